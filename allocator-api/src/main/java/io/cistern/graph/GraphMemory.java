@@ -165,7 +165,7 @@ public final class GraphMemory {
     /// @return a checkpoint, which the caller closes
     /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
     public Checkpoint checkpoint() {
-        return new Checkpoint(blocks.checkpoints());
+        return new Checkpoint(blocks.checkpoints(), captures(memory));
     }
 
     /// A record of the blocks of some graphs that were alive at a moment.
@@ -194,11 +194,13 @@ public final class GraphMemory {
     /// **Threads.** Any; but no other thread may allocate or free blocks of these graphs meanwhile.
     public static final class Checkpoint implements AutoCloseable {
         private final Checkpoints checkpoints;
+        private final Captures captures;
         private final long[] noted;
 
-        private Checkpoint(Checkpoints checkpoints) {
+        private Checkpoint(Checkpoints checkpoints, Captures captures) {
             this.checkpoints = checkpoints;
-            this.noted = checkpoints.take();
+            this.captures = captures;
+            this.noted = checkpoints.take(captures);
         }
 
         /// Restores the memory: afterwards exactly the noted blocks are alive, each at its address, and the
@@ -224,7 +226,7 @@ public final class GraphMemory {
         ///     then the blocks go back with the graphs
         @Override
         public void close() {
-            checkpoints.close(noted);
+            checkpoints.close(noted, captures);
         }
     }
 

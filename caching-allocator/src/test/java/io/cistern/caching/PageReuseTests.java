@@ -200,6 +200,18 @@ class PageReuseTests {
         free(early, b);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"non-blocking", "blocking", "legacy"})
+    void adaptiveTakesFromAnyKindOfStreamThatHasFinished(String kind) {
+        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
+        long giver = kind.equals("legacy") ? 0 : gpu.streams().create(0, kind.equals("non-blocking"), 0);
+        free(written(40 * MIB, giver), giver);
+        gpu.devices().synchronize(0);
+        allocate(40 * MIB, b);
+        assertThat(caching.reservedBytes(0)).hasValue(40 * MIB);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+    }
+
     @Test
     void adaptiveWaitsOnceAnEighthMoreThanThePeakIsReserved() {
         reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);

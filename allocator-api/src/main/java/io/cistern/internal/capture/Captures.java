@@ -87,20 +87,13 @@ public final class Captures implements CaptureRoutes {
         router.routes().captures(this);
     }
 
-    Registry registry() {
-        return registry;
-    }
-
-    Router router() {
-        return router;
-    }
-
-    EventStreams eventStreams() {
-        return eventStreams;
-    }
-
     public GraphBlocks newMemory() {
-        return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay), memories.incrementAndGet());
+        return new GraphBlocks(
+                registry,
+                eventStreams,
+                new CaptureOrder(driver, order, this::isUnderWay),
+                memories.incrementAndGet(),
+                gone);
     }
 
     private boolean isUnderWay(long captureId) {
@@ -123,7 +116,7 @@ public final class Captures implements CaptureRoutes {
     public synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
         Consumer<Route> suspending = this::suspend;
-        into.use();
+        into.use(capture);
         graphs.shelter(device);
         capture.older = newest;
         newest = capture;
@@ -203,6 +196,7 @@ public final class Captures implements CaptureRoutes {
         } else {
             newer.older = capture.older;
         }
+        capture.isOver = true;
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
             router.routes().forEach(capture.device, RESUME);
@@ -240,15 +234,6 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    boolean isCapturedInto(GraphBlocks memory) {
-        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
-            if (capture.memory == memory) {
-                return true;
-            }
-        }
-        return false;
-    }
-
     /// Sends the frees of a route through other code from now on. While streams are captured, they go through a
     /// [CaptureExit] first.
     synchronized void freeThrough(Route route, DeviceAllocator exit) {
@@ -283,15 +268,6 @@ public final class Captures implements CaptureRoutes {
     public @Nullable GraphBlocks memoryOf(int device, long stream) {
         StreamCapture capture = isOn(device) ? find(device, stream) : null;
         return capture == null ? null : capture.memory;
-    }
-
-    /// Returns whether a stream is known to be captured into a graph with some memory.
-    boolean isInto(GraphBlocks memory, int device, long stream) {
-        try {
-            return memoryOf(device, stream) == memory;
-        } catch (UnusableStreamException | CudaException untold) {
-            return false;
-        }
     }
 
     @Override
@@ -394,11 +370,6 @@ public final class Captures implements CaptureRoutes {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             capture.memory.usedElsewhere(address);
         }
-    }
-
-    /// Notes that the graphs of some memory are gone. Makes no driver call.
-    void gone(NodeQueue.Node<GraphBlocks> ended) {
-        gone.add(ended);
     }
 
     /// Runs an action that a capture forbids, now or when no capture is under way. Postponing it needs no Java
@@ -521,7 +492,7 @@ public final class Captures implements CaptureRoutes {
     /// Gives some memory back as far as the driver allows.
     private boolean closes(GraphBlocks ended) {
         try {
-            ended.close(this::streamBehindAll);
+            ended.close();
             return true;
         } catch (CudaException refusal) {
             return false;
@@ -540,18 +511,9 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Returns a stream whose present end comes after all work of its device's context. If the driver refuses
-    /// one, the host waits.
+    /// See [EventStreams#behindAll].
     public long streamBehindAll(int device) {
-        long fence = order.recordAll(device);
-        try {
-            return eventStreams.after(device, fence);
-        } catch (CudaException refusal) {
-            order.synchronize(device, fence);
-            return 0;
-        } finally {
-            order.release(device, fence);
-        }
+        return eventStreams.behindAll(device);
     }
 
     /// Called when the program has closed the graph of a capture. If this object is closed, no later call
@@ -586,31 +548,11 @@ public final class Captures implements CaptureRoutes {
             return;
         }
         try {
-            awaitAllWork(device);
+            eventStreams.awaitAllWork(device);
         } catch (CudaException | OutOfMemoryError refused) {
             return; // the driver may not tell either
         }
         closedGraphs.awaitTold(device);
-    }
-
-    /// Waits for all work of the devices in use.
-    ///
-    /// @throws CudaException if the driver refuses, as it does while streams are captured
-    void awaitAllWork() {
-        for (int device = 0; device < registry.environment().deviceCount(); device++) {
-            if (driver.devices().isUsed(device)) {
-                awaitAllWork(device);
-            }
-        }
-    }
-
-    private void awaitAllWork(int device) {
-        long fence = order.recordAll(device);
-        try {
-            order.synchronize(device, fence);
-        } finally {
-            order.release(device, fence);
-        }
     }
 
     /// Gives up announced captures that never ended, and gives back the memory of graphs that the program has

@@ -21,17 +21,15 @@ import java.util.stream.LongStream;
 /// **Threads.** Any. Frees read the noted addresses without a lock.
 public final class Checkpoints {
     private final GraphBlocks memory;
-    private final Captures captures;
     private final Router router;
     private final List<long[]> open = new ArrayList<>();
 
     /// The addresses that any open checkpoint noted, sorted.
     private volatile long[] noted = {};
 
-    Checkpoints(GraphBlocks memory, Captures captures) {
+    Checkpoints(GraphBlocks memory, Router router) {
         this.memory = memory;
-        this.captures = captures;
-        this.router = captures.router();
+        this.router = router;
     }
 
     boolean hasNoted(long address) {
@@ -44,12 +42,13 @@ public final class Checkpoints {
 
     /// Takes a checkpoint of the live blocks.
     ///
+    /// @param captures those of the device memory
     /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
-    public synchronized long[] take() {
+    public synchronized long[] take(Captures captures) {
         requireRest();
         long[] live = live();
         for (long address : live) {
-            lookAtFrees(router.routeOfBlock(address));
+            lookAtFrees(router.routeOfBlock(address), captures);
         }
         open.add(live);
         try {
@@ -65,7 +64,7 @@ public final class Checkpoints {
         if (memory.isGone()) {
             throw new IllegalStateException("the graphs of this memory are gone");
         }
-        if (captures.isCapturedInto(memory)) {
+        if (memory.isCapturedInto()) {
             throw new IllegalStateException("a stream is captured into this memory: end the capture first");
         }
     }
@@ -80,7 +79,7 @@ public final class Checkpoints {
         return live.build().sorted().toArray();
     }
 
-    private void lookAtFrees(Route route) {
+    private void lookAtFrees(Route route, Captures captures) {
         if (route.usualExit().equals(route.maker())) {
             captures.freeThrough(route, new CheckpointExit(route));
         }
@@ -123,10 +122,11 @@ public final class Checkpoints {
 
     /// Closes a checkpoint. The blocks that only it kept go back after all work, when nothing is captured.
     ///
+    /// @param captures those of the device memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses to order that; the blocks go back with the
     ///     graphs then
     @SuppressWarnings("ReferenceEquality") // they are told apart by identity
-    public void close(long[] checkpoint) {
+    public void close(long[] checkpoint, Captures captures) {
         LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
         var givingBack = new NodeQueue.Node<Runnable>(() -> memory.giveBack(onlyHere));
         synchronized (this) {

@@ -5,7 +5,9 @@ import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.order.CaptureOrder;
+import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteExit;
@@ -14,6 +16,7 @@ import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -24,7 +27,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.IntToLongFunction;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -36,7 +38,9 @@ public final class GraphBlocks {
     private static final Events.Maker<Router> COMPLETED = (router, device, address, _, _, _) -> router.ofLive(
             address, (at, byteSize, route) -> new MemoryEvent.FreeCompleted(route.toString(), device, at, byteSize));
 
-    private final Captures captures;
+    private final Registry registry;
+    private final Router router;
+    private final EventStreams eventStreams;
     private final CaptureOrder order;
     private final long number;
 
@@ -77,6 +81,10 @@ public final class GraphBlocks {
 
     private final Checkpoints checkpoints;
 
+    /// The captures under way, and some that are over. Replaced when one begins, so that frees read it without a
+    /// lock and without Java heap.
+    private volatile StreamCapture[] into = {};
+
     /// Actions to run when the graphs are gone.
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
@@ -91,6 +99,9 @@ public final class GraphBlocks {
     /// Whether some graph may still run when it is said to be gone. The driver tells only after the launches.
     private volatile boolean mayRun;
 
+    /// Receives this once the graphs are gone.
+    private final NodeQueue<GraphBlocks> ended;
+
     /// Made in advance, since graphs end in a full Java heap too.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
 
@@ -103,11 +114,20 @@ public final class GraphBlocks {
     private record Reusable(Route route, long stream, long byteSize) {}
 
     /// @param number tells it from others of its device memory
-    GraphBlocks(Captures captures, CaptureOrder order, long number) {
-        this.captures = captures;
+    /// @param ended receives it once the graphs are gone
+    GraphBlocks(
+            Registry registry,
+            EventStreams eventStreams,
+            CaptureOrder order,
+            long number,
+            NodeQueue<GraphBlocks> ended) {
+        this.registry = registry;
+        this.router = registry.router();
+        this.eventStreams = eventStreams;
         this.order = order;
         this.number = number;
-        this.checkpoints = new Checkpoints(this, captures);
+        this.ended = ended;
+        this.checkpoints = new Checkpoints(this, router);
     }
 
     public Checkpoints checkpoints() {
@@ -133,7 +153,43 @@ public final class GraphBlocks {
         return gone;
     }
 
-    /// Adds a use: a capture begins, or other code keeps the memory of the graphs.
+    /// Adds a use: a capture begins.
+    synchronized void use(StreamCapture capture) {
+        List<StreamCapture> underWay = new ArrayList<>(List.of(capture));
+        for (StreamCapture each : into) {
+            if (!each.isOver) {
+                underWay.add(each);
+            }
+        }
+        use();
+        into = underWay.toArray(StreamCapture[]::new);
+    }
+
+    /// Whether a stream is captured into these graphs.
+    boolean isCapturedInto() {
+        for (StreamCapture capture : into) {
+            if (!capture.isOver) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// Whether a stream is known to be captured into these graphs.
+    private boolean isInto(int device, long stream) {
+        try {
+            for (StreamCapture capture : into) {
+                if (!capture.isOver && capture.device == device && capture.holds(stream)) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (CudaException untold) {
+            return false;
+        }
+    }
+
+    /// Adds a use: other code keeps the memory of the graphs.
     public synchronized void use() {
         if (gone) {
             throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
@@ -145,7 +201,7 @@ public final class GraphBlocks {
     public synchronized void release() {
         if (uses == 1) {
             gone = true;
-            captures.gone(whenEnded);
+            ended.add(whenEnded);
         }
         uses--;
     }
@@ -163,7 +219,7 @@ public final class GraphBlocks {
         if (served != null && served.isFor(usual)) {
             return allocateThrough(served.pool, byteSize, stream);
         }
-        OpenAllocator allocator = captures.registry().ownerOf(usual);
+        OpenAllocator allocator = registry.ownerOf(usual);
         if (!allocator.servesGraphs()) {
             return allocateCharged(allocator, usual, byteSize, stream);
         }
@@ -175,7 +231,7 @@ public final class GraphBlocks {
     private long allocateThrough(Route pool, long byteSize, long stream) {
         order.asksFor(stream);
         try {
-            return captures.router().allocateThrough(pool, byteSize, stream);
+            return router.allocateThrough(pool, byteSize, stream);
         } finally {
             order.asksNoMore();
         }
@@ -188,7 +244,7 @@ public final class GraphBlocks {
         if (present != null) {
             return present;
         }
-        OpenAllocator opened = captures.registry().openForGraphs(usual, toString(), order, this::drained);
+        OpenAllocator opened = registry.openForGraphs(usual, toString(), order, this::drained);
         OpenAllocator first = firstOf(usual, opened);
         if (first != opened) {
             opened.close();
@@ -237,7 +293,7 @@ public final class GraphBlocks {
         try {
             address = allocateKept(allocator, usual.device(), byteSize, stream);
             if (address != Router.REFUSED) {
-                charged.put(new Kept(captures.router().routeOfBlock(address), address), budgets);
+                charged.put(new Kept(router.routeOfBlock(address), address), budgets);
                 served = true;
             }
             return address;
@@ -245,7 +301,7 @@ public final class GraphBlocks {
             if (!served) {
                 budgets.giveBack(byteSize);
                 if (address != Router.REFUSED) {
-                    captures.router().free(address, stream); // the caller never gets it
+                    router.free(address, stream); // the caller never gets it
                 }
             }
         }
@@ -276,13 +332,13 @@ public final class GraphBlocks {
                 return again;
             }
         }
-        long ready = captures.eventStreams().ready(device);
-        long address = captures.router().allocateThrough(route, byteSize, ready);
+        long ready = eventStreams.ready(device);
+        long address = router.allocateThrough(route, byteSize, ready);
         try {
-            captures.registry().driver().streams().synchronize(device, ready);
+            registry.driver().streams().synchronize(device, ready);
         } catch (RuntimeException | Error refusal) {
             if (address != Router.REFUSED) {
-                captures.router().free(address, ready); // the caller never gets it
+                router.free(address, ready); // the caller never gets it
             }
             throw refusal;
         }
@@ -304,11 +360,11 @@ public final class GraphBlocks {
             route.freeThrough(new Exit(route, then));
             keeping.put(source, route);
             if (owns(route)) {
-                captures.opened(route); // a stream of another capture under way may free a block that is back
+                router.routes().tellCaptures(route); // a stream of another capture under way may free a block that is back
             }
             return route;
         } catch (Throwable failure) {
-            captures.router().routes().close(route);
+            router.routes().close(route);
             throw failure;
         }
     }
@@ -371,12 +427,12 @@ public final class GraphBlocks {
         if (exit instanceof Exit had) {
             had.memory().uncharge(new Kept(route, address), byteSize);
         }
-        OpenAllocator usual = captures.registry().ownerOf(route); // its live block keeps it
+        OpenAllocator usual = registry.ownerOf(route); // its live block keeps it
         Route own = Objects.requireNonNull(keepingRoute(usual, route.device(), then));
         Kept block = new Kept(own, address);
         enter(block);
         try {
-            captures.router().adopt(own, address, byteSize);
+            router.adopt(own, address, byteSize);
         } catch (Throwable failure) {
             kept.remove(block);
             throw failure;
@@ -390,7 +446,7 @@ public final class GraphBlocks {
         try {
             return keep(route, address, byteSize);
         } catch (OutOfMemoryError full) {
-            captures.router().adoptAgain(route, address, byteSize);
+            router.adoptAgain(route, address, byteSize);
             throw full;
         }
     }
@@ -421,7 +477,7 @@ public final class GraphBlocks {
 
     /// Called when a block of a route of kept blocks is freed.
     private void freed(Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        boolean inside = captures.isInto(this, device, stream);
+        boolean inside = isInto(device, stream);
         if (!keepsFreed(route, address, byteSize, stream, inside)) {
             then.free(address, byteSize, device, stream);
         }
@@ -438,7 +494,7 @@ public final class GraphBlocks {
         if (gone || (!noted && owns(route) && !kept.contains(block))) {
             return false;
         }
-        captures.router().adoptAgain(route, address, byteSize);
+        router.adoptAgain(route, address, byteSize);
         if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
@@ -456,7 +512,7 @@ public final class GraphBlocks {
         try {
             return new Kept(route, address);
         } catch (OutOfMemoryError full) {
-            captures.router().adoptAgain(route, address, byteSize);
+            router.adoptAgain(route, address, byteSize);
             throw full;
         }
     }
@@ -466,7 +522,7 @@ public final class GraphBlocks {
     /// @throws IllegalStateException if one of them is not kept here; then none is made alive
     synchronized void revive(List<Long> addresses) {
         List<Kept> blocks = addresses.stream()
-                .map(address -> new Kept(captures.router().routeOfBlock(address), address))
+                .map(address -> new Kept(router.routeOfBlock(address), address))
                 .toList();
         if (!kept.containsAll(blocks)) {
             throw new IllegalStateException("a block that the checkpoint noted is kept for other graphs: it was freed"
@@ -486,35 +542,34 @@ public final class GraphBlocks {
                     .toList();
         }
         for (Kept block : blocks) {
-            free(block, captures.streamBehindAll(block.route.device()));
+            free(block, eventStreams.behindAll(block.route.device()));
         }
     }
 
     /// Gives everything back when the graphs are gone. After a refusal the next call goes on with the rest. What
     /// only the graphs used comes first: it is idle, so that a capture under way forbids none of it.
     ///
-    /// @param streamBehindAll returns a stream of a device that comes after all work that may use the blocks
     /// @throws CudaException if the driver refuses
-    void close(IntToLongFunction streamBehindAll) {
+    void close() {
         List<Runnable> actions;
         synchronized (this) {
             actions = List.copyOf(whenGone);
         }
         if (mayRun) {
-            captures.awaitAllWork();
+            eventStreams.awaitAllWork();
             mayRun = false;
         }
         actions.forEach(this::run);
         for (Kept block : keptForGraphsOnly()) {
-            free(block, captures.eventStreams().ready(block.route.device()));
+            free(block, eventStreams.ready(block.route.device()));
         }
         for (OpenAllocator pool : own) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
         }
         for (Kept block : allKept()) {
-            free(block, streamBehindAll.applyAsLong(block.route.device()));
+            free(block, eventStreams.behindAll(block.route.device()));
         }
-        keeping.values().forEach(captures.router().routes()::close);
+        keeping.values().forEach(router.routes()::close);
         keeping.clear();
         for (OpenAllocator pool : own) {
             pool.close();
@@ -559,12 +614,12 @@ public final class GraphBlocks {
             }
         }
         try {
-            captures.registry()
+            registry
                     .observers()
-                    .post(COMPLETED, captures.router(), block.route.device(), block.address, 0, 0);
-            captures.router().free(block.address, stream);
+                    .post(COMPLETED, router, block.route.device(), block.address, 0, 0);
+            router.free(block.address, stream);
         } catch (OutOfMemoryError full) {
-            if (captures.router().isLive(block.address)) { // else its allocator has the block back
+            if (router.isLive(block.address)) { // else its allocator has the block back
                 enter(block);
             }
             throw full;
@@ -572,7 +627,7 @@ public final class GraphBlocks {
     }
 
     private void deferred(Route route, long address, long byteSize) {
-        captures.registry()
+        registry
                 .observers()
                 .post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
     }

@@ -17,6 +17,9 @@ public final class StreamCapture {
     /// looks through all finds those behind it. Written by [Captures].
     volatile @Nullable StreamCapture older;
 
+    /// Whether it has ended. Written by [Captures].
+    volatile boolean isOver;
+
     /// Made in advance, since a capture ends in a full Java heap too.
     final Runnable whenGone;
 
@@ -94,6 +97,14 @@ public final class StreamCapture {
             id = idOf(graphs, device, origin);
         }
         return id;
+    }
+
+    /// Whether a stream is in this capture.
+    ///
+    /// @throws CudaException if the driver won't tell
+    boolean holds(long stream) {
+        long its = idOf(graphs, device, stream);
+        return its != 0 && its == id();
     }
 
     /// Returns whether the capture has a number; true also if the driver won't tell.

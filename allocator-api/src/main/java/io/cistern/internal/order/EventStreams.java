@@ -91,6 +91,43 @@ public final class EventStreams {
         return ready[device];
     }
 
+    /// Returns a stream whose present end comes after all work of its device's context. If the driver refuses
+    /// one, the host waits.
+    public long behindAll(int device) {
+        long fence = order.recordAll(device);
+        try {
+            return after(device, fence);
+        } catch (CudaException refusal) {
+            order.synchronize(device, fence);
+            return Streams.LEGACY_DEFAULT;
+        } finally {
+            order.release(device, fence);
+        }
+    }
+
+    /// Waits for all work of the devices in use.
+    ///
+    /// @throws CudaException if the driver refuses, as it does while streams are captured
+    public void awaitAllWork() {
+        for (int device = 0; device < ready.length; device++) {
+            if (driver.devices().isUsed(device)) {
+                awaitAllWork(device);
+            }
+        }
+    }
+
+    /// Waits for all work of a device.
+    ///
+    /// @throws CudaException if the driver refuses, as it does while streams are captured
+    public void awaitAllWork(int device) {
+        long fence = order.recordAll(device);
+        try {
+            order.synchronize(device, fence);
+        } finally {
+            order.release(device, fence);
+        }
+    }
+
     /// Leaves out captured streams. A stream that waits for an event of a capture is in that capture until it
     /// ends, and the query whether it is idle would invalidate the capture.
     private List<Long> outsideCaptures(int device) {

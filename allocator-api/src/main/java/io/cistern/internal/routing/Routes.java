@@ -117,10 +117,16 @@ public final class Routes {
             indices++;
         }
         owners.routes[index] = route;
-        if (captures != null) {
-            captures.opened(route);
-        }
+        tellCaptures(route);
         return route;
+    }
+
+    /// Tells of a route that is new, or sends its frees through other code from now on.
+    public void tellCaptures(Route route) {
+        CaptureRoutes told = captures;
+        if (told != null) {
+            told.opened(route);
+        }
     }
 
     private int nextIndex() {

@@ -100,7 +100,13 @@ public final class CrossStreamOrder {
         }
         if (giver.fenceTime < freedAt) {
             giver.untilAsked = 0;
-            return !isFinished(giver);
+            if (isFinished(giver)) {
+                return false;
+            }
+            if (giver.closed || isIndependent(giver) || !fences.recordable(giver.key)) {
+                return true;
+            }
+            record(giver); // of a stream that waits for the legacy default stream only a fence tells
         }
         poll(giver);
         return freedAt > giver.passedTime;

@@ -8,6 +8,9 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadState;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /// Keeps blocks that one thread freed, so that such a block serves the thread's next request without a lock:
@@ -25,16 +28,32 @@ import org.jspecify.annotations.Nullable;
 ///   shown that it requests exactly the sizes that it freed. Until then large blocks go to their shard: best
 ///   fit does better, because it leaves room in one piece.
 ///
-/// **Invariant**: the block freed last is a live block of the stream used last, and has the recorded size.
+/// **The stacks** of all streams share the bound: the stream that receives blocks has all the room that the blocks of
+/// others leave. If there is none, the older half of the block's class goes; if that class has no blocks, the block
+/// itself goes, because that costs less than making room for one block.
+///
+/// **Invariants**: the block freed last is a live block of the stream used last, and has the recorded size; Σ bytes of
+/// the stacks ≤ `bound`.
 ///
 /// **Threads.** A thread that has [entered][#tryEnter] or [claimed][#claim] the thread cache reads and writes
 /// it; only the owner uses the record of large blocks that go to their shard. For other threads that walk over
-/// it, the values are a guess while it changes, and else exact.
+/// it, the values are a guess while it changes, and else exact; the array of stacks is published for them.
 public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, on any device.
     public static final long LARGEST_KEPT = 64L << 20;
 
     private static final long NOTHING = -1;
+
+    private static final ThreadCacheBins[] NONE = {};
+    private static final VarHandle BINS;
+
+    static {
+        try {
+            BINS = MethodHandles.lookup().findVarHandle(ThreadCache.class, "bins", ThreadCacheBins[].class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
 
     /// How often in a row a program has to request exactly the large block that it freed. Without this proof, a
     /// block that one thread frees for another would stay with the first, and the other would have to grow.
@@ -51,7 +70,10 @@ public final class ThreadCache extends ThreadState {
 
     private long address;
 
-    final ThreadCacheStreams streams;
+    /// The bins of the streams, at most one for each.
+    private ThreadCacheBins[] bins = NONE;
+
+    private final long bound;
 
     /// Counters; their class says which threads write them.
     final ThreadCacheCounters small;
@@ -75,7 +97,7 @@ public final class ThreadCache extends ThreadState {
     /// @param bound the most bytes of small blocks, without the block freed last
     public ThreadCache(boolean owned, long bound, DeviceCounters counters) {
         super(owned);
-        this.streams = new ThreadCacheStreams(this, bound);
+        this.bound = bound;
         this.small = new ThreadCacheCounters(true, counters);
         this.large = new ThreadCacheCounters(false, counters);
     }
@@ -216,7 +238,7 @@ public final class ThreadCache extends ThreadState {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {
             int sizeClass = (int) key;
-            streams.keep(into, takeLast(), sizeClass, evicted);
+            keepOnStack(into, takeLast(), sizeClass, evicted);
         }
         if (Sizes.hasClass(byteSize)) {
             setLast(Sizes.classOf(byteSize), block);
@@ -225,6 +247,43 @@ public final class ThreadCache extends ThreadState {
         } else {
             evicted.addInHand(block);
         }
+    }
+
+    private void keepOnStack(ThreadCacheBins into, long block, int sizeClass, AddressBatch evicted) {
+        boolean kept = false;
+        try {
+            kept = tryKeepOnStack(into, block, sizeClass, evicted);
+        } catch (OutOfMemoryError noRoom) {
+            // The free must not fail for want of Java heap.
+        }
+        if (!kept) {
+            evicted.addInHand(block);
+        }
+    }
+
+    private boolean tryKeepOnStack(ThreadCacheBins into, long block, int sizeClass, AddressBatch evicted) {
+        into.makePlace(this, sizeClass, evicted);
+        if (keepIfRoom(into, block, sizeClass)) {
+            return true;
+        }
+        into.evictOlderHalf(sizeClass, evicted);
+        return into.push(sizeClass, block);
+    }
+
+    /// Keeps a small block on its stack if no other block has to go for it.
+    boolean keepIfRoom(ThreadCacheBins into, long block, int sizeClass) {
+        into.use(sizeClass, 1);
+        giveRoom(into);
+        return into.push(sizeClass, block);
+    }
+
+    /// Sets a bound of all the room that the blocks of other streams leave.
+    private void giveRoom(ThreadCacheBins into) {
+        long most = bound;
+        for (ThreadCacheBins each : bins) {
+            most -= each == into ? 0 : each.bytes();
+        }
+        into.setBound(most);
     }
 
     /// Whether a large block of this size may be kept at all.
@@ -237,26 +296,58 @@ public final class ThreadCache extends ThreadState {
         return stream == lastStream && last.isOf(shard);
     }
 
+    /// Returns the bins of a stream, or null.
+    @Nullable
+    ThreadCacheBins find(long stream) {
+        for (ThreadCacheBins each : bins) {
+            if (each.key == stream) {
+                return each;
+            }
+        }
+        return null;
+    }
+
+    /// Returns the bins of a shard's stream; makes them if there are none.
+    ///
+    /// @return null if the stream has ended
+    @Nullable
+    ThreadCacheBins of(Shard shard) {
+        if (shard.isClosed()) { // read inside: a thread that closes it empties this cache later
+            return null;
+        }
+        ThreadCacheBins present = find(shard.stream);
+        ThreadCacheBins found = present != null ? present : add(shard.stream);
+        return found.learn(shard) ? found : null;
+    }
+
+    private ThreadCacheBins add(long stream) {
+        ThreadCacheBins added = new ThreadCacheBins(stream);
+        ThreadCacheBins[] more = Arrays.copyOf(bins, bins.length + 1);
+        more[bins.length] = added;
+        BINS.setRelease(this, more);
+        return added;
+    }
+
     /// Switches to the bins of a shard's stream.
     ///
     /// @return null if the stream has ended
     @Nullable
     ThreadCacheBins changeTo(Shard shard, long stream, AddressBatch evicted) {
-        ThreadCacheBins bins = shard.stream == Fences.key(stream) ? streams.of(shard) : null;
-        if (bins != null) {
-            changeTo(bins, evicted);
+        ThreadCacheBins ofStream = shard.stream == Fences.key(stream) ? of(shard) : null;
+        if (ofStream != null) {
+            changeTo(ofStream, evicted);
             lastStream = stream;
         }
-        return bins;
+        return ofStream;
     }
 
-    private void changeTo(ThreadCacheBins bins, AddressBatch evicted) {
-        if (bins != last) {
+    private void changeTo(ThreadCacheBins next, AddressBatch evicted) {
+        if (next != last) {
             if (!moveToStack()) {
                 evictLast(evicted);
             }
-            streams.giveRoom(bins);
-            last = bins;
+            giveRoom(next);
+            last = next;
         }
     }
 
@@ -268,7 +359,7 @@ public final class ThreadCache extends ThreadState {
             return 1;
         }
         try {
-            streams.giveRoom(from);
+            giveRoom(from);
             return from.missed(sizeClass);
         } finally {
             leave();
@@ -277,12 +368,21 @@ public final class ThreadCache extends ThreadState {
 
     /// Keeps as many blocks as there is room for; the last one is to be taken first.
     void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
-        if (tryEnter()) {
-            try {
-                streams.stock(into, sizeClass, blocks);
-            } finally {
-                leave();
+        if (!tryEnter()) {
+            return;
+        }
+        try {
+            if (!into.ended) {
+                into.use(sizeClass, blocks.count);
+                giveRoom(into);
+                int kept = 0;
+                while (kept < blocks.count && into.push(sizeClass, blocks.addresses[kept])) {
+                    kept++;
+                }
+                blocks.removeFirst(kept);
             }
+        } finally {
+            leave();
         }
     }
 
@@ -302,7 +402,11 @@ public final class ThreadCache extends ThreadState {
 
     /// Evicts all blocks of a shard.
     void evict(Shard shard, AddressBatch evicted) {
-        streams.evict(shard, evicted);
+        for (ThreadCacheBins each : bins) {
+            if (each.small == shard) {
+                each.evictAll(evicted);
+            }
+        }
         if (shard == shardOfLast()) {
             evictLast(evicted);
         }
@@ -310,7 +414,9 @@ public final class ThreadCache extends ThreadState {
 
     /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
-        streams.evictAll(evicted);
+        for (ThreadCacheBins each : bins) {
+            each.evictAll(evicted);
+        }
         evictLast(evicted);
     }
 
@@ -319,7 +425,16 @@ public final class ThreadCache extends ThreadState {
         if (last.isOf(shard)) {
             evictLast(evicted);
         }
-        streams.end(shard, evicted);
+        for (ThreadCacheBins each : bins) {
+            if (each.isOf(shard)) {
+                each.evictAll(evicted);
+                BINS.setRelease(
+                        this,
+                        Arrays.stream(bins).filter(other -> other != each).toArray(ThreadCacheBins[]::new));
+                each.end();
+                each.addTo(small);
+            }
+        }
     }
 
     /// Whether the block freed last is a large one.
@@ -349,17 +464,31 @@ public final class ThreadCache extends ThreadState {
 
     /// Bytes of a shard's blocks in this thread cache.
     long bytesOf(Shard shard) {
-        return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
+        long bytes = shard == shardOfLast() ? bytesOfLast() : 0;
+        for (ThreadCacheBins each : published()) {
+            bytes += each.small == shard ? each.bytes() : 0;
+        }
+        return bytes;
     }
 
     /// The size of the largest block in this thread cache, or 0.
     long largestBytes() {
-        return Math.max(bytesOfLast(), streams.largestBytes());
+        long largest = bytesOfLast();
+        for (ThreadCacheBins each : published()) {
+            largest = Math.max(largest, each.largestBytes());
+        }
+        return largest;
+    }
+
+    private ThreadCacheBins[] published() {
+        return (ThreadCacheBins[]) BINS.getAcquire(this);
     }
 
     /// Corrects the shards' counts for blocks that are here and blocks that were handed out.
     void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {
-        streams.addTo(smallTotals);
+        for (ThreadCacheBins each : published()) {
+            each.addTo(smallTotals);
+        }
         small.addTo(smallTotals);
         large.addTo(largeTotals);
         long lastBytes = bytesOfLast();
@@ -377,7 +506,12 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        streams.checkInvariants();
+        long sum = 0;
+        for (ThreadCacheBins each : bins) {
+            each.checkInvariants();
+            sum += each.bytes();
+        }
+        Invariant.check(sum <= bound, "a thread cache keeps its bound", sum - bound);
         Shard shard = shardOfLast();
         Invariant.check(
                 key == NOTHING || (shard != null && shard.isLive(address, bytesOfLast())),

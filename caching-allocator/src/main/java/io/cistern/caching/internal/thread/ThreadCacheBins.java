@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 /// so that popping needs no test for an empty stack. The head of a class that was never used points to the 0
 /// after the heads: it is empty and full at once. A stack that needs more cells moves to the end.
 ///
-/// A block is pushed only if all blocks fit into the *bound*. [ThreadCacheStreams] sets the bound before blocks
+/// A block is pushed only if all blocks fit into the *bound*. [ThreadCache] sets the bound before blocks
 /// are added; the value is out of date once other streams are in use.
 ///
 /// **How many.** A class begins with room for up to 64 KiB. A full stack gets twice the room if it was found

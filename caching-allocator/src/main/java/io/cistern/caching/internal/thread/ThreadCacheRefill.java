@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 ///    KiB from the shard, for which no new memory is obtained. If the shard has no block, the blocks of its own
 ///    thread cache and of the transfer cache [go back][#giveBack] before the cache grows.
 /// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or
-///    else back to the shard. See [ThreadCacheStreams] for the blocks that go when the bound is reached.
+///    else back to the shard. See [ThreadCache] for the blocks that go when the bound is reached.
 /// 3. **Large blocks** go to their shard, so that best fit sees the same as without thread caches. Only if the
 ///    same size was requested several times in a row, the thread cache keeps the block; a miss of a large block
 ///    gives it back.
@@ -288,7 +288,7 @@ public final class ThreadCacheRefill {
     private long takeShared(long byteSize, long key) {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
-            ThreadCacheBins bins = threadCache.streams.find(key);
+            ThreadCacheBins bins = threadCache.find(key);
             long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
             if (address != 0) {
                 threadCache.small.took(byteSize);
@@ -323,8 +323,8 @@ public final class ThreadCacheRefill {
     private boolean keepShared(long address, long byteSize, Shard shard) {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
-            ThreadCacheBins bins = threadCache.streams.of(shard);
-            boolean kept = bins != null && threadCache.streams.keepIfRoom(bins, address, Sizes.classOf(byteSize));
+            ThreadCacheBins bins = threadCache.of(shard);
+            boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(byteSize));
             if (kept) {
                 threadCache.small.gave(byteSize);
             }
