@@ -248,7 +248,7 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Gives work to a stream: now, or, if the stream is captured, whenever the graph runs.
+    /// Launches work on a stream: now, or, if the stream is captured, whenever the graph runs.
     ///
     /// @param kind the kind of work
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {

@@ -136,10 +136,10 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
 
     private Kind kind(int device) {
         Kind kind = kinds.get(device);
-        return kind != null ? kind : settle(device);
+        return kind != null ? kind : chooseKind(device);
     }
 
-    private synchronized Kind settle(int device) {
+    private synchronized Kind chooseKind(int device) {
         Kind kind = kinds.get(device);
         if (kind == null) {
             HandleType handle = options.handle().orElseGet(() -> widestHandle(device));

@@ -37,7 +37,7 @@ public final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
-    /// Returns whether so much can be had.
+    /// Returns whether so much is available.
     public boolean has(long byteSize) {
         return byteSize <= freeBytes() - heldBackBytes;
     }

@@ -115,16 +115,16 @@ public final class PoolSimulation {
     }
 
     /// Makes memory idle if its frees meet the condition; of each stream, the latest first.
-    private void settle(BiPredicate<StreamQueue, Long> happened) {
+    private void makeIdle(BiPredicate<StreamQueue, Long> happened) {
         freed.forEach((stream, ranges) -> {
-            List<PoolRanges.Range> settled = new ArrayList<>();
+            List<PoolRanges.Range> happenedFrees = new ArrayList<>();
             ranges.all().forEach(range -> {
                 if (happened.test(stream, range.sequence())) {
-                    settled.add(range);
+                    happenedFrees.add(range);
                 }
             });
-            settled.sort(Comparator.comparingLong(PoolRanges.Range::order).reversed());
-            settled.forEach(range -> idle.add(ranges.remove(range)));
+            happenedFrees.sort(Comparator.comparingLong(PoolRanges.Range::order).reversed());
+            happenedFrees.forEach(range -> idle.add(ranges.remove(range)));
         });
     }
 
@@ -180,7 +180,7 @@ public final class PoolSimulation {
 
     private long grow(long rounded) {
         if (opportunistic) {
-            settle((owner, sequence) -> sequence <= owner.completed());
+            makeIdle((owner, sequence) -> sequence <= owner.completed());
         }
         long address = idle.take(rounded);
         if (address == 0) {
@@ -195,7 +195,7 @@ public final class PoolSimulation {
     ///
     /// @return pages released
     public int synchronised(StreamClock hostClock) {
-        settle((owner, sequence) -> hostClock.covers(owner, sequence));
+        makeIdle((owner, sequence) -> hostClock.covers(owner, sequence));
         return releaseDownTo(destroyed ? 0 : threshold);
     }
 

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 
 /// Draws the charts of `docs/charts`, by name without `.svg`.
 final class Charts {
-    static final Map<String, Function<RawOutput, String>> MAKERS = Map.of(
+    static final Map<String, Function<RawOutput, String>> FIGURES = Map.of(
             "pair",
             Charts::pair,
             "threads",

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 final class Pages {
     private static final Pattern BLOCK =
             Pattern.compile("(<!-- figures: (\\w+) -->\n)(.*?)(<!-- end of figures -->)", Pattern.DOTALL);
-    private static final Map<String, Function<RawOutput, String>> MAKERS = Map.ofEntries(
+    private static final Map<String, Function<RawOutput, String>> FIGURES = Map.ofEntries(
             Map.entry("handles", HandleFigures::costs),
             Map.entry("managed", ManagedFigures::table),
             Map.entry("onnx_serving", OnnxFigures::serving),
@@ -77,7 +77,7 @@ final class Pages {
             UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
         }
         RawOutput raw = RawOutput.of(root, root.resolve("README.md"));
-        for (Map.Entry<String, Function<RawOutput, String>> chart : Charts.MAKERS.entrySet()) {
+        for (Map.Entry<String, Function<RawOutput, String>> chart : Charts.FIGURES.entrySet()) {
             Files.writeString(
                     root.resolve("docs/charts/" + chart.getKey() + ".svg"),
                     chart.getValue().apply(raw));
@@ -88,11 +88,11 @@ final class Pages {
     static String made(Path root, Path page) throws IOException {
         RawOutput raw = RawOutput.of(root, page);
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
-            Function<RawOutput, String> maker = MAKERS.get(block.group(2));
-            if (maker == null) {
+            Function<RawOutput, String> figure = FIGURES.get(block.group(2));
+            if (figure == null) {
                 throw new IllegalStateException(page + ": no figures " + block.group(2));
             }
-            return Matcher.quoteReplacement(block.group(1) + maker.apply(raw) + block.group(4));
+            return Matcher.quoteReplacement(block.group(1) + figure.apply(raw) + block.group(4));
         });
     }
 

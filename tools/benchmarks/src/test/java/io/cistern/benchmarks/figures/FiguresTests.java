@@ -55,7 +55,7 @@ final class FiguresTests {
     }
 
     static Set<String> charts() {
-        return Charts.MAKERS.keySet();
+        return Charts.FIGURES.keySet();
     }
 
     @ParameterizedTest
@@ -63,7 +63,7 @@ final class FiguresTests {
     void chartsAreThoseOfTheRawOutput(String chart) throws IOException {
         RawOutput raw = RawOutput.of(ROOT, ROOT.resolve("README.md"));
         assertThat(Files.readString(ROOT.resolve("docs/charts/" + chart + ".svg")))
-                .isEqualTo(Charts.MAKERS.get(chart).apply(raw));
+                .isEqualTo(Charts.FIGURES.get(chart).apply(raw));
     }
 
     @Test
