@@ -115,7 +115,8 @@ abstract class TrimContractTests extends ConformanceContractTests {
     private void run(Trim trim, long freedBytes) {
         if (trim.refused() && driver instanceof SimulatedGpu gpu) {
             allowLostMemory();
-            FaultContractTests.RETURNING.forEach(call -> gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN));
+            FaultContractTests.RETURNING.forEach(
+                    call -> gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN));
             tryTrim(trim, freedBytes);
             gpu.faults().clear();
         } else {
