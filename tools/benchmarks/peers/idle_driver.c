@@ -1,9 +1,9 @@
 // A libcuda.so that does next to nothing: what is left of a pair of `async`, or of a launch, is what Java adds to the same loop in C.
 //
 //   gcc -O2 -shared -fPIC -o libidle_driver.so idle_driver.c -lpthread
-//   gcc -O3 -shared -fPIC -o libasync_pair.so async_pair.c -ldl -lpthread
+//   gcc -O3 -shared -fPIC -o libasync_pair.so async_pair.c -ldl
 //   export BENCHMARKS_JAVA_OPTS=-Dcistern.cuda.library=$PWD/libidle_driver.so
-//   tools/benchmarks/java io.cistern.benchmarks.AsyncPair $PWD/libasync_pair.so 5 2
+//   tools/benchmarks/java io.cistern.benchmarks.AsyncPair $PWD/libasync_pair.so
 //
 // What a real driver does to its caller, each allocation, free and launch:
 //   IDLE_DRIVER_STEPS (0): turns of a loop under a lock that all threads share, as the driver has one.
@@ -80,6 +80,7 @@ int cuMemAllocFromPoolAsync(u64 *a, size_t bytes, u64 pool, u64 stream) {
     *a = address;
     return work();
 }
+int cuMemAllocManaged(u64 *a, size_t bytes, unsigned f) { *a = 0; return 2; }
 int cuMemAllocAsync(u64 *a, size_t bytes, u64 stream) { return cuMemAllocFromPoolAsync(a, bytes, 0, stream); }
 int cuMemFreeAsync(u64 a, u64 stream) { return work(); }
 int cuLaunchKernel() { return work(); }

@@ -17,7 +17,7 @@ struct Functions {
 /* What command and record_use return. */
 enum Result { DONE = 0, FAILED = 1, OUT_OF_MEMORY = 2 };
 
-/* The functions; null if they can't be had, and why is in `why`. Starts Cistern as configured if nothing has started it. */
+/* The functions; null if they are not available, with the reason in `why`. Starts Cistern as configured if nothing has started it. */
 const Functions* functions(std::string& why);
 
 /* Starts Cistern. Returns why it can't, empty if it has. */

@@ -602,7 +602,7 @@ public final class MemoryPool implements AutoCloseable {
         ///     it lacks a requested ability: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
         ///     than the limit
-        /// @throws DeviceOutOfMemoryException if the initial bytes can't be had; no pool is open then
+        /// @throws DeviceOutOfMemoryException if the initial bytes are not available; no pool is open then
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
             long most = limit == null ? limitBytes : limit.byteSize();
@@ -654,7 +654,7 @@ public final class MemoryPool implements AutoCloseable {
                 throw new DeviceOutOfMemoryException(
                         initialBytes,
                         initialDevice,
-                        "initialBytes(" + initialBytes + ") can't be had, while "
+                        "initialBytes(" + initialBytes + ") are not available, while "
                                 + memory.environment().freeBytes(initialDevice) + " bytes are free: lower it, or free"
                                 + " memory" + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
                         refused,

@@ -11,12 +11,12 @@ import io.cistern.internal.routing.Router;
 ///
 /// **Threads.** Any.
 final class ObservedCalls {
-    private static final Events.Maker<Router> ALLOCATED = (router, _, address, stream, nanos, ended) -> router.ofLive(
+    private static final Events.Factory<Router> ALLOCATED = (router, _, address, stream, nanos, ended) -> router.ofLive(
             address,
             (at, byteSize, route) ->
                     new MemoryEvent.Allocated(route.toString(), route.device(), stream, at, byteSize, nanos, ended));
 
-    private static final Events.Maker<Router> FREED = (router, _, address, stream, _, _) -> router.ofLive(
+    private static final Events.Factory<Router> FREED = (router, _, address, stream, _, _) -> router.ofLive(
             address,
             (at, byteSize, route) -> new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize));
 

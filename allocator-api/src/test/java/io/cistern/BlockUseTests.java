@@ -25,8 +25,8 @@ class BlockUseTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
-    private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
+    private final CountingAllocator counting = new CountingAllocator();
+    private final Allocator allocator = memory.open(OpenOptions.made("counting", counting));
     private final long stream = gpu.streams().create(0);
     private final long reader = gpu.streams().create(0);
     private int refusedDestroys;
@@ -81,11 +81,11 @@ class BlockUseTests {
 
     @Test
     void anAllocatorThatWaitsForStreamsItselfIsAsked() {
-        maker.records = true;
+        counting.records = true;
         long address = allocate();
         memory.recordUse(address, reader);
         memory.free(address, stream);
-        assertThat(maker.uses).containsExactly(address);
+        assertThat(counting.uses).containsExactly(address);
         assertThat(calls(DriverCall.EVENT_RECORD)).isZero();
     }
 
@@ -120,7 +120,7 @@ class BlockUseTests {
         memory.free(address, stream);
         assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
         assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
     }
 
     /// Its handle means another stream on the thread that frees.
@@ -147,9 +147,9 @@ class BlockUseTests {
         try (GraphCapture _ = GraphCapture.begin(memory, 0, gpu.streams().create(0), CaptureMode.GLOBAL)) {
             memory.free(onOtherThread, stream);
             memory.free(onEndedStream, stream);
-            assertThat(maker.frees).isZero();
+            assertThat(counting.frees).isZero();
         }
-        assertThat(maker.frees).isEqualTo(2);
+        assertThat(counting.frees).isEqualTo(2);
         assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).as("behind all work").isEqualTo(2);
     }
 
@@ -170,7 +170,8 @@ class BlockUseTests {
     @Test
     void aBlockUsedElsewhereIsFreedOnceAndGivesItsLimitBack() {
         MemoryLimit limit = MemoryLimit.of("limit", 1000);
-        Allocator limited = memory.open(OpenOptions.made("limited", new Maker()).limit(limit));
+        Allocator limited =
+                memory.open(OpenOptions.made("limited", new CountingAllocator()).limit(limit));
         long address = limited.allocate(1000, 0, stream);
         memory.recordUse(address, reader);
         memory.free(address, stream);
@@ -182,7 +183,7 @@ class BlockUseTests {
 
     @Test
     void anAddressThatComesAgainHasNoUses() {
-        maker.again = true;
+        counting.again = true;
         long address = allocate();
         memory.recordUse(address, reader);
         memory.free(address, stream);
@@ -204,7 +205,7 @@ class BlockUseTests {
     }
 
     /// Hands out addresses and knows nothing of streams but what it is told.
-    private static final class Maker implements DeviceAllocator, StreamUses {
+    private static final class CountingAllocator implements DeviceAllocator, StreamUses {
         private final List<Long> uses = new ArrayList<>();
         private boolean records;
         private boolean again;

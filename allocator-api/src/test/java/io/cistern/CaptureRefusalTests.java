@@ -35,8 +35,8 @@ class CaptureRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final Graphs graphs = mock(Graphs.class, withSettings().defaultAnswer(delegatesTo(gpu.graphs())));
     private final DeviceMemory memory = DeviceMemory.builder(driver()).open();
-    private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
+    private final CountingAllocator counting = new CountingAllocator();
+    private final Allocator allocator = memory.open(OpenOptions.made("counting", counting));
     private final long stream = gpu.streams().create(DEVICE);
     private final long captured = gpu.streams().create(DEVICE);
     private final long block = allocator.allocate(1000, DEVICE, stream);
@@ -51,7 +51,7 @@ class CaptureRefusalTests {
     void allIsFreedInTheEnd() {
         gpu.faults().clear();
         memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
-        assertThat(maker.streamsOfFrees).hasSize(maker.allocations);
+        assertThat(counting.streamsOfFrees).hasSize(counting.allocations);
         memory.close();
         assertThat(gpu.calls().of(DriverCall.EVENT_CREATE))
                 .isEqualTo(gpu.calls().of(DriverCall.EVENT_DESTROY));
@@ -63,7 +63,7 @@ class CaptureRefusalTests {
     @Test
     void aCloseWaitsForNoCaptureThatHasEnded() throws InterruptedException {
         for (int round = 0; round < 2000; round++) {
-            Allocator closing = memory.open(OpenOptions.made("closing", new Maker()));
+            Allocator closing = memory.open(OpenOptions.made("closing", new CountingAllocator()));
             GraphCapture.announce(memory, DEVICE, captured);
             CyclicBarrier together = new CyclicBarrier(2);
             Thread thread = Thread.ofPlatform().start(() -> {
@@ -128,7 +128,7 @@ class CaptureRefusalTests {
         beginCapture();
         endCaptureBehindAnswer(1);
         memory.free(block, stream);
-        assertThat(maker.streamsOfFrees).containsExactly(stream);
+        assertThat(counting.streamsOfFrees).containsExactly(stream);
         assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isOne();
     }
 
@@ -137,7 +137,7 @@ class CaptureRefusalTests {
         beginCapture();
         endCaptureBehindAnswer(1);
         memory.free(block, captured);
-        assertThat(maker.streamsOfFrees).containsExactly(captured);
+        assertThat(counting.streamsOfFrees).containsExactly(captured);
     }
 
     @Test
@@ -145,7 +145,7 @@ class CaptureRefusalTests {
         beginCapture();
         endCaptureBehindAnswer(2);
         memory.free(block, captured);
-        assertThat(maker.streamsOfFrees).containsExactly(captured);
+        assertThat(counting.streamsOfFrees).containsExactly(captured);
     }
 
     @Test
@@ -153,7 +153,7 @@ class CaptureRefusalTests {
         memory.recordUse(block, captured);
         driverGivesNoFence();
         memory.free(block, stream);
-        assertThat(maker.streamsOfFrees).isEmpty();
+        assertThat(counting.streamsOfFrees).isEmpty();
     }
 
     @Test
@@ -166,7 +166,7 @@ class CaptureRefusalTests {
         memory.free(block, stream);
         assertThat(gpu.calls().of(DriverCall.CONTEXT_RECORD_EVENT)).isEqualTo(fences + 1);
         assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isOne();
-        assertThat(maker.streamsOfFrees).containsExactly(stream);
+        assertThat(counting.streamsOfFrees).containsExactly(stream);
     }
 
     @Test
@@ -193,10 +193,10 @@ class CaptureRefusalTests {
     }
 
     private void endBoth(long unannounced) {
-        assertThat(maker.streamsOfFrees).isEmpty();
+        assertThat(counting.streamsOfFrees).isEmpty();
         gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, unannounced));
         endCapture();
-        assertThat(maker.streamsOfFrees).hasSize(1);
+        assertThat(counting.streamsOfFrees).hasSize(1);
     }
 
     @Test
@@ -206,13 +206,13 @@ class CaptureRefusalTests {
         try (DeviceMemory other = DeviceMemory.builder(gpu).open();
                 GraphCapture _ = GraphCapture.begin(other, DEVICE, stream, CaptureMode.RELAXED)) {
             endCapture();
-            assertThat(maker.streamsOfFrees).isEmpty();
+            assertThat(counting.streamsOfFrees).isEmpty();
             assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT))
                     .as("for what is no event")
                     .isZero();
         }
         memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
-        assertThat(maker.streamsOfFrees).hasSize(1);
+        assertThat(counting.streamsOfFrees).hasSize(1);
     }
 
     @Test
@@ -221,7 +221,7 @@ class CaptureRefusalTests {
         memory.free(block, captured);
         driverGivesNoFence();
         endCapture();
-        assertThat(maker.streamsOfFrees).isEmpty();
+        assertThat(counting.streamsOfFrees).isEmpty();
     }
 
     @Test
@@ -242,7 +242,7 @@ class CaptureRefusalTests {
             refuse(DriverCall.STREAM_SYNCHRONIZE);
             assertThatExceptionOfType(CudaException.class).isThrownBy(() -> memory.allocate(1000, DEVICE, captured));
         }
-        assertThat(maker.allocations).isEqualTo(2);
+        assertThat(counting.allocations).isEqualTo(2);
     }
 
     @Test
@@ -250,10 +250,10 @@ class CaptureRefusalTests {
         beginCapture();
         refuse(DriverCall.STREAM_GET_CAPTURE_INFO);
         memory.free(block, captured);
-        assertThat(maker.streamsOfFrees).isEmpty();
+        assertThat(counting.streamsOfFrees).isEmpty();
         gpu.faults().clear();
         endCapture();
-        assertThat(maker.streamsOfFrees).hasSize(1);
+        assertThat(counting.streamsOfFrees).hasSize(1);
     }
 
     @Test
@@ -268,7 +268,7 @@ class CaptureRefusalTests {
     }
 
     /// Hands out addresses and knows nothing of streams.
-    private static final class Maker implements DeviceAllocator {
+    private static final class CountingAllocator implements DeviceAllocator {
         private final List<Long> streamsOfFrees = new ArrayList<>();
         private int allocations;
 

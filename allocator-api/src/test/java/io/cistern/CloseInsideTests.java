@@ -228,9 +228,9 @@ final class CloseInsideTests {
         assertThat(refusals.get()).as("refused").isBetween(1, 2);
     }
 
-    private void pair(Allocator from, Plugin maker) {
+    private void pair(Allocator from, Plugin plugin) {
         long block = from.allocate(100, 0, 0);
-        maker.inFree = () -> {};
+        plugin.inFree = () -> {};
         memory.free(block, 0);
     }
 

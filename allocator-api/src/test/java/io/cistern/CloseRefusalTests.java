@@ -39,9 +39,9 @@ class CloseRefusalTests {
 
     @Test
     void allAllocatorsAreClosedThoughTwoFail() {
-        memory.open(OpenOptions.made("first", new Maker("first", false)));
-        memory.open(OpenOptions.made("second", new Maker("second", true)));
-        memory.open(OpenOptions.made("third", new Maker("third", true)));
+        memory.open(OpenOptions.made("first", new NamedAllocator("first", false)));
+        memory.open(OpenOptions.made("second", new NamedAllocator("second", true)));
+        memory.open(OpenOptions.made("third", new NamedAllocator("third", true)));
         assertThatThrownBy(memory::close)
                 .hasMessage("third")
                 .satisfies(failure -> assertThat(failure.getSuppressed())
@@ -63,9 +63,11 @@ class CloseRefusalTests {
     void whatWaitedForACaptureIsClosedThoughTheFirstFails() {
         long captured = gpu.streams().create(0);
         GraphCapture.announce(memory, 0, captured);
-        memory.open(OpenOptions.made("first", new Maker("first", true))).close();
-        memory.open(OpenOptions.made("second", new Maker("second", false))).close();
-        memory.open(OpenOptions.made("third", new Maker("third", false)));
+        memory.open(OpenOptions.made("first", new NamedAllocator("first", true)))
+                .close();
+        memory.open(OpenOptions.made("second", new NamedAllocator("second", false)))
+                .close();
+        memory.open(OpenOptions.made("third", new NamedAllocator("third", false)));
         assertThat(closed).isEmpty();
         assertThatThrownBy(memory::close).hasMessage("first");
         assertThat(closed).containsExactly("first", "second", "third");
@@ -73,7 +75,7 @@ class CloseRefusalTests {
 
     @Test
     void allStreamsThatWaitForEventsEndThoughOneIsRefused() {
-        Allocator allocator = memory.open(OpenOptions.made("maker", new Maker("maker", false)));
+        Allocator allocator = memory.open(OpenOptions.made("named", new NamedAllocator("named", false)));
         for (int device = 0; device < 2; device++) {
             long event = gpu.events().create(device);
             memory.freeAfter(allocator.allocate(1000, device, 0), event);
@@ -86,7 +88,7 @@ class CloseRefusalTests {
 
     @Test
     void aStreamEndsThoughAnAllocatorWillNotHearOfIt() {
-        Allocator allocator = memory.open(OpenOptions.made("deaf", new Maker("deaf", true)));
+        Allocator allocator = memory.open(OpenOptions.made("deaf", new NamedAllocator("deaf", true)));
         memory.freeAfter(allocator.allocate(1000, 0, 0), gpu.events().create(0));
         long live = allocator.allocate(1000, 0, 0); // so that it is told
         assertThatThrownBy(memory::close).hasMessage("deaf");
@@ -98,7 +100,7 @@ class CloseRefusalTests {
     @Test
     void eventsOfCapturesEndThoughTheirReadyStreamStays() {
         long captured = gpu.streams().create(0);
-        Allocator allocator = memory.open(OpenOptions.made("maker", new Maker("maker", false)));
+        Allocator allocator = memory.open(OpenOptions.made("named", new NamedAllocator("named", false)));
         memory.currents().set(allocator);
         try (GraphCapture _ = GraphCapture.begin(memory, 0, captured, CaptureMode.RELAXED)) {
             memory.free(memory.allocate(1000, 0, captured), captured);
@@ -121,12 +123,12 @@ class CloseRefusalTests {
     }
 
     /// Hands out addresses; what it is told fails, if it is to.
-    private final class Maker implements DeviceAllocator {
+    private final class NamedAllocator implements DeviceAllocator {
         private final String name;
         private final boolean fails;
         private int allocations;
 
-        Maker(String name, boolean fails) {
+        NamedAllocator(String name, boolean fails) {
             this.name = name;
             this.fails = fails;
         }
@@ -173,7 +175,7 @@ class CloseRefusalTests {
         @Override
         public DeviceAllocator open(AllocatorContext context) {
             opened++;
-            return new Maker("upstream " + opened, opened == 2);
+            return new NamedAllocator("upstream " + opened, opened == 2);
         }
     }
 
@@ -192,7 +194,7 @@ class CloseRefusalTests {
         public DeviceAllocator open(AllocatorContext context) {
             context.upstream("upstream");
             context.upstream("upstream");
-            return new Maker("around", false);
+            return new NamedAllocator("around", false);
         }
     }
 }

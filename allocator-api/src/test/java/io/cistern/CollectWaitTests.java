@@ -26,9 +26,9 @@ final class CollectWaitTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final List<Long> freed = new CopyOnWriteArrayList<>();
-    private final Allocator allocator = memory.open(OpenOptions.made("maker", new Maker()));
+    private final Allocator allocator = memory.open(OpenOptions.made("collecting", new CollectingAllocator()));
 
-    private final class Maker implements DeviceAllocator {
+    private final class CollectingAllocator implements DeviceAllocator {
         private long last = 1 << 20;
 
         @Override

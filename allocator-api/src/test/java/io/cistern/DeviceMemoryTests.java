@@ -59,7 +59,7 @@ class DeviceMemoryTests {
     }
 
     @Test
-    void blocksGoBackToTheirMakerWhateverIsCurrentNow() {
+    void blocksGoBackToTheirAllocatorWhateverIsCurrent() {
         long before = gpu.memory().freeBytes(0);
         Allocator first = memory.setCurrent("direct");
         long fromFirst = memory.allocate(1 << 20, 0, stream);

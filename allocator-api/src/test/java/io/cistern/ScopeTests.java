@@ -36,7 +36,7 @@ class ScopeTests {
     private final List<Long> blocks = new ArrayList<>();
 
     @AfterEach
-    void everythingGoesBackToItsMaker() {
+    void everythingGoesBackToItsAllocator() {
         blocks.forEach(block -> memory.free(block, 0));
         for (Allocator allocator : List.of(current, pool, other)) {
             assertThat(allocator.statistics(0).liveBlocks()).isZero();

@@ -21,9 +21,9 @@ class ThreadStreamTests {
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final MemoryLimit limit = MemoryLimit.of("limit", 1 << 20);
-    private final Maker maker = new Maker();
+    private final CountingAllocator counting = new CountingAllocator();
     private final Allocator allocator =
-            memory.open(OpenOptions.made("maker", maker).limit(limit));
+            memory.open(OpenOptions.made("counting", counting).limit(limit));
 
     @AfterEach
     void nothingIsLeft() {
@@ -65,7 +65,7 @@ class ThreadStreamTests {
         memory.currents().set(allocator);
         assertRefused(() -> memory.allocate(1000, 0, Streams.PER_THREAD_DEFAULT));
         assertRefused(() -> allocator.allocate(1000, 0, Streams.PER_THREAD_DEFAULT));
-        assertThat(maker.allocations).isZero();
+        assertThat(counting.allocations).isZero();
         assertThat(allocator.statistics(0).allocations()).isZero();
     }
 
@@ -73,10 +73,10 @@ class ThreadStreamTests {
     void isRefusedToAVirtualThreadThatFreesAndTheBlockStaysAlive() throws InterruptedException {
         long address = allocator.allocate(1000, 0, Streams.PER_THREAD_DEFAULT);
         assertRefused(() -> memory.free(address, Streams.PER_THREAD_DEFAULT));
-        assertThat(maker.frees).isZero();
+        assertThat(counting.frees).isZero();
         assertThat(allocator.statistics(0).liveBlocks()).isOne();
         memory.free(address, Streams.PER_THREAD_DEFAULT);
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
     }
 
     @Test
@@ -101,11 +101,11 @@ class ThreadStreamTests {
     void everyOtherStreamServesVirtualThreads(long stream) throws InterruptedException {
         assertThat(onVirtualThread(() -> memory.free(allocator.allocate(1000, 0, stream), stream)))
                 .isEmpty();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
     }
 
     /// Counts.
-    private static final class Maker implements DeviceAllocator {
+    private static final class CountingAllocator implements DeviceAllocator {
         private int allocations;
         private int frees;
 

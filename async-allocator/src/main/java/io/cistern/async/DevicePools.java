@@ -132,7 +132,7 @@ final class DevicePools {
                     options.initialBytes(),
                     device,
                     AsyncOption.INITIAL_SIZE + "=" + options.initialBytes() + " is obtained with the first request, and"
-                            + " can't be had: lower it, or free memory",
+                            + " is not available: lower it, or free memory",
                     failure);
         }
     }

@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// Gives access to the CUDA driver in facets, which follow the chapters of the driver API's reference.
+/// Gives access to the CUDA driver in facets, one for each group of functions in the driver API's reference.
 ///
 /// Two implementations exist: the real driver, bound to `libcuda.so.1`, and the simulated GPU. Both pass the same
 /// driver-contract tests, so code above this interface cannot tell them apart except by [#simulated()].

@@ -23,8 +23,8 @@ class DeviceBufferTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
-    private final Maker maker = new Maker();
-    private final Allocator allocator = memory.open(OpenOptions.made("maker", maker));
+    private final CountingAllocator counting = new CountingAllocator();
+    private final Allocator allocator = memory.open(OpenOptions.made("counting", counting));
     private final long stream = gpu.streams().create(0);
     private final long reader = gpu.streams().create(0);
 
@@ -61,7 +61,7 @@ class DeviceBufferTests {
         assertThat(buffer.address()).isNotZero();
         buffer.close();
         buffer.close();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
         assertThatIllegalStateException()
                 .isThrownBy(buffer::address)
                 .withMessageContaining("5000 bytes")
@@ -81,9 +81,9 @@ class DeviceBufferTests {
         long address = buffer.address();
         assertThatExceptionOfType(CudaException.class).isThrownBy(() -> buffer.closeAfter(12345));
         assertThat(buffer.address()).isEqualTo(address);
-        assertThat(maker.frees).isZero();
+        assertThat(counting.frees).isZero();
         buffer.close();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
     }
 
     @Test
@@ -94,7 +94,7 @@ class DeviceBufferTests {
         buffer.closeAfter(event);
         buffer.closeAfter(event);
         buffer.close();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
         assertThatIllegalStateException().isThrownBy(() -> buffer.recordUse(reader));
         gpu.events().destroy(0, event);
     }
@@ -104,9 +104,9 @@ class DeviceBufferTests {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, Streams.PER_THREAD_DEFAULT);
         assertThat(onVirtualThread(buffer::close)).singleElement().isInstanceOf(UnusableStreamException.class);
         assertThat(buffer.address()).isNotZero();
-        assertThat(maker.frees).isZero();
+        assertThat(counting.frees).isZero();
         buffer.close();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
     }
 
     @Test
@@ -114,12 +114,12 @@ class DeviceBufferTests {
         long event = gpu.events().create(0);
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, Streams.PER_THREAD_DEFAULT);
         assertThat(onVirtualThread(() -> buffer.closeAfter(event))).isEmpty();
-        assertThat(maker.frees).isOne();
+        assertThat(counting.frees).isOne();
         gpu.events().destroy(0, event);
     }
 
     /// Counts frees.
-    private static final class Maker implements DeviceAllocator {
+    private static final class CountingAllocator implements DeviceAllocator {
         private int allocations;
         private int frees;
 

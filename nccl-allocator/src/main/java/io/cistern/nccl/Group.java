@@ -2,6 +2,7 @@ package io.cistern.nccl;
 
 import static java.util.Objects.requireNonNull;
 
+import io.cistern.nccl.internal.call.BlockingWork;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

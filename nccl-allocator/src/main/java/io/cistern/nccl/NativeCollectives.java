@@ -2,6 +2,7 @@ package io.cistern.nccl;
 
 import io.cistern.nccl.Collective.Kind;
 import io.cistern.nccl.NcclApi.Handle;
+import io.cistern.nccl.internal.call.NcclCall;
 
 /// Calls the functions of libnccl that move data, by kind.
 final class NativeCollectives {

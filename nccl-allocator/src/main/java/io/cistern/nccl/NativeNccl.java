@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.cuda.Devices;
+import io.cistern.nccl.internal.call.NcclCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

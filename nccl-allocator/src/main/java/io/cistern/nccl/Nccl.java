@@ -3,6 +3,7 @@ package io.cistern.nccl;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.internal.call.BlockingWork;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

@@ -2,6 +2,7 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.Setting;
+import io.cistern.nccl.internal.call.NcclCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;

@@ -2,6 +2,8 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.nccl.internal.call.BlockingWork;
+import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;

@@ -1,5 +1,6 @@
 package io.cistern.nccl;
 
+import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Records which segments of one registry a communicator has registered. Changed only under the communicator's
 /// lock.
-final class RegistrationBook {
+final class RegistrationBook implements SegmentRegistry.Registrant {
     private static final System.Logger LOG = System.getLogger(RegistrationBook.class.getName());
 
     private static final String UNUSED =
@@ -70,7 +71,8 @@ final class RegistrationBook {
 
     /// Registers new segments and deregisters abandoned ones. If the communicator is in a call, that happens
     /// before its next one.
-    void tryUpdate() {
+    @Override
+    public void tryUpdate() {
         if (communicator.tryEnter()) {
             try {
                 update();
@@ -118,7 +120,8 @@ final class RegistrationBook {
 
     /// Deregisters a segment. If the communicator is in a call or ends, this returns false, and the
     /// communicator's end drops it.
-    boolean tryDrop(Segment segment) {
+    @Override
+    public boolean tryDrop(Segment segment) {
         refused.remove(segment);
         if (!handles.containsKey(segment)) {
             return true;
@@ -188,7 +191,8 @@ final class RegistrationBook {
         }
     }
 
-    boolean knows(Segment segment) {
+    @Override
+    public boolean knows(Segment segment) {
         return handles.containsKey(segment);
     }
 

@@ -7,6 +7,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.nccl.Collective.Kind;
+import io.cistern.nccl.internal.segment.MappedMemory;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.internal.symmetric.SymmetricAllocator;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

@@ -2,6 +2,8 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.internal.segment.VmmOptions;
+import io.cistern.nccl.internal.segment.VmmSource;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

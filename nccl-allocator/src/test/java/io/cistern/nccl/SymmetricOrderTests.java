@@ -9,6 +9,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.graph.GraphCapture;
+import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;

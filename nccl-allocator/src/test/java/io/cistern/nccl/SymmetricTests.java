@@ -8,6 +8,7 @@ import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.DriverCall;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;

@@ -28,6 +28,8 @@ import io.cistern.cuda.Support;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.nccl.internal.segment.VmmOptions;
+import io.cistern.nccl.internal.segment.VmmSource;
 import io.cistern.spi.PageTraits;
 import java.util.EnumMap;
 import java.util.List;

@@ -2,6 +2,8 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -111,7 +113,6 @@ final class Capture {
         Set<GraphNode> both = new LinkedHashSet<>(ends(stream));
         both.addAll(others);
         ends.put(stream, new ArrayList<>(both));
-        stream.setCapture(this);
     }
 
     /// Returns whether all nodes run before the end of the stream on which the capture began.

@@ -3,6 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.EnumSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -11,6 +13,7 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /// The captures of a machine that are under way, and the calls that they forbid. Guarded by the machine's lock.
 ///
@@ -56,7 +59,17 @@ final class CaptureTable {
     void remove(Capture capture) {
         capture.end();
         captures.remove(capture);
-        capture.streams().forEach(stream -> stream.setCapture(null));
+    }
+
+    /// Returns the capture that a stream is in, or null.
+    @Nullable
+    Capture of(StreamQueue stream) {
+        for (Capture capture : captures) {
+            if (capture.streams().contains(stream)) {
+                return capture;
+            }
+        }
+        return null;
     }
 
     CaptureMode exchangeMode(CaptureMode mode) {
@@ -148,8 +161,8 @@ final class CaptureTable {
     }
 
     /// Fails for a captured stream. The attempt invalidates the capture.
-    static void refuseCaptured(StreamQueue stream) {
-        Capture capture = stream.capture();
+    void refuseCaptured(StreamQueue stream) {
+        Capture capture = of(stream);
         if (capture != null) {
             capture.invalidate();
             throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);

@@ -2,6 +2,10 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.memory.Contents;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.ManagedContents;
+import io.cistern.simulated.internal.space.Mapping;
 
 /// Memory as running work sees it: by address, across mappings, with access checked. An address that is not
 /// mapped, or not open to the device, is illegal.

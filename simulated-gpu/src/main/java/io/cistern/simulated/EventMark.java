@@ -1,5 +1,9 @@
 package io.cistern.simulated;
 
+import io.cistern.simulated.internal.stream.Gate;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;

@@ -1,8 +1,10 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -1,6 +1,12 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.space.UseMarks;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.Optional;
 
 /// An allocation of a graph: it has an address from the start, and memory from a launch until its free.

@@ -2,6 +2,10 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.GraphMemoryAttribute;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.LinearPlacement;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.space.Mapping;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

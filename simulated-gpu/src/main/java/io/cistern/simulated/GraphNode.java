@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.Deque;

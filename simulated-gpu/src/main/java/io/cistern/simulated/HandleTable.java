@@ -2,6 +2,8 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;

@@ -1,6 +1,11 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.space.AddressSpace;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -60,15 +65,15 @@ final class HazardTracker {
             return;
         }
         allocation.uses().mark(stream, stream.issued() + 1);
-        StreamQueue maker = allocation.stream();
-        if (maker != null && !ordered(maker, allocation.sequence(), stream)) {
+        StreamQueue origin = allocation.stream();
+        if (origin != null && !ordered(origin, allocation.sequence(), stream)) {
             report(
                     Misuse.Kind.USE_BEFORE_ALLOCATION,
                     call,
                     stream.device(),
                     address,
                     "used on stream " + stream.id() + ", which does not wait for the allocation on stream "
-                            + maker.id());
+                            + origin.id());
         }
     }
 

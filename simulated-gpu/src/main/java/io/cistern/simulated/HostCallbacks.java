@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import io.cistern.simulated.internal.stream.Gate;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;

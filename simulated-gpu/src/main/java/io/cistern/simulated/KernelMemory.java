@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import io.cistern.simulated.internal.memory.Contents;
+import io.cistern.simulated.internal.memory.WordScanner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 

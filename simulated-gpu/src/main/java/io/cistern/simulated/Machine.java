@@ -5,6 +5,17 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.MemoryBudget;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.pool.PoolSimulation;
+import io.cistern.simulated.internal.space.AddressSpace;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamEngine;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.VirtualClock;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -237,12 +248,12 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Gives work to a stream: now, or, if the stream is captured, whenever the graph runs.
+    /// Launches work on a stream: now, or, if the stream is captured, whenever the graph runs.
     ///
     /// @param kind the kind of work
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {
         captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
-        Capture capture = stream.capture();
+        Capture capture = captures.of(stream);
         if (capture == null) {
             work.to(stream);
         } else {
@@ -259,7 +270,7 @@ final class Machine implements AutoCloseable {
     /// Checks the range of work on a stream, which may also lie in memory of the graph into which the stream is
     /// captured.
     void checkRange(DriverCall call, StreamQueue stream, long address, long byteSize, boolean write) {
-        if (stream.capture() == null || !graphMemory(stream.device()).covers(address, byteSize)) {
+        if (captures.of(stream) == null || !graphMemory(stream.device()).covers(address, byteSize)) {
             checkRange(call, stream.device(), address, byteSize, write);
         }
     }

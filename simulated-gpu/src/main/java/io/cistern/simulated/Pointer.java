@@ -1,10 +1,12 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 

@@ -3,6 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.FileMapping;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

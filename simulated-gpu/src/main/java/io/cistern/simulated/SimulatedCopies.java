@@ -1,11 +1,17 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.HostSink;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
@@ -61,7 +67,7 @@ final class SimulatedCopies implements Copies {
 
     private void stage(
             DriverCall call, StreamQueue queue, DeviceView view, long target, MemorySegment source, long byteSize) {
-        CaptureTable.refuseCaptured(queue);
+        machine.captures().refuseCaptured(queue);
         machine.use(call, queue, target, byteSize);
         StagedBytes staged = StagedBytes.of(source, byteSize);
         enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
@@ -88,7 +94,7 @@ final class SimulatedCopies implements Copies {
                 });
                 return;
             }
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             machine.use(call, queue, source, byteSize);
             // The bytes are read when the stream gets there; the calling thread hands them over.
             StagedBytes staged = new StagedBytes(byteSize);
@@ -205,7 +211,7 @@ final class SimulatedCopies implements Copies {
         machine.run(call, device, () -> pieces + ", stream=0x" + Long.toHexString(stream), () -> {
             require(!pieces.isEmpty() && stream > Streams.PER_THREAD_DEFAULT);
             StreamQueue queue = machine.streams().find(call, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             for (Piece piece : pieces) {
                 require(piece.byteSize() > 0);
                 machine.checkRange(call, queue, piece.source(), piece.byteSize(), false);

@@ -3,6 +3,10 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 
 /// [Events] over the model.
 final class SimulatedEvents implements Events {
@@ -38,7 +42,7 @@ final class SimulatedEvents implements Events {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
             machine.captures().refuseImplicit(queue, machine.device(device).legacy());
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.requireValid();
                 mark.record(queue, capture);

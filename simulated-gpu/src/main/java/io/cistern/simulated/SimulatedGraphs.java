@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -9,6 +9,9 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.Streams;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
@@ -28,13 +31,12 @@ final class SimulatedGraphs implements Graphs {
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
             }
             StreamQueue queue = machine.streams().find(call, device, stream);
-            if (queue.capture() != null) {
+            if (machine.captures().of(queue) != null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
             Graph graph = new Graph(device, machine.graphMemory(device), machine.handles());
             long handle = machine.handles().register(graph);
             Capture capture = new Capture(machine.captures().nextId(), queue, mode, graph, handle);
-            queue.setCapture(capture);
             machine.captures().add(capture);
         });
     }
@@ -44,7 +46,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.STREAM_END_CAPTURE;
         return machine.call(call, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(call, device, stream);
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture == null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
@@ -79,7 +81,7 @@ final class SimulatedGraphs implements Graphs {
     public CaptureStatus captureStatus(int device, long stream) {
         DriverCall call = DriverCall.STREAM_IS_CAPTURING;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = asked(call, device, stream).capture();
+            Capture capture = machine.captures().of(asked(call, device, stream));
             if (capture == null) {
                 return CaptureStatus.NONE;
             }
@@ -91,7 +93,7 @@ final class SimulatedGraphs implements Graphs {
     public long captureId(int device, long stream) {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = asked(call, device, stream).capture();
+            Capture capture = machine.captures().of(asked(call, device, stream));
             return capture == null || capture.invalidated() ? 0L : capture.id();
         });
     }
@@ -100,7 +102,7 @@ final class SimulatedGraphs implements Graphs {
     public long capturingGraph(int device, long stream) {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = asked(call, device, stream).capture();
+            Capture capture = machine.captures().of(asked(call, device, stream));
             return capture == null || capture.invalidated() ? 0L : capture.graphHandle();
         });
     }
@@ -110,7 +112,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, () -> describe(device, stream), () -> {
             StreamQueue queue = asked(call, device, stream);
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             return capture == null || capture.invalidated() ? List.of() : handles(capture.ends(queue));
         });
     }
@@ -264,7 +266,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.GRAPH_LAUNCH;
         machine.run(call, device, () -> describe(device, executable) + ", stream=" + stream, () -> {
             StreamQueue queue = machine.streams().find(call, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             executable(call, device, executable).launch(queue);
         });
     }

@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
@@ -8,6 +8,13 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.HostContents;
+import io.cistern.simulated.internal.memory.MemoryBudget;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.space.UseMarks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;

@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
@@ -10,6 +10,14 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.pool.PoolGrowth;
+import io.cistern.simulated.internal.pool.PoolSimulation;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.space.UseMarks;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
 import java.util.function.Supplier;
 
@@ -120,7 +128,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > mostBytes(pool)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
                 return capture.graph().latest().address();
@@ -164,7 +172,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (address == 0) {
                 return;
             }
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.free(queue, address);
                 return;

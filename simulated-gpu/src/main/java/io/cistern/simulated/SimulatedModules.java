@@ -1,12 +1,16 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Modules.Extent;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.Gate;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;

@@ -3,6 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Peers;
+import io.cistern.simulated.internal.memory.DriverFailure;
 
 /// [Peers] over the model: all devices can reach each other, as over NVLink.
 final class SimulatedPeers implements Peers {

@@ -1,11 +1,24 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.Sharing;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.HostContents;
+import io.cistern.simulated.internal.memory.LinearPlacement;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.memory.SharedStore;
+import io.cistern.simulated.internal.pool.PoolGrowth;
+import io.cistern.simulated.internal.pool.PoolSimulation;
+import io.cistern.simulated.internal.pool.SharedStores;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.space.UseMarks;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Collections;

@@ -3,6 +3,10 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.Gate;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
 import java.util.function.Supplier;
 
@@ -37,7 +41,7 @@ final class SimulatedStreams implements Streams {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_DESTROY, device, stream);
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.invalidate();
             }
@@ -49,7 +53,7 @@ final class SimulatedStreams implements Streams {
     public void synchronize(int device, long stream) {
         machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
         });
@@ -59,7 +63,7 @@ final class SimulatedStreams implements Streams {
     public boolean isIdle(int device, long stream) {
         return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             if (!machine.streams().idle(queue)) {
                 return false;
             }
@@ -97,8 +101,8 @@ final class SimulatedStreams implements Streams {
     }
 
     /// Orders nodes instead of work if a capture is concerned; returns false if none is.
-    private static boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
-        Capture own = stream.capture();
+    private boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
+        Capture own = machine.captures().of(stream);
         Capture marked = mark.capture();
         if (marked == null) {
             if (own == null || mark.work() == null) {

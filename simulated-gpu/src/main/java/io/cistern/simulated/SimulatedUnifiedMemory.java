@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
@@ -8,6 +8,16 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.UnifiedMemory;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.HostContents;
+import io.cistern.simulated.internal.memory.ManagedContents;
+import io.cistern.simulated.internal.memory.NativeRange;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.space.UseMarks;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
@@ -65,7 +75,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             checkRange(address, byteSize);
             checkPlace(target);
             StreamQueue queue = machine.streams().find(call, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             machine.use(call, queue, address, byteSize);
             long nanos = machine.costs().deviceLatencyNanos()
                     + (long) (byteSize / machine.costs().hostLinkBytesPerNano());

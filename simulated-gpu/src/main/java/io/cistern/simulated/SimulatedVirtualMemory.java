@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
@@ -9,6 +9,11 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
+import io.cistern.simulated.internal.memory.ByteContents;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.MemoryBudget;
+import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.space.Mapping;
 import java.util.List;
 import java.util.Map;
 

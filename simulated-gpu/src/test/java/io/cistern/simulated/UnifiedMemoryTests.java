@@ -10,6 +10,7 @@ import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PhysicalMemory;
+import io.cistern.simulated.internal.memory.ManagedContents;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 

@@ -13,8 +13,8 @@ import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.CaptureRoutes;
+import io.cistern.internal.routing.FreeTarget;
 import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. While any stream of a device is captured, all routes of the device are suspended, so each allocation
 /// comes here and asks the driver which capture its stream is in. At other times the path of an allocation
-/// knows nothing of captures. Frees go through a [CaptureExit] meanwhile.
+/// knows nothing of captures. Frees go through a [CaptureFrees] meanwhile.
 /// 2. The [GraphBlocks] of a capture serve its streams; all other streams are served as usual. Driver calls are
 /// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
 /// 3. The driver tells when a graph and its executables are gone, on its own thread, which may call nothing.
@@ -235,14 +235,14 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// Sends the frees of a route through other code from now on. While streams are captured, they go through a
-    /// [CaptureExit] first.
-    synchronized void freeThrough(Route route, DeviceAllocator exit) {
-        route.freeThrough(exit);
+    /// [CaptureFrees] first.
+    synchronized void freeThrough(Route route, DeviceAllocator target) {
+        route.freeThrough(target);
         opened(route);
     }
 
     private void suspend(Route route) {
-        route.suspend(new CaptureExit(route, route.usualExit()));
+        route.suspend(new CaptureFrees(route, route.usualFreeTarget()));
     }
 
     @Override
@@ -290,7 +290,7 @@ public final class Captures implements CaptureRoutes {
             router.adoptAgain(route, address, byteSize);
             throw full;
         }
-        route.usualExit().free(address, byteSize, route.device(), stream);
+        route.usualFreeTarget().free(address, byteSize, route.device(), stream);
         return true;
     }
 
@@ -582,11 +582,11 @@ public final class Captures implements CaptureRoutes {
 
     /// Receives the frees of a route while streams of its device are captured. A block from outside that is
     /// freed on a captured stream is kept for the graph.
-    private final class CaptureExit extends RouteExit {
+    private final class CaptureFrees extends FreeTarget {
         private final Route route;
         private final DeviceAllocator usual;
 
-        CaptureExit(Route route, DeviceAllocator usual) {
+        CaptureFrees(Route route, DeviceAllocator usual) {
             this.route = route;
             this.usual = usual;
         }

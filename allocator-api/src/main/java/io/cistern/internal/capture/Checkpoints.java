@@ -1,7 +1,7 @@
 package io.cistern.internal.capture;
 
+import io.cistern.internal.routing.FreeTarget;
 import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
@@ -80,8 +80,8 @@ public final class Checkpoints {
     }
 
     private void lookAtFrees(Route route, Captures captures) {
-        if (route.usualExit().equals(route.maker())) {
-            captures.freeThrough(route, new CheckpointExit(route));
+        if (route.usualFreeTarget().equals(route.allocator())) {
+            captures.freeThrough(route, new CheckpointFrees(route));
         }
     }
 
@@ -140,19 +140,19 @@ public final class Checkpoints {
     }
 
     /// Receives the frees of a private allocator's route once a checkpoint has noted some of its blocks.
-    private final class CheckpointExit extends RouteExit {
+    private final class CheckpointFrees extends FreeTarget {
         private final Route route;
-        private final DeviceAllocator maker;
+        private final DeviceAllocator allocator;
 
-        CheckpointExit(Route route) {
+        CheckpointFrees(Route route) {
             this.route = route;
-            this.maker = route.maker();
+            this.allocator = route.allocator();
         }
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
             if (!hasNoted(address) || !memory.keepOrLeave(route, address, byteSize)) {
-                maker.free(address, byteSize, device, stream);
+                allocator.free(address, byteSize, device, stream);
             }
         }
     }

@@ -9,8 +9,8 @@ import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Budgets;
+import io.cistern.internal.routing.FreeTarget;
 import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any.
 public final class GraphBlocks {
     /// Made while the block still has its owner record.
-    private static final Events.Maker<Router> COMPLETED = (router, device, address, _, _, _) -> router.ofLive(
+    private static final Events.Factory<Router> COMPLETED = (router, device, address, _, _, _) -> router.ofLive(
             address, (at, byteSize, route) -> new MemoryEvent.FreeCompleted(route.toString(), device, at, byteSize));
 
     private final Registry registry;
@@ -352,12 +352,12 @@ public final class GraphBlocks {
         if (present != null) {
             return present;
         }
-        Route route = usual.openBeside(device);
+        Route route = usual.openSibling(device);
         if (route == null) {
             return null;
         }
         try {
-            route.freeThrough(new Exit(route, then));
+            route.freeThrough(new GraphFrees(route, then));
             keeping.put(source, route);
             if (owns(route)) {
                 router.routes()
@@ -423,10 +423,10 @@ public final class GraphBlocks {
         if (gone) {
             return false;
         }
-        DeviceAllocator exit = route.usualExit();
-        DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
-        if (exit instanceof Exit had) {
-            had.memory().uncharge(new Kept(route, address), byteSize);
+        DeviceAllocator target = route.usualFreeTarget();
+        DeviceAllocator then = target instanceof GraphFrees frees && frees.memory() == this ? frees.then : target;
+        if (target instanceof GraphFrees frees) {
+            frees.memory().uncharge(new Kept(route, address), byteSize);
         }
         OpenAllocator usual = registry.ownerOf(route); // its live block keeps it
         Route own = Objects.requireNonNull(keepingRoute(usual, route.device(), then));
@@ -635,11 +635,11 @@ public final class GraphBlocks {
     }
 
     /// Receives the frees of kept blocks.
-    private final class Exit extends RouteExit {
+    private final class GraphFrees extends FreeTarget {
         private final Route route;
         private final DeviceAllocator then;
 
-        Exit(Route route, DeviceAllocator then) {
+        GraphFrees(Route route, DeviceAllocator then) {
             this.route = route;
             this.then = then;
         }

@@ -116,14 +116,15 @@ public final class Observers {
     /// Tells the observers of an event, after all that were [posted][#post] before. To be called under no lock
     /// of an allocator.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
-    public <T> void tell(Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
+    public <T> void tell(
+            Events.Factory<T> factory, T about, int device, long first, long second, long third, long fourth) {
         try {
             boolean[] mine = telling.get();
             if (!mine[0]) {
                 mine[0] = true;
                 try {
                     tellPosted();
-                    toAll(maker.make(about, device, first, second, third, fourth));
+                    toAll(factory.make(about, device, first, second, third, fourth));
                 } finally {
                     mine[0] = false;
                 }
@@ -134,18 +135,18 @@ public final class Observers {
     }
 
     /// Tells the observers of an event without numbers.
-    public <T> void tell(Events.Maker<T> maker, T about) {
-        tell(maker, about, -1, 0, 0, 0, 0);
+    public <T> void tell(Events.Factory<T> factory, T about) {
+        tell(factory, about, -1, 0, 0, 0, 0);
     }
 
     /// Keeps an event to be told later, if anybody observes. May be called under any lock.
     @SuppressWarnings("CatchingUnchecked") // as above
-    public <T> void post(Events.Maker<T> maker, T about, int device, long first, long second, long third) {
+    public <T> void post(Events.Factory<T> factory, T about, int device, long first, long second, long third) {
         if (!any()) {
             return;
         }
         try {
-            MemoryEvent event = telling.get()[0] ? null : maker.make(about, device, first, second, third, 0);
+            MemoryEvent event = telling.get()[0] ? null : factory.make(about, device, first, second, third, 0);
             if (event != null) {
                 NodeQueue.Node<MemoryEvent> node = new NodeQueue.Node<>(event);
                 waiting.incrementAndGet();

@@ -49,7 +49,7 @@ public final class CurrentAllocators {
     private final Observers observers;
 
     /// Makes an event from the former allocator.
-    private final Events.Maker<String> changed = (former, device, _, _, _, _) -> changed(former, device);
+    private final Events.Factory<String> changed = (former, device, _, _, _, _) -> changed(former, device);
 
     /// @param routes the array that [#route] reads, by device; all null
     /// @param publishes whether routes are written; if not, each allocation outside scopes asks here

@@ -28,7 +28,7 @@ final class LimitedRoutes {
     private static final int MAX_TRIES = 8;
 
     private final Routes routing;
-    private final DeviceAllocator maker;
+    private final DeviceAllocator allocator;
     private final Route[] unlimited;
     private final IntFunction<@Nullable Budgets> budgets;
     private final Runnable whenDrained;
@@ -51,18 +51,18 @@ final class LimitedRoutes {
         }
     }
 
-    /// @param maker the allocator
+    /// @param allocator the allocator
     /// @param unlimited the allocator's own routes by device
     /// @param budgets the budgets to which the allocator's blocks are charged in any case, by device
     /// @param whenDrained runs for each route that has closed and has no block left
     LimitedRoutes(
             Routes routing,
-            DeviceAllocator maker,
+            DeviceAllocator allocator,
             Route[] unlimited,
             IntFunction<@Nullable Budgets> budgets,
             Runnable whenDrained) {
         this.routing = routing;
-        this.maker = maker;
+        this.allocator = allocator;
         this.unlimited = unlimited;
         this.budgets = budgets;
         this.whenDrained = whenDrained;
@@ -143,10 +143,10 @@ final class LimitedRoutes {
         return routes;
     }
 
-    private Route opened(Route beside, LimitHandle limit, Runnable whenOpening) {
+    private Route opened(Route sibling, LimitHandle limit, Runnable whenOpening) {
         whenOpening.run();
         try {
-            return routing.openBeside(beside, maker, charged(beside.device(), limit), whenDrained);
+            return routing.openSibling(sibling, allocator, charged(sibling.device(), limit), whenDrained);
         } catch (Throwable failure) {
             whenDrained.run();
             throw failure;

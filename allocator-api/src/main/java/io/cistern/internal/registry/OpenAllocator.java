@@ -212,18 +212,18 @@ public final class OpenAllocator {
     }
 
     public boolean leads(Route route) {
-        return routes[route.device()].isBeside(route);
+        return routes[route.device()].isSiblingOf(route);
     }
 
     /// Opens one more route to this allocator, whose blocks are charged to no limit.
     ///
     /// @return null if this allocator has drained
-    public @Nullable Route openBeside(int device) {
+    public @Nullable Route openSibling(int device) {
         if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
             return null;
         }
         try {
-            return routing.openBeside(routes[device], backend, null, oneDrained);
+            return routing.openSibling(routes[device], backend, null, oneDrained);
         } catch (Throwable failure) {
             drained();
             throw failure;

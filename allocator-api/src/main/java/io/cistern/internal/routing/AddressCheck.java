@@ -27,7 +27,7 @@ final class AddressCheck {
     private static void giveBack(Route route, long address, long byteSize, long stream, Throwable failure) {
         if (address != 0) {
             try {
-                route.maker.free(address, byteSize, route.device, stream);
+                route.allocator.free(address, byteSize, route.device, stream);
             } catch (Throwable second) {
                 failure.addSuppressed(second);
             }
@@ -41,7 +41,7 @@ final class AddressCheck {
     static AllocatorContractException illegal(
             Route route, @Nullable Route holder, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
-        Route other = holder == null || holder.maker.equals(route.maker) ? null : holder;
+        Route other = holder == null || holder.allocator.equals(route.allocator) ? null : holder;
         String fault = wellFormed
                 ? "where a live block begins already" + (other == null ? "" : builtOn(other))
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;

@@ -78,8 +78,8 @@ public final class BlockUses {
     public void recordUse(long address, long stream) {
         Route route = router.routeOfBlock(address);
         Router.refuseThreadStream(route.device, stream);
-        StreamUses maker = route.maker.extension(StreamUses.class).orElse(null);
-        if (maker == null || !maker.recordUse(address, route.device, stream)) {
+        StreamUses uses = route.allocator.extension(StreamUses.class).orElse(null);
+        if (uses == null || !uses.recordUse(address, route.device, stream)) {
             note(address, name(route.device, stream));
         }
     }

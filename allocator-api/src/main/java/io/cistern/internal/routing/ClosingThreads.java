@@ -56,8 +56,8 @@ final class ClosingThreads {
                 }
                 possible |= route.live() != 0 || (own == null && route.isAllocatingShared());
             }
-            DeviceAllocator maker = ofAllocator.getFirst().maker;
-            return possible && onStack.stream().anyMatch(type -> type.isInstance(maker));
+            DeviceAllocator allocator = ofAllocator.getFirst().allocator;
+            return possible && onStack.stream().anyMatch(type -> type.isInstance(allocator));
         }
     }
 

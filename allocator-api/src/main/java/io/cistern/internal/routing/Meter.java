@@ -43,7 +43,7 @@ final class Meter {
         meter.threads = Math.max(meter.threads, ++meter.threadsOfRoute);
         meter.anyClaimed |= tally.claim();
     };
-    private static final Step SETTLE = (_, tally) -> tally.settle();
+    private static final Step LOWER = (_, tally) -> tally.lowerCeiling();
     private static final Step GIVE_UP = (_, tally) -> tally.giveUpClaim();
 
     final int device;
@@ -199,7 +199,7 @@ final class Meter {
                 if (ProcessFence.isSupported()) {
                     ProcessFence.everywhere();
                 }
-                forEachTally(SETTLE);
+                forEachTally(LOWER);
             }
         } finally {
             if (anyClaimed) {

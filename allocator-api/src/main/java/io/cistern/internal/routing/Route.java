@@ -23,7 +23,7 @@ public final class Route {
 
     /// [Drained] after the route has drained: a route object stays until its index is given to another one, and
     /// the allocator may be large.
-    DeviceAllocator maker;
+    DeviceAllocator allocator;
 
     private Runnable whenDrained;
 
@@ -31,15 +31,15 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Receives allocations: the maker, or null while the route is closed, suspended or asleep.
-    volatile @Nullable DeviceAllocator entrance;
+    /// Receives allocations: the allocator, or null while the route is closed, suspended or asleep.
+    volatile @Nullable DeviceAllocator allocateTarget;
 
-    /// Receives frees: the maker, or the exit that [CaptureRoutes] puts in front of it while streams are
-    /// captured. A thread that frees on a captured stream comes after the begin of the capture.
-    DeviceAllocator exit;
+    /// Receives frees: the allocator, or what [CaptureRoutes] puts in front of it while streams are captured. A thread
+    /// that frees on a captured stream comes after the begin of the capture.
+    DeviceAllocator freeTarget;
 
-    /// The exit at other times.
-    private DeviceAllocator usualExit;
+    /// The receiver of frees at other times.
+    private DeviceAllocator usualFreeTarget;
 
     /// Whether allocations are refused for good.
     private volatile boolean closed;
@@ -61,7 +61,7 @@ public final class Route {
             int index,
             int device,
             String name,
-            DeviceAllocator maker,
+            DeviceAllocator allocator,
             Meter meter,
             @Nullable Budgets budgets,
             ThreadTable<ThreadCounters> threads,
@@ -71,10 +71,10 @@ public final class Route {
         this.index = index;
         this.device = device;
         this.name = name;
-        this.maker = maker;
-        this.entrance = maker;
-        this.exit = maker;
-        this.usualExit = maker;
+        this.allocator = allocator;
+        this.allocateTarget = allocator;
+        this.freeTarget = allocator;
+        this.usualFreeTarget = allocator;
         this.meter = meter;
         this.threads = threads;
         this.whenDrained = whenDrained;
@@ -100,13 +100,13 @@ public final class Route {
     }
 
     /// Returns whether another route leads to the same allocator and device.
-    public boolean isBeside(Route other) {
+    public boolean isSiblingOf(Route other) {
         return meter == other.meter;
     }
 
     synchronized void refuse() {
         closed = true;
-        setEntrance();
+        setAllocateTarget();
     }
 
     public boolean isOpen() {
@@ -115,31 +115,31 @@ public final class Route {
 
     /// Sends allocations and frees through other code while streams of the device are captured.
     ///
-    /// @param exitMeanwhile receives the frees
-    public synchronized void suspend(DeviceAllocator exitMeanwhile) {
-        exit = exitMeanwhile;
+    /// @param freesMeanwhile receives the frees
+    public synchronized void suspend(DeviceAllocator freesMeanwhile) {
+        freeTarget = freesMeanwhile;
         suspended = true;
-        setEntrance();
+        setAllocateTarget();
     }
 
     public synchronized void resume() {
-        exit = usualExit;
+        freeTarget = usualFreeTarget;
         suspended = false;
-        setEntrance();
+        setAllocateTarget();
     }
 
     synchronized void sleep() {
         asleep = true;
-        setEntrance();
+        setAllocateTarget();
     }
 
     synchronized void wake() {
         asleep = false;
-        setEntrance();
+        setAllocateTarget();
     }
 
-    private void setEntrance() {
-        entrance = closed || suspended || asleep ? null : maker;
+    private void setAllocateTarget() {
+        allocateTarget = closed || suspended || asleep ? null : allocator;
     }
 
     boolean isAsleep() {
@@ -158,23 +158,23 @@ public final class Route {
     /// Sends frees to another receiver from now on, also outside captures: for blocks that only a graph may
     /// give back.
     public void freeThrough(DeviceAllocator other) {
-        usualExit = other;
-        exit = other;
+        usualFreeTarget = other;
+        freeTarget = other;
     }
 
     /// Returns the receiver of frees outside captures.
-    public DeviceAllocator usualExit() {
-        return usualExit;
+    public DeviceAllocator usualFreeTarget() {
+        return usualFreeTarget;
     }
 
     /// Returns what keeps a block of this route although the program has freed it, for example the memory of a
     /// graph; null if nothing does.
     public @Nullable String keeper(long address) {
-        return usualExit instanceof RouteExit exit ? exit.keeper(address) : null;
+        return usualFreeTarget instanceof FreeTarget target ? target.keeper(address) : null;
     }
 
-    public DeviceAllocator maker() {
-        return maker;
+    public DeviceAllocator allocator() {
+        return allocator;
     }
 
     /// Returns how many of the marked blocks are still alive, given how many were marked.
@@ -225,9 +225,9 @@ public final class Route {
     }
 
     private void forget() {
-        maker = Drained.INSTANCE;
-        exit = Drained.INSTANCE;
-        usualExit = Drained.INSTANCE;
+        allocator = Drained.INSTANCE;
+        freeTarget = Drained.INSTANCE;
+        usualFreeTarget = Drained.INSTANCE;
         whenDrained = Drained.INSTANCE;
     }
 
@@ -332,7 +332,7 @@ public final class Route {
 
     /// Returns an ability of the allocator, if it has it.
     public <T> Optional<T> extension(Class<T> type) {
-        return maker.extension(type);
+        return allocator.extension(type);
     }
 
     /// Returns the allocator's spec.

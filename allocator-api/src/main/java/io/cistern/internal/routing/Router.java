@@ -77,23 +77,25 @@ public final class Router implements OwnerTable.Freeing {
             return zeroOrTooLarge(route, byteSize);
         }
         if (counters == null) {
-            return route.entrance == null ? refused(route, byteSize, stream) : allocateThrough(route, byteSize, stream);
+            return route.allocateTarget == null
+                    ? refused(route, byteSize, stream)
+                    : allocateThrough(route, byteSize, stream);
         }
         Tally tally = counters.of(route);
         Lease lease = tally.lease;
         long attempts = tally.attempts;
         Lease charged = null;
-        DeviceAllocator entrance;
+        DeviceAllocator target;
         long address = 0;
         try {
             tally.begins();
-            entrance = route.entrance;
-            if (entrance != null) {
+            target = route.allocateTarget;
+            if (target != null) {
                 if (lease != null) {
                     lease.take(byteSize);
                     charged = lease;
                 }
-                address = entrance.allocate(byteSize, route.device, stream);
+                address = target.allocate(byteSize, route.device, stream);
                 if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, tally.index)) {
                     throw AddressCheck.illegal(route, find(address), address, byteSize, stream);
                 }
@@ -111,7 +113,7 @@ public final class Router implements OwnerTable.Freeing {
             }
             throw explained(route, byteSize, failure);
         }
-        if (entrance == null) {
+        if (target == null) {
             tally.failures++;
             return refused(route, byteSize, stream);
         }
@@ -177,7 +179,7 @@ public final class Router implements OwnerTable.Freeing {
     ///
     /// @return the address, or 0 if the allocator has no idle memory for it, is closed, or can't tell
     public long lend(Route route, long byteSize, long stream) {
-        MemoryReclaim lender = route.maker.extension(MemoryReclaim.class).orElse(null);
+        MemoryReclaim lender = route.allocator.extension(MemoryReclaim.class).orElse(null);
         if (lender == null || !lender.canLend().available() || byteSize > OwnerTable.MAX_SIZE) {
             return 0;
         }
@@ -243,7 +245,7 @@ public final class Router implements OwnerTable.Freeing {
 
     private static long made(@Nullable MemoryReclaim lender, Route route, long byteSize, long stream) {
         if (lender == null) {
-            return route.maker.allocate(byteSize, route.device, stream);
+            return route.allocator.allocate(byteSize, route.device, stream);
         }
         long idle = lender.tryAllocate(byteSize, route.device, stream);
         if (idle == 0) {
@@ -313,7 +315,7 @@ public final class Router implements OwnerTable.Freeing {
             return freeSlowly(chunk, at, address, stream, OwnerTable.NONE);
         }
         Tally tally = counters.of(route);
-        DeviceAllocator exit = route.exit;
+        DeviceAllocator target = route.freeTarget;
         long byteSize = OwnerTable.byteSizeOf(owner);
         long taken;
         try {
@@ -330,7 +332,7 @@ public final class Router implements OwnerTable.Freeing {
         Lease lease = tally.lease;
         long requested = UNKNOWN;
         try {
-            exit.free(address, byteSize, route.device, stream);
+            target.free(address, byteSize, route.device, stream);
             // Before the free is counted, since a route without live blocks may be charged to other budgets.
             if (lease != null) {
                 lease.giveBack(byteSize);
@@ -379,7 +381,7 @@ public final class Router implements OwnerTable.Freeing {
             if (waits != null && uses != null) {
                 freeUsed(uses, waits, route, address, byteSize, stream);
             } else {
-                route.exit.free(address, byteSize, route.device, stream);
+                route.freeTarget.free(address, byteSize, route.device, stream);
             }
         } finally {
             // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
@@ -414,7 +416,7 @@ public final class Router implements OwnerTable.Freeing {
         }
         others.taken(waits);
         try {
-            route.exit.free(address, byteSize, route.device, stream);
+            route.freeTarget.free(address, byteSize, route.device, stream);
         } finally {
             others.end(waits);
         }

@@ -90,14 +90,14 @@ public final class Routes {
 
     /// Opens another route to the allocator of a route. Its blocks are charged to other budgets.
     ///
-    /// @param maker that allocator, since a drained route does not know it any more
-    public synchronized Route openBeside(
-            Route route, DeviceAllocator maker, @Nullable Budgets budgets, Runnable whenDrained) {
-        Route beside = open(route.name, route.device, maker, route.meter, budgets, whenDrained);
+    /// @param allocator that allocator, since a drained route does not know it any more
+    public synchronized Route openSibling(
+            Route route, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
+        Route sibling = open(route.name, route.device, allocator, route.meter, budgets, whenDrained);
         if (route.isAsleep()) {
-            beside.sleep();
+            sibling.sleep();
         }
-        return beside;
+        return sibling;
     }
 
     private synchronized Route open(
@@ -252,7 +252,7 @@ public final class Routes {
 
     private void forEachBeside(Route route, Consumer<Route> visitor) {
         forEach(route.device, each -> {
-            if (each.isBeside(route)) {
+            if (each.isSiblingOf(route)) {
                 visitor.accept(each);
             }
         });

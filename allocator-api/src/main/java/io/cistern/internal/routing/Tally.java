@@ -81,10 +81,10 @@ final class Tally extends LinePadding {
 
     /// Counts the begin of an allocation; [#allocated] or [#failed] counts its end.
     ///
-    /// The store must come before the reads that follow, of the route's entrance above all: then a thread that
-    /// closes the route sees the attempt, or the attempt sees that the route is closed. A full fence would cost
-    /// too much here. So the closing thread calls [ProcessFence#everywhere], and this method only keeps the
-    /// compiler from reordering.
+    /// The store comes before the reads that follow, above all that of the route's `allocateTarget`: a thread
+    /// that closes the route sees the attempt, or the attempt sees that the route is closed. A full fence here
+    /// would cost too much. So the closing thread calls [ProcessFence#everywhere], and this method only keeps
+    /// the compiler from reordering.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
         keepOrder();
@@ -192,7 +192,7 @@ final class Tally extends LinePadding {
     }
 
     /// Sets the ceiling to the requested bytes, after it was claimed and a fence has passed.
-    void settle() {
+    void lowerCeiling() {
         if (claimed != CLAIMED) {
             long now = Math.min(claimed, requested());
             long most = Math.max(now, (long) MOST.getOpaque(this));

@@ -63,7 +63,7 @@ public final class Threshold {
     void moved() {
         try {
             if (isAbove() != above) {
-                settle();
+                fire();
             }
         } catch (OutOfMemoryError full) {
             above = false;
@@ -74,7 +74,7 @@ public final class Threshold {
         return mostBytes() > byteSize;
     }
 
-    private synchronized void settle() {
+    private synchronized void fire() {
         for (boolean is = isAbove(); is != above; is = isAbove()) {
             above = is;
             if (is) {

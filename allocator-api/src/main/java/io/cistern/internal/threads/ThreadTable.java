@@ -43,7 +43,7 @@ public final class ThreadTable<S extends ThreadState> {
     private final @Nullable S[] entries;
 
     private final int group;
-    private final Function<Boolean, S> maker;
+    private final Function<Boolean, S> factory;
     private final Consumer<S> whenOwned;
 
     /// Weak, since a thread drops its values late, and a state may keep closed objects reachable. [#all] holds
@@ -57,12 +57,12 @@ public final class ThreadTable<S extends ThreadState> {
 
     /// @param entries an array of [#ENTRIES] nulls, or the array of other tables
     /// @param group the table's group, different from those of the other tables
-    /// @param maker makes a state, for one thread or for several
+    /// @param factory makes a state, for one thread or for several
     /// @param whenOwned is told of a state that the calling thread now owns; it may have been another thread's
-    public ThreadTable(@Nullable S[] entries, int group, Function<Boolean, S> maker, Consumer<S> whenOwned) {
+    public ThreadTable(@Nullable S[] entries, int group, Function<Boolean, S> factory, Consumer<S> whenOwned) {
         this.entries = entries;
         this.group = group;
-        this.maker = maker;
+        this.factory = factory;
         this.whenOwned = whenOwned;
         this.all = none();
         this.shared = all;
@@ -141,7 +141,7 @@ public final class ThreadTable<S extends ThreadState> {
 
     private synchronized S adoptOrMake() {
         S orphan = orphan();
-        S state = orphan != null ? orphan : maker.apply(true);
+        S state = orphan != null ? orphan : factory.apply(true);
         Thread thread = Thread.currentThread();
         state.own(thread, key(thread.threadId(), group));
         whenOwned.accept(state);
@@ -196,7 +196,7 @@ public final class ThreadTable<S extends ThreadState> {
             S[] made = none();
             S[] more = all;
             for (int i = 0; i < SHARED; i++) {
-                S state = maker.apply(false);
+                S state = factory.apply(false);
                 made = and(made, state);
                 more = and(more, state);
             }

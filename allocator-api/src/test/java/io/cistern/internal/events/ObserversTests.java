@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 /// Which observers are told of what, and that an event that can't be made is counted.
 final class ObserversTests {
-    private static final Events.Maker<String> IN_A_FULL_HEAP = (_, _, _, _, _, _) -> {
+    private static final Events.Factory<String> IN_A_FULL_HEAP = (_, _, _, _, _, _) -> {
         throw new OutOfMemoryError("as in a full Java heap");
     };
 

@@ -83,10 +83,10 @@ class RouteIndexTests {
     @Test
     void routesBesideADrainedOneKeepItsCounts() {
         Route route = open();
-        Route beside = router.routes().openBeside(route, route.maker, null, () -> {});
-        router.free(router.allocate(beside, 1000, 7), 7);
+        Route sibling = router.routes().openSibling(route, route.allocator, null, () -> {});
+        router.free(router.allocate(sibling, 1000, 7), 7);
         long block = router.allocate(route, 100, 7);
-        router.routes().close(beside);
+        router.routes().close(sibling);
         RouteStatistics counted = route.statistics();
         assertThat(counted.allocations()).isEqualTo(2);
         assertThat(counted.requestedBytes()).isEqualTo(100);

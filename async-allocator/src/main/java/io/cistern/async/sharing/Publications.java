@@ -47,12 +47,12 @@ final class Publications {
     }
 
     /// Publishes the buffer that a supplier makes, under a name that is free.
-    ExportedBuffer publish(String name, Supplier<ExportedBuffer> maker) {
+    ExportedBuffer publish(String name, Supplier<ExportedBuffer> factory) {
         return locked(() -> {
             if (published.containsKey(name)) {
                 throw new IllegalArgumentException("\"" + name + "\" is published already; close that buffer first");
             }
-            ExportedBuffer buffer = maker.get();
+            ExportedBuffer buffer = factory.get();
             published.put(name, buffer);
             return buffer;
         });

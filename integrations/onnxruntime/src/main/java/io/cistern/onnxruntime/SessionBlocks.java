@@ -24,7 +24,7 @@ final class SessionBlocks {
     private final Map<Long, Block> blocks = new ConcurrentHashMap<>();
     private final Consumer<SessionMemory> afterFree;
     private final UnheardFrees unheard = new UnheardFrees();
-    private final AtomicBoolean settling = new AtomicBoolean();
+    private final AtomicBoolean processing = new AtomicBoolean();
     private volatile boolean anyOwed;
 
     /// @param afterFree called after each free of a session's block
@@ -59,7 +59,7 @@ final class SessionBlocks {
     /// @param session the session to which the block belongs, if known
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory, or a limit is reached
     long allocate(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
-        settle();
+        processPendingFrees();
         Block block = new Block(byteSize, order, session);
         long address = limited(byteSize, order.stream().handle(), session);
         count(block);
@@ -114,7 +114,7 @@ final class SessionBlocks {
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the free is owed then
     void free(long address) {
-        settle();
+        processPendingFrees();
         Block block;
         try {
             block = blocks.get(address);
@@ -162,8 +162,8 @@ final class SessionBlocks {
     }
 
     /// Frees the owed blocks that can be freed now.
-    void settle() {
-        if (anyOwed && settling.compareAndSet(false, true)) {
+    void processPendingFrees() {
+        if (anyOwed && processing.compareAndSet(false, true)) {
             try {
                 anyOwed = false;
                 unheard.takeAll(this::mark);
@@ -171,7 +171,7 @@ final class SessionBlocks {
             } catch (Throwable again) {
                 anyOwed = true; // for example a full Java heap; the present call must not fail for it
             } finally {
-                settling.set(false);
+                processing.set(false);
             }
         }
     }

@@ -89,7 +89,7 @@ final class SessionCalls implements AllocatorTable.Calls {
     /// Refuses all later allocations.
     void close() {
         closed = true;
-        blocks.settle();
+        blocks.processPendingFrees();
         idleStreams.give(anyStream.stream());
     }
 

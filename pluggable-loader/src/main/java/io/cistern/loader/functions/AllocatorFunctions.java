@@ -53,21 +53,21 @@ public final class AllocatorFunctions implements AutoCloseable {
             ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG);
 
     private final DeviceMemory memory;
-    private final Entrance entrance;
+    private final Allocation allocation;
     private final MemorySegment malloc;
     private final MemorySegment free;
     private final AtomicReference<Throwable> lastFailure = new AtomicReference<>();
     private final Set<Class<?>> told = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
-    private AllocatorFunctions(DeviceMemory memory, Entrance entrance) {
+    private AllocatorFunctions(DeviceMemory memory, Allocation allocation) {
         this.memory = memory;
-        this.entrance = entrance;
+        this.allocation = allocation;
         this.malloc = stub("allocate", MALLOC);
         this.free = stub("release", FREE);
     }
 
-    private interface Entrance {
+    private interface Allocation {
         long allocate(long byteSize, int device, long stream);
     }
 
@@ -128,7 +128,7 @@ public final class AllocatorFunctions implements AutoCloseable {
             if (closed) {
                 throw new IllegalStateException("the functions are closed");
             }
-            return entrance.allocate(byteSize, device, stream);
+            return allocation.allocate(byteSize, device, stream);
         } catch (DeviceOutOfMemoryException none) {
             lastFailure.set(none);
             return 0;

@@ -61,7 +61,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-basic")
-    final class BasicTests extends BasicPart {
+    final class BasicTests extends BasicContractTests {
         BasicTests() {
             super(AllocatorConformance.this);
         }
@@ -69,7 +69,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-allocation")
-    final class AllocationTests extends AllocationPart {
+    final class AllocationTests extends AllocationContractTests {
         AllocationTests() {
             super(AllocatorConformance.this);
         }
@@ -77,7 +77,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-capacity")
-    final class CapacityTests extends CapacityPart {
+    final class CapacityTests extends CapacityContractTests {
         CapacityTests() {
             super(AllocatorConformance.this);
         }
@@ -85,7 +85,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-trim")
-    final class TrimTests extends TrimPart {
+    final class TrimTests extends TrimContractTests {
         TrimTests() {
             super(AllocatorConformance.this);
         }
@@ -93,7 +93,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-order")
-    final class OrderTests extends OrderPart {
+    final class OrderTests extends OrderContractTests {
         OrderTests() {
             super(AllocatorConformance.this);
         }
@@ -101,7 +101,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-use")
-    final class UseTests extends UsePart {
+    final class UseTests extends UseContractTests {
         UseTests() {
             super(AllocatorConformance.this);
         }
@@ -109,7 +109,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-stream")
-    final class StreamTests extends StreamPart {
+    final class StreamTests extends StreamContractTests {
         StreamTests() {
             super(AllocatorConformance.this);
         }
@@ -117,7 +117,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-concurrency")
-    final class ConcurrencyTests extends ConcurrencyPart {
+    final class ConcurrencyTests extends ConcurrencyContractTests {
         ConcurrencyTests() {
             super(AllocatorConformance.this);
         }
@@ -125,7 +125,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-statistics")
-    final class StatisticsTests extends StatisticsPart {
+    final class StatisticsTests extends StatisticsContractTests {
         StatisticsTests() {
             super(AllocatorConformance.this);
         }
@@ -133,7 +133,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-device")
-    final class DeviceTests extends DevicePart {
+    final class DeviceTests extends DeviceContractTests {
         DeviceTests() {
             super(AllocatorConformance.this);
         }
@@ -141,7 +141,7 @@ public abstract class AllocatorConformance {
 
     @Nested
     @Tag("conformance-fault")
-    final class FaultTests extends FaultPart {
+    final class FaultTests extends FaultContractTests {
         FaultTests() {
             super(AllocatorConformance.this);
         }

@@ -8,7 +8,7 @@ import java.util.Random;
 /// of two. A third of the frees happens on another stream than the allocation, after an event. Every
 /// free checks the contents.
 final class RandomWork {
-    private final ConformancePart part;
+    private final ConformanceContractTests part;
     private final long seed;
     private final long[] streams;
     private final Random random;
@@ -17,7 +17,7 @@ final class RandomWork {
     private long mostBytes = 128 << 20;
     private long myBytes;
 
-    RandomWork(ConformancePart part, long seed, long... streams) {
+    RandomWork(ConformanceContractTests part, long seed, long... streams) {
         this.part = part;
         this.seed = seed;
         this.streams = streams;

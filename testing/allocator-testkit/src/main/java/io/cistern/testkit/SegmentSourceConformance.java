@@ -333,7 +333,7 @@ public abstract class SegmentSourceConformance {
     @Test
     void memoryThatTheDriverRefusesToTakeBackIsTakenBackLater() {
         SimulatedGpu gpu = simulated();
-        for (DriverCall call : FaultPart.RETURNING) {
+        for (DriverCall call : FaultContractTests.RETURNING) {
             if (source.calls().contains(call)) {
                 Block block = obtain(5 * MIB, DEVICE);
                 gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
@@ -358,7 +358,7 @@ public abstract class SegmentSourceConformance {
         try {
             return source.giveBack(segment(block));
         } catch (RuntimeException refused) {
-            assertThat(FaultPart.ofDriver(refused).result()).isEqualTo(CudaResult.UNKNOWN);
+            assertThat(FaultContractTests.ofDriver(refused).result()).isEqualTo(CudaResult.UNKNOWN);
             return false;
         }
     }
@@ -386,10 +386,10 @@ public abstract class SegmentSourceConformance {
         } catch (DeviceOutOfMemoryException typed) {
             assertThat(typed.byteSize()).as("bytes in " + typed).isPositive();
         } catch (RuntimeException thrown) {
-            assertThat(FaultPart.ofDriver(thrown).call())
+            assertThat(FaultContractTests.ofDriver(thrown).call())
                     .as("the call that failed")
                     .isEqualTo(call);
-            assertThat(result == CudaResult.OUT_OF_MEMORY && FaultPart.OBTAINING.contains(call))
+            assertThat(result == CudaResult.OUT_OF_MEMORY && FaultContractTests.OBTAINING.contains(call))
                     .as("out of memory must be a DeviceOutOfMemoryException, not " + thrown)
                     .isFalse();
         }

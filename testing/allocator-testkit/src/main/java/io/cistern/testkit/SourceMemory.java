@@ -62,7 +62,7 @@ sealed interface SourceMemory {
 
         @Override
         public Set<DriverCall> calls() {
-            return EnumSet.copyOf(FaultPart.memoryCalls());
+            return EnumSet.copyOf(FaultContractTests.memoryCalls());
         }
     }
 

@@ -28,13 +28,13 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// A suite that passes everything proves nothing: broken allocators must fail it, in the test that is about their
 /// mistake.
 class ConformanceFindsMistakesTests {
-    private static Function<CudaDriver, DeviceAllocator> maker = BrokenAllocators.Sound::new;
+    private static Function<CudaDriver, DeviceAllocator> factory = BrokenAllocators.Sound::new;
 
     /// Not found by the build: its name does not end as those of tests do.
     static class Candidate extends AllocatorConformance {
         @Override
         protected Allocator open(DeviceMemory memory) {
-            return memory.open(OpenOptions.made("candidate", maker.apply(memory.driver())));
+            return memory.open(OpenOptions.made("candidate", factory.apply(memory.driver())));
         }
     }
 
@@ -44,7 +44,7 @@ class ConformanceFindsMistakesTests {
 
     /// Failed tests, and why each failed.
     private static Map<String, Throwable> causesOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
-        maker = candidate;
+        factory = candidate;
         return FailedTests.of(selectNestedClass(List.of(Candidate.class), part(part)));
     }
 
@@ -151,7 +151,7 @@ class ConformanceFindsMistakesTests {
     @Test
     void onePartRunsAloneByItsTag() {
         Set<String> ran = new TreeSet<>();
-        maker = BrokenAllocators.Sound::new;
+        factory = BrokenAllocators.Sound::new;
         LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
                 .selectors(selectClass(Candidate.class))
                 .filters(TagFilter.includeTags("conformance-basic"))

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 /// Broken segment sources fail the suite for sources, in the test that is about their mistake.
 class SourceConformanceFindsMistakesTests {
-    private static Function<CudaDriver, SegmentSource> maker = BrokenSources.Sound::new;
+    private static Function<CudaDriver, SegmentSource> factory = BrokenSources.Sound::new;
 
     /// Not found by the build: its name does not end as those of tests do.
     static class Candidate extends SegmentSourceConformance {
@@ -43,12 +43,12 @@ class SourceConformanceFindsMistakesTests {
 
         @Override
         public SegmentSource open(AllocatorContext context) {
-            return maker.apply(context.extension(CudaDriver.class).orElseThrow());
+            return factory.apply(context.extension(CudaDriver.class).orElseThrow());
         }
     }
 
     private static Set<String> failuresOf(Function<CudaDriver, SegmentSource> candidate) {
-        maker = candidate;
+        factory = candidate;
         return FailedTests.of(Candidate.class).keySet();
     }
 

@@ -45,7 +45,7 @@ final class RefusalWorkloads {
         program.freeAll(0);
     }
 
-    /// What takes back what another refusal left half done is refused too, and fences can't be had at all.
+    /// The rollback of another refusal is refused too, and no fence is available.
     static void severalCalls(GpuProgram program) {
         if (program.allocator.name().matches("nccl|symmetric")) {
             return; // the simulated NCCL then keeps what the driver refuses

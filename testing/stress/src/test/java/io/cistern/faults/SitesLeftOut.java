@@ -33,7 +33,7 @@ final class SitesLeftOut {
     /// Objects that stand over allocators and call them: communicators, memory of other processes, scopes on other
     /// threads; and the end of a whole device memory.
     private static final Pattern OVER_ALLOCATORS = Pattern.compile("\\.async\\.sharing\\.|\\.ScopeCarrier"
-            + "|\\.nccl\\.(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
+            + "|\\.nccl\\.(internal\\.call\\.)?(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
             + "|NcclLibrary|Operands|Reduction|BufferRegistration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");

@@ -11,12 +11,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.function.Consumer;
 
-/// Runs some situations of [OrderMonteCarlo] one after the other, on device memory of one simulated GPU.
+/// Runs some scenarios of [OrderMonteCarlo] one after the other, on device memory of one simulated GPU.
 final class OrderBatch implements AutoCloseable {
     /// The streams of one thread; the other thread has as many.
     private static final int STREAMS = 3;
 
-    /// One in this many situations has two threads.
+    /// One in this many scenarios has two threads.
     private static final int WITH_THREADS = 8;
 
     /// Added to the seed for the other thread.
@@ -49,7 +49,7 @@ final class OrderBatch implements AutoCloseable {
         }
     }
 
-    /// Runs the situation of a seed.
+    /// Runs the scenario of a seed.
     ///
     /// @throws AssertionError if a block had wrong contents, or memory was used that no block owned
     void run(long seed) throws InterruptedException, ExecutionException {

@@ -2,7 +2,7 @@ package io.cistern.suites;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/// Counts what happened in situations of [OrderMonteCarlo].
+/// Counts what happened in scenarios of [OrderMonteCarlo].
 final class OrderCounts {
     final LongAdder allocations = new LongAdder();
     final LongAdder captures = new LongAdder();

@@ -8,23 +8,23 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Runs hundreds of thousands of random situations of stream order on simulated GPUs: no block may be handed
-/// out before the work that used it has finished. A situation is drawn from its seed ([OrderProgram]); one in
-/// eight has two threads. Situations share a device memory in batches ([#BATCH]), so the outcome of one depends
-/// on those before it. A failure names the command that runs the same batch again, up to the failed situation.
+/// Runs hundreds of thousands of random scenarios of stream order on simulated GPUs: no block may be handed
+/// out before the work that used it has finished. A scenario is drawn from its seed ([OrderProgram]); one in
+/// eight has two threads. Scenarios share a device memory in batches ([#BATCH]), so the outcome of one depends
+/// on those before it. A failure names the command that runs the same batch again, up to the failed scenario.
 ///
 /// ```text
 /// java … io.cistern.suites.OrderMonteCarlo [--allocator caching] [--seed 0] [--count 10000]
 /// ```
 public final class OrderMonteCarlo {
-    /// Situations on one device memory: enough that its memory moves about.
+    /// Scenarios on one device memory: enough that its memory moves about.
     static final int BATCH = 250;
 
     private static final int PROGRESS = 10_000;
 
     private OrderMonteCarlo() {}
 
-    /// Runs situations from the command line.
+    /// Runs scenarios from the command line.
     ///
     /// @param arguments the options above; the seed is rounded down to the first of its batch
     /// @throws InterruptedException if the calling thread is interrupted
@@ -43,7 +43,7 @@ public final class OrderMonteCarlo {
         run(DiscoveredCatalog.find(), spec, first, count);
     }
 
-    /// Runs situations, and reports on them.
+    /// Runs scenarios, and reports on them.
     ///
     /// @throws AssertionError if one fails
     public static void run(Catalog catalog, String spec, long first, long count) throws InterruptedException {
@@ -84,7 +84,7 @@ public final class OrderMonteCarlo {
                 batch.run(seed);
             } catch (RuntimeException | AssertionError | ExecutionException failure) {
                 throw new AssertionError(
-                        "situation " + seed + " (again with --allocator " + spec + " --seed " + from + " --count "
+                        "scenario " + seed + " (again with --allocator " + spec + " --seed " + from + " --count "
                                 + (seed - from + 1) + ")",
                         failure);
             }
@@ -94,7 +94,7 @@ public final class OrderMonteCarlo {
     private static void print(String spec, long first, long done, OrderCounts counts, long begun) {
         System.out.printf(
                 Locale.ROOT,
-                "{\"allocator\": \"%s\", \"first_seed\": %d, \"situations\": %d, \"failures\": 0, %s, \"seconds\": %.0f}%n",
+                "{\"allocator\": \"%s\", \"first_seed\": %d, \"scenarios\": %d, \"failures\": 0, %s, \"seconds\": %.0f}%n",
                 spec,
                 first,
                 done,

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/// The situations find an allocator that does not look at streams, and nothing in one that keeps no memory.
+/// The scenarios find an allocator that does not look at streams, and nothing in one that keeps no memory.
 final class OrderMonteCarloTests {
     private static Catalog catalog() {
         return Catalog.of(List.of(new CarelessProvider()), List.of());

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// Runs one thread's part of a situation of [OrderMonteCarlo], drawn from a seed. A few blocks go from
+/// Runs one thread's part of a scenario of [OrderMonteCarlo], drawn from a seed. A few blocks go from
 /// stream to stream, by events, recorded uses, host functions and captures, while streams lag behind the
 /// host. The owner of a block fills it with a number of its own and checks in stream order that the
 /// number is still there.

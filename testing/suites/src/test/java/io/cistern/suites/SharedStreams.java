@@ -36,7 +36,7 @@ public class SharedStreams {
     public SharedStreams() {}
 
     static List<String> specs() {
-        return SeededSituations.specs();
+        return SeededScenarios.specs();
     }
 
     @ParameterizedTest(name = "{0}")

@@ -16,7 +16,7 @@ class SuiteTagsTests {
         assertThat(discovered("--include-tag=basic"))
                 .anyMatch(line -> line.contains("ChosenDriverContract"))
                 .anyMatch(line -> line.contains("CatalogConformance"))
-                .anyMatch(line -> line.contains("SeededSituations"))
+                .anyMatch(line -> line.contains("SeededScenarios"))
                 .noneMatch(line -> line.contains("SharedStreams") || line.contains("Nccl"));
     }
 

@@ -21,10 +21,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Measures the cost of buffers, arenas and pinned memory over the raw pair, with a provider that does nothing.
-/// `-prof gc` adds their garbage in bytes. No cost of a GPU is included.
-///
-/// An arena's allocation is fast, so iterations are short enough that none uses up an arena's addresses.
+/// Measures buffers, arenas and pinned memory beside the raw pair, over a provider that does nothing. `-prof gc` adds
+/// their garbage. Iterations have to be so short that none uses up an arena's addresses.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -33,15 +31,10 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(2)
 public class BufferBenchmark {
     private static final long STREAM = 7;
-
-    /// More than an iteration can use up.
     private static final long ARENA_BYTES = 1L << 44;
 
-    private final DrawnSizes oddSizes = DrawnSizes.ofAllMagnitudes(1 << 20);
     private DeviceMemory memory;
     private DeviceArena confined;
-    private DeviceArena shared;
-    private DeviceBuffer whole;
     private PinnedMemory pinned;
 
     @Setup
@@ -51,27 +44,18 @@ public class BufferBenchmark {
                 .open();
         memory.currents().set(memory.open(OpenOptions.made("none", new SpacedAllocator())));
         pinned = PinnedMemory.of(memory);
-        whole = DeviceBuffer.ofForeign(memory, 0x5f00_0000_0000L, 1 << 20, 0, STREAM);
         confined = DeviceArena.builder(memory)
-                .from(memory.open(OpenOptions.made("arena", new NoAllocator())))
+                .from(memory.open(OpenOptions.made("arena", new SpacedAllocator(0x6f00_0000_0000L))))
                 .firstBytes(ARENA_BYTES)
-                .open(0, STREAM);
-        shared = DeviceArena.builder(memory)
-                .from(memory.open(OpenOptions.made("shared arena", new NoAllocator(0x6f00_0000_0000L))))
-                .firstBytes(ARENA_BYTES)
-                .shared()
                 .open(0, STREAM);
         confined.allocate(1);
-        shared.allocate(1);
     }
 
     @Setup(Level.Iteration)
     public void reset() {
         confined.reset();
-        shared.reset();
     }
 
-    /// The raw pair, as the baseline for the buffer pair.
     @Benchmark
     public long rawPair() {
         long address = memory.allocate(4096, 0, STREAM);
@@ -87,37 +71,9 @@ public class BufferBenchmark {
         return buffer;
     }
 
-    /// Sizes are any numbers of bytes up to 1 MiB.
-    @Benchmark
-    public DeviceBuffer bufferPairOfOddSizes() {
-        DeviceBuffer buffer = DeviceBuffer.allocate(memory, oddSizes.next(), 0, STREAM);
-        buffer.close();
-        return buffer;
-    }
-
-    @Benchmark
-    public DeviceBuffer slice() {
-        return whole.slice(4096, 1000);
-    }
-
     @Benchmark
     public long arenaAddress() {
         return confined.allocate(1000);
-    }
-
-    @Benchmark
-    public long arenaAddressOfOddSizes() {
-        return confined.allocate(oddSizes.next());
-    }
-
-    @Benchmark
-    public DeviceBuffer arenaBuffer() {
-        return confined.buffer(1000);
-    }
-
-    @Benchmark
-    public long sharedArenaAddress() {
-        return shared.allocate(1000);
     }
 
     /// Ten allocations and a reset.
@@ -134,13 +90,6 @@ public class BufferBenchmark {
     @Benchmark
     public PinnedBuffer pinnedPair() {
         PinnedBuffer buffer = pinned.allocate(4096);
-        buffer.close();
-        return buffer;
-    }
-
-    @Benchmark
-    public PinnedBuffer pinnedPairOfOddSizes() {
-        PinnedBuffer buffer = pinned.allocate(oddSizes.next());
         buffer.close();
         return buffer;
     }

@@ -12,74 +12,56 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
-/// Measures the cost of a compaction beside a copy of the same bytes. Blocks of one size alternate with free
-/// gaps of that size in larger pages, so that each page holds some of both. It verifies the contents.
+/// Measures a compaction beside a copy of the same bytes. Blocks of 24 MiB alternate with as much free memory in larger
+/// pages, so that each page holds some of both. The contents are verified.
 ///
-/// Arguments: rounds (3); MiB of a block (24); blocks (64); `full` to take all that the device has left before.
-/// Prints a line of JSON for each round.
+/// Arguments: rounds (3); `full` to take all that the device has left before. Prints a line for each round.
 public final class CompactionCosts {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
+    private static final long BYTES = 24 * MIB;
 
     private final DeviceMemory memory;
     private final CudaDriver driver;
     private final long stream;
-    private final long byteSize;
-    private final long[] live;
-    private final boolean isFull;
-    private final List<Long> taken = new ArrayList<>();
+    private final long[] live = new long[64];
 
-    private CompactionCosts(OpenMemory open, long byteSize, int blocks, boolean isFull) {
+    private CompactionCosts(OpenMemory open) {
         this.memory = open.memory();
         this.driver = open.driver();
         this.stream = open.newStream();
-        this.byteSize = byteSize;
-        this.live = new long[blocks];
-        this.isFull = isFull;
     }
 
-    /// Runs the measurement.
-    ///
-    /// @param arguments as above
+    /// Measures and prints.
     public static void main(String[] arguments) {
         int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 3;
-        long byteSize = (arguments.length > 1 ? Long.parseLong(arguments[1]) : 24) * MIB;
-        int blocks = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 64;
-        boolean isFull = arguments.length > 3 && arguments[3].equals("full");
         for (int i = 0; i < rounds; i++) {
             try (OpenMemory open = new OpenMemory("caching");
                     Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
-                new CompactionCosts(open, byteSize, blocks, isFull).run();
+                new CompactionCosts(open).run(arguments.length > 1 && arguments[1].equals("full"));
             }
         }
     }
 
-    private void run() {
+    private void run(boolean full) {
         fragment();
-        if (isFull) {
-            takeTheRest();
-        }
+        List<Long> taken = full ? theRest() : List.of();
         CompactionResult result = memory.current(DEVICE).compact(DEVICE);
         taken.forEach(address -> driver.memory().free(DEVICE, address));
         Map<String, Long> figures = memory.current(DEVICE).memoryStatistics(DEVICE);
-        long wrong = wrongBytes();
-        double copyMillis = copyMillis(result.movedBytes());
-        System.out.printf(
-                Locale.ROOT,
-                "{\"row\": \"compaction\", \"freedMiB\": %d, \"movedMiB\": %d, \"pages\": %d, \"millis\": %.3f, "
-                        + "\"copyMillis\": %.3f, \"hostPages\": %d, \"onHostMiB\": %d, \"wrongBytes\": %d, \"obstacle\": \"%s\"}%n",
-                result.freedBytes() / MIB,
-                result.movedBytes() / MIB,
-                result.pages(),
-                result.nanos() / 1e6,
-                copyMillis,
-                figures.getOrDefault("compaction.host_pages", 0L),
-                figures.getOrDefault("on_host_bytes", 0L) / MIB,
-                wrong,
-                result.obstacle());
+        Json.print(
+                "row", "compaction",
+                "freedMiB", result.freedBytes() / MIB,
+                "movedMiB", result.movedBytes() / MIB,
+                "pages", result.pages(),
+                "millis", Json.rounded(result.nanos() / 1e6, 3),
+                "hostPages", figures.getOrDefault("compaction.host_pages", 0L),
+                "onHostMiB", figures.getOrDefault("on_host_bytes", 0L) / MIB,
+                "wrongBytes", wrongBytes(),
+                "copyMillis", Json.rounded(copyMillis(result.movedBytes()), 3),
+                "obstacle", String.valueOf(result.obstacle()));
         for (long address : live) {
             memory.free(address, stream);
         }
@@ -91,9 +73,9 @@ public final class CompactionCosts {
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
         long[] gaps = new long[live.length];
         for (int i = 0; i < live.length; i++) {
-            live[i] = memory.allocate(byteSize, DEVICE, stream);
-            driver.copies().fillBytes(DEVICE, live[i], (byte) (i + 1), byteSize, stream);
-            gaps[i] = memory.allocate(byteSize, DEVICE, stream);
+            live[i] = memory.allocate(BYTES, DEVICE, stream);
+            driver.copies().fillBytes(DEVICE, live[i], (byte) (i + 1), BYTES, stream);
+            gaps[i] = memory.allocate(BYTES, DEVICE, stream);
         }
         for (long gap : gaps) {
             memory.free(gap, stream);
@@ -103,7 +85,8 @@ public final class CompactionCosts {
     }
 
     /// Takes what the driver still gives, in ever smaller parts.
-    private void takeTheRest() {
+    private List<Long> theRest() {
+        List<Long> taken = new ArrayList<>();
         for (long part = 1L << 36; part >= 1 << 16; ) {
             try {
                 taken.add(driver.memory().allocate(DEVICE, part));
@@ -111,16 +94,17 @@ public final class CompactionCosts {
                 part /= 2;
             }
         }
+        return taken;
     }
 
     private long wrongBytes() {
         long wrong = 0;
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment host = arena.allocate(byteSize);
+            MemorySegment host = arena.allocate(BYTES);
             for (int i = 0; i < live.length; i++) {
-                driver.copies().toHost(DEVICE, host, live[i], byteSize, stream);
+                driver.copies().toHost(DEVICE, host, live[i], BYTES, stream);
                 driver.streams().synchronize(DEVICE, stream);
-                for (long at = 0; at < byteSize; at++) {
+                for (long at = 0; at < BYTES; at++) {
                     wrong += host.get(ValueLayout.JAVA_BYTE, at) == (byte) (i + 1) ? 0 : 1;
                 }
             }

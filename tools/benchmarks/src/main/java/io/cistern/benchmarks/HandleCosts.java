@@ -1,7 +1,6 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.cuda.CudaDriver;
 import io.cistern.handles.HandleLease;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
@@ -10,48 +9,48 @@ import io.cistern.handles.cublas.Cublas;
 import io.cistern.handles.cublas.CublasHandle;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// Measures the cost of cuBLAS handles on a GPU: creating and destroying them, by one thread and by sixteen;
-/// threads that each ask for a handle and end, by strategy; and the device memory of a handle. Prints a line
-/// for each measurement, in microseconds: median, lowest and highest of several rounds.
-///
-/// Each round has its own pool, so that rounds do not affect each other.
+/// Measures cuBLAS handles on a GPU: creating and destroying them, by one thread and by sixteen; threads that each ask
+/// for a handle and end, by strategy; and the device memory of a handle. Prints lines as `handle_peers` does, in
+/// microseconds: median, lowest and highest of several rounds, each with a pool of its own.
 public final class HandleCosts {
     private static final int ROUNDS = 7;
     private static final int THREADS = 100;
     private static final int AT_ONCE = 16;
 
-    private final DeviceMemory memory;
-    private final CudaDriver driver;
-    private final long stream;
+    private final OpenMemory open = new OpenMemory("caching");
+    private final DeviceMemory memory = open.memory();
+    private final long stream = open.newStream();
 
-    private HandleCosts(DeviceMemory memory, CudaDriver driver) {
-        this.memory = memory;
-        this.driver = driver;
-        this.stream = driver.streams().create(0);
+    private interface Round {
+        /// Returns microseconds.
+        double micros(HandlePool<CublasHandle> pool) throws InterruptedException;
     }
 
-    /// Runs all measurements.
+    private HandleCosts() {}
+
+    /// Measures and prints.
     public static void main(String[] arguments) throws InterruptedException {
-        try (OpenMemory open = new OpenMemory("caching")) {
-            HandleCosts costs = new HandleCosts(open.memory(), open.driver());
-            costs.creation();
-            costs.creationAtOnce();
-            for (int pass = 0; pass < 4; pass++) { // the first ones warm up
-                costs.threads("a thread alone", null);
-                for (HandleStrategy strategy : HandleStrategy.values()) {
-                    costs.threads("a thread with a handle, " + strategy, strategy);
-                    costs.threadsAtOnce("the same from 16 threads at once, " + strategy, strategy);
-                }
+        HandleCosts costs = new HandleCosts();
+        costs.creation();
+        costs.rounds("create a handle, 16 threads at once, each", HandleStrategy.PER_THREAD, pool -> {
+            long start = System.nanoTime();
+            startAll(AT_ONCE, () -> pool.lease(0)).forEach(HandleCosts::join);
+            return (System.nanoTime() - start) / 1e3 / AT_ONCE;
+        });
+        for (int pass = 0; pass < 4; pass++) { // The first ones warm up.
+            costs.threads("a thread alone", null);
+            for (HandleStrategy strategy : HandleStrategy.values()) {
+                costs.threads("a thread with a handle, " + strategy, strategy);
             }
-            costs.bytes();
         }
+        costs.bytes();
+        costs.open.close();
     }
 
     private HandlePool<CublasHandle> pool(HandleStrategy strategy) {
@@ -59,152 +58,99 @@ public final class HandleCosts {
                 .pool();
     }
 
-    /// Runs on a virtual thread, whose leases create handles without setting a stream and leave
-    /// them idle afterwards.
+    /// Runs on a virtual thread, whose leases create handles without a stream and leave them idle.
     private void creation() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
-        HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
-        Thread.ofVirtual()
-                .start(() -> {
-                    for (int i = 0; i < 60; i++) {
-                        long start = System.nanoTime();
-                        HandleLease<CublasHandle> lease = pool.lease(0);
-                        creating.add((System.nanoTime() - start) / 1e3);
-                        lease.close();
-                        long middle = System.nanoTime();
-                        pool.trim(0, Duration.ZERO);
-                        destroying.add((System.nanoTime() - middle) / 1e3);
-                    }
-                })
-                .join();
-        pool.close();
-        System.out.printf(Locale.ROOT, "first handle of the process: %.1f%n", creating.removeFirst());
+        try (HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED)) {
+            Thread.ofVirtual()
+                    .start(() -> {
+                        for (int i = 0; i < 60; i++) {
+                            long start = System.nanoTime();
+                            HandleLease<CublasHandle> lease = pool.lease(0);
+                            creating.add((System.nanoTime() - start) / 1e3);
+                            lease.close();
+                            long middle = System.nanoTime();
+                            pool.trim(0, Duration.ZERO);
+                            destroying.add((System.nanoTime() - middle) / 1e3);
+                        }
+                    })
+                    .join();
+        }
+        creating.removeFirst(); // loads the library
         print("create a handle", creating);
         print("destroy a handle", destroying);
     }
 
-    private void creationAtOnce() throws InterruptedException {
-        List<Double> creating = new ArrayList<>();
-        for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(HandleStrategy.PER_THREAD);
-            long start = System.nanoTime();
-            join(() -> pool.lease(0));
-            creating.add((System.nanoTime() - start) / 1e3 / AT_ONCE);
-            pool.close();
+    private void rounds(String what, HandleStrategy strategy, Round round) throws InterruptedException {
+        List<Double> micros = new ArrayList<>();
+        for (int i = 0; i < ROUNDS; i++) {
+            try (HandlePool<CublasHandle> pool = pool(strategy)) {
+                micros.add(round.micros(pool));
+            }
         }
-        print("create a handle, 16 threads at once, each", creating);
+        print(what, micros);
     }
 
     /// @param strategy null if the threads ask for no handle
     private void threads(String what, @Nullable HandleStrategy strategy) throws InterruptedException {
-        List<Double> times = new ArrayList<>();
-        for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(strategy == null ? HandleStrategy.SHARED : strategy);
+        rounds(what, strategy == null ? HandleStrategy.SHARED : strategy, pool -> {
             long start = System.nanoTime();
-            oneAfterTheOther(pool, strategy);
-            awaitEnds(pool, strategy);
-            times.add((System.nanoTime() - start) / 1e3 / THREADS);
-            pool.close();
-        }
-        print(what, times);
-    }
-
-    private void threadsAtOnce(String what, HandleStrategy strategy) throws InterruptedException {
-        List<Double> times = new ArrayList<>();
-        for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(strategy);
-            long start = System.nanoTime();
-            join(() -> oneAfterTheOther(pool, strategy));
-            awaitEnds(pool, strategy);
-            times.add((System.nanoTime() - start) / 1e3 / THREADS / AT_ONCE);
-            pool.close();
-        }
-        print(what + ", each", times);
-    }
-
-    private void oneAfterTheOther(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
-        for (int i = 0; i < THREADS; i++) {
-            Thread thread = Thread.ofPlatform().start(() -> {
-                if (strategy != null) {
-                    pool.handle(0, stream);
+            for (int i = 0; i < THREADS; i++) {
+                startAll(1, () -> {
+                            if (strategy != null) {
+                                pool.handle(0, stream);
+                            }
+                        })
+                        .forEach(HandleCosts::join);
+            }
+            if (strategy == HandleStrategy.PER_THREAD) {
+                pool.trim(0, Duration.ZERO); // looks for ended threads now
+                while (pool.statistics(0).alive() > 0) {
+                    LockSupport.parkNanos(1000);
                 }
-            });
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
             }
-        }
+            return (System.nanoTime() - start) / 1e3 / THREADS;
+        });
     }
 
-    /// Waits until the pool's watcher has destroyed the handles of ended threads, so that the time includes it.
-    private static void awaitEnds(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
-        if (strategy == HandleStrategy.PER_THREAD) {
-            pool.trim(0, Duration.ZERO); // looks for ended threads now
-            while (pool.statistics(0).alive() > 0) {
-                LockSupport.parkNanos(1000);
-            }
-        }
-    }
-
-    private static void join(Runnable work) throws InterruptedException {
-        List<Thread> threads = new ArrayList<>();
-        for (int i = 0; i < AT_ONCE; i++) {
-            threads.add(Thread.ofPlatform().start(work));
-        }
-        for (Thread thread : threads) {
-            thread.join();
-        }
-    }
-
-    /// Measures how much device memory sixteen more handles take, without their workspaces.
+    /// Measures the device memory of sixteen more handles, without their workspaces.
     private void bytes() throws InterruptedException {
-        HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
-        pool.handle(0, stream);
-        CountDownLatch created = new CountDownLatch(AT_ONCE);
-        CountDownLatch go = new CountDownLatch(1);
-        long before = driver.memory().freeBytes(0);
-        List<Thread> threads = new ArrayList<>();
-        for (int i = 0; i < AT_ONCE; i++) {
-            threads.add(Thread.ofPlatform().start(() -> {
+        try (HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED)) {
+            pool.handle(0, stream);
+            CountDownLatch created = new CountDownLatch(AT_ONCE);
+            long before = open.driver().memory().freeBytes(0);
+            List<Thread> threads = startAll(AT_ONCE, () -> {
                 pool.lease(0);
                 created.countDown();
-                await(go);
-                pool.handle(0, stream);
-            }));
+                LockSupport.park();
+            });
+            created.await();
+            double mib = (before - open.driver().memory().freeBytes(0)) / 1048576.0 / AT_ONCE;
+            System.out.printf(Locale.ROOT, "MiB of the device for a handle: %.2f%n", mib);
+            threads.forEach(LockSupport::unpark);
+            threads.forEach(HandleCosts::join);
         }
-        await(created);
-        long withoutWorkspaces = driver.memory().freeBytes(0);
-        go.countDown();
-        for (Thread thread : threads) {
-            thread.join();
-        }
-        System.out.printf(
-                Locale.ROOT,
-                "MiB of the device for a handle: %.2f; bytes of its workspace: %d%n",
-                (before - withoutWorkspaces) / 1048576.0 / AT_ONCE,
-                Cublas.recommendedWorkspaceBytes(memory, 0));
-        pool.close();
     }
 
-    private static void await(CountDownLatch latch) {
+    private static List<Thread> startAll(int count, Runnable work) {
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            threads.add(Thread.ofPlatform().start(work));
+        }
+        return threads;
+    }
+
+    private static void join(Thread thread) {
         try {
-            latch.await();
+            thread.join();
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
     }
 
-    private static void print(String what, List<Double> times) {
-        double[] sorted =
-                times.stream().mapToDouble(Double::doubleValue).sorted().toArray();
-        System.out.printf(
-                Locale.ROOT,
-                "%s: %.1f (%.1f to %.1f)%n",
-                what,
-                sorted[sorted.length / 2],
-                Arrays.stream(sorted).min().orElseThrow(),
-                sorted[sorted.length - 1]);
+    private static void print(String what, List<Double> micros) {
+        Samples all = new Samples(micros);
+        System.out.printf(Locale.ROOT, "%s: %.1f (%.1f to %.1f)%n", what, all.median(), all.least(), all.most());
     }
 }

@@ -6,23 +6,12 @@ import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
-import java.util.function.DoubleSupplier;
 
-/// Measures what calls between Java and C cost an allocation pair, in both directions, beside the same
-/// pair that stays on one side. Rounds alternate, so that disturbances of the machine affect both alike;
-/// it prints medians.
+/// Measures what calls between Java and C cost a pair, in both directions, beside the same pair that stays on one side,
+/// in turns.
 ///
 /// | row | caller | callee |
 /// |---|---|---|
@@ -32,11 +21,12 @@ import java.util.function.DoubleSupplier;
 /// | `java` | Java | an allocator in Java that does nothing, through `DeviceMemory` |
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
-/// Arguments: `library` or `brief`, reported with `c`, or `exported`, reported with `java`; rounds (31); pairs
-/// a round (1,000,000). Each direction needs its own JVM, because its calls would change how the other's are
-/// compiled. Needs a C compiler.
+/// Arguments: `library` or `brief`, reported after `c`, or `exported`, reported after `java`; rounds (31). Each
+/// direction
+/// needs its own JVM, because its calls would change how the other's are compiled. Needs a C compiler.
 public final class NativeBoundary {
     private static final long BYTES = 4096;
+    private static final long PAIRS = 1_000_000;
 
     private static final String SOURCE = """
             #include <stdint.h>
@@ -55,113 +45,64 @@ public final class NativeBoundary {
             }
             """;
 
-    private final DeviceMemory memory;
-    private final MethodHandle pairsInC;
-    private final int pairs;
+    private NativeBoundary() {}
 
-    private NativeBoundary(DeviceMemory memory, MethodHandle pairsInC, int pairs) {
-        this.memory = memory;
-        this.pairsInC = pairsInC;
-        this.pairs = pairs;
-    }
-
-    /// Measures and prints a line for each row.
-    public static void main(String[] arguments) throws Exception {
+    /// Measures and prints a line for each of the two rows.
+    public static void main(String[] arguments) throws IOException, InterruptedException {
         String direction = arguments.length > 0 ? arguments[0] : "library";
         int rounds = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 31;
-        int pairs = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 1_000_000;
         Path library = compiled();
+        InC inC = new InC(library);
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
                 DeviceMemory memory = DeviceMemory.builder(gpu)
                         .catalog(Catalog.discover(List.of(), List.of()))
                         .open()) {
-            SymbolLookup symbols = symbols(library);
-            NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);
-            if (!direction.equals("exported")) {
-                memory.setCurrent("library:path=" + library + ",critical=" + direction.equals("brief"));
-                MemorySegment malloc = symbols.findOrThrow("my_malloc");
-                MemorySegment free = symbols.findOrThrow("my_free");
-                boundary.measure(rounds, "c", () -> boundary.inC(malloc, free), direction, boundary::inJava);
-            } else {
-                memory.currents().set(memory.open(OpenOptions.made("nothing", new NoAllocator())));
+            Turns turns = new Turns();
+            if (direction.equals("exported")) {
+                memory.currents().set(memory.open(OpenOptions.made("nothing", new SpacedAllocator())));
                 AllocatorFunctions exported = AllocatorFunctions.of(memory);
-                boundary.measure(
-                        rounds,
-                        "java",
-                        boundary::inJava,
-                        "exported",
-                        () -> boundary.inC(exported.malloc(), exported.free()));
+                turns.add("java", () -> inJava(memory))
+                        .add(
+                                direction,
+                                () -> inC(
+                                        inC,
+                                        exported.malloc().address(),
+                                        exported.free().address()));
+            } else {
+                memory.setCurrent("library:path=" + library + ",critical=" + direction.equals("brief"));
+                turns.add("c", () -> inC(inC, inC.address("my_malloc"), inC.address("my_free")))
+                        .add(direction, () -> inJava(memory));
             }
+            turns.run(5, rounds)
+                    .each((row, nanos) -> Json.print(
+                            "row", row,
+                            "nanosPerPair", Json.rounded(nanos.median(), 2),
+                            "quartiles", List.of(Json.rounded(nanos.at(0.25), 2), Json.rounded(nanos.at(0.75), 2)),
+                            "rounds", nanos.count()));
         }
     }
 
-    private void measure(int rounds, String one, DoubleSupplier first, String other, DoubleSupplier second) {
-        double[][] times = new double[2][rounds];
-        for (int round = -5; round < rounds; round++) { // Rounds below 0 warm up the compiler.
-            times[0][Math.max(0, round)] = first.getAsDouble();
-            times[1][Math.max(0, round)] = second.getAsDouble();
-        }
-        print(one, times[0]);
-        print(other, times[1]);
-    }
-
-    private static void print(String name, double[] times) {
-        double[] sorted = times.clone();
-        Arrays.sort(sorted);
-        System.out.printf(
-                Locale.ROOT,
-                "{\"row\":\"%s\",\"nanosPerPair\":%.2f,\"quartiles\":%s,\"rounds\":%d}%n",
-                name,
-                sorted[sorted.length / 2],
-                Arrays.toString(new double[] {
-                    Math.round(sorted[sorted.length / 4] * 100) / 100.0,
-                    Math.round(sorted[sorted.length * 3 / 4] * 100) / 100.0
-                }),
-                sorted.length);
-    }
-
-    private double inJava() {
+    private static double inJava(DeviceMemory memory) {
         long begin = System.nanoTime();
-        for (int i = 0; i < pairs; i++) {
+        for (int i = 0; i < PAIRS; i++) {
             memory.free(memory.allocate(BYTES, 0, 0), 0);
         }
-        return (double) (System.nanoTime() - begin) / pairs;
+        return (double) (System.nanoTime() - begin) / PAIRS;
     }
 
-    private double inC(MemorySegment malloc, MemorySegment free) {
-        try {
-            return (double) (long) pairsInC.invokeExact(malloc, free, (long) pairs) / pairs;
-        } catch (Throwable e) {
-            throw new IllegalStateException(e);
-        }
-    }
-
-    @SuppressWarnings("restricted")
-    private static SymbolLookup symbols(Path library) {
-        return SymbolLookup.libraryLookup(library, Arena.global());
-    }
-
-    @SuppressWarnings("restricted")
-    private static MethodHandle pairsInC(SymbolLookup symbols) {
-        return Linker.nativeLinker()
-                .downcallHandle(
-                        symbols.findOrThrow("pairs"),
-                        FunctionDescriptor.of(
-                                ValueLayout.JAVA_LONG,
-                                ValueLayout.ADDRESS,
-                                ValueLayout.ADDRESS,
-                                ValueLayout.JAVA_LONG));
+    private static double inC(InC inC, long malloc, long free) {
+        return (double) inC.nanos("pairs", malloc, free, PAIRS) / PAIRS;
     }
 
     private static Path compiled() throws IOException, InterruptedException {
         Path folder = Files.createTempDirectory("native-boundary");
         Path source = Files.writeString(folder.resolve("boundary.c"), SOURCE);
         Path library = folder.resolve("boundary.so");
-        Process compiler = new ProcessBuilder(
-                        "cc", "-O2", "-shared", "-fPIC", "-o", library.toString(), source.toString())
+        int code = new ProcessBuilder("cc", "-O2", "-shared", "-fPIC", "-o", library.toString(), source.toString())
                 .inheritIO()
-                .start();
-        if (compiler.waitFor() != 0) {
+                .start()
+                .waitFor();
+        if (code != 0) {
             throw new IOException("cc failed");
         }
         return library;

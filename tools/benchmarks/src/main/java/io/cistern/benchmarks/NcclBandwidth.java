@@ -14,34 +14,32 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
-/// Measures all-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered
-/// pool and from a window, beside the same from C and from PyTorch. The peers' programs answer one request at a
-/// time between ours, so that one run measures all.
+/// Measures all-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool
+/// and
+/// from a window, beside the same from C and from PyTorch. The peers' programs answer one request at a time between
+/// ours.
 ///
-/// A figure is the time of one all-reduce out of many that are enqueued one after another: in place, `FLOAT32`,
-/// sum, the median of the rounds. Below 2 MiB the host decides, so there are twelve times as many rounds, and
-/// `overMicros` is the median difference between our round and the peer's round after it, which cancels the
-/// host's effect on both. Our calling threads and C++'s stay on the same processor, because a virtual machine's
-/// processors differ; PyTorch's are free, because it needs two. A warm-up compiles the path to NCCL first. The
-/// bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
+/// A figure is the time of one all-reduce out of many that are enqueued one after another: in place, `FLOAT32`, sum,
+/// the
+/// median of the rounds. Below 2 MiB the host decides, so there are twelve times as many rounds; `overMicros` is the
+/// median difference between our round and the peer's round after it, which cancels the host's effect. Our calling
+/// threads and C++'s stay on one processor, because a virtual machine's processors differ; PyTorch's are free, because
+/// it
+/// needs two.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
-/// Prints a line of JSON for each program, kind of memory and size.
 public final class NcclBandwidth {
     private static final List<String> KINDS = List.of("plain", "registered", "window");
     private static final long MIB = 1L << 20;
-    private static final long GIB = 1L << 30;
 
-    /// The approximate time spent on one figure.
+    /// The time spent on one figure, nearly.
     private static final double FIGURE_MICROS = 40_000;
 
     private static final double SMALL_FIGURE_MICROS = 10_000;
@@ -54,27 +52,26 @@ public final class NcclBandwidth {
     private static final int WARM_UP = 20_000;
 
     private final OpenMemory open = new OpenMemory("caching");
-    private final DeviceMemory memory = open.memory();
     private final CudaDriver driver = open.driver();
-    private final Nccl nccl = Nccl.of(memory);
+    private final Nccl nccl = Nccl.of(open.memory());
     private final List<Communicator> ranks;
     private final long[] streams;
     private final Map<String, long[]> buffers = new LinkedHashMap<>();
     private final List<Peer> peers = new ArrayList<>();
 
     private NcclBandwidth(long largest) {
-        int[] devices = new int[driver.devices().count()];
-        Arrays.setAll(devices, i -> i);
-        ranks = nccl.initAll(devices);
+        DeviceMemory memory = open.memory();
+        ranks = nccl.initAll(IntStream.range(0, driver.devices().count()).toArray());
         streams = ranks.stream()
                 .mapToLong(rank -> driver.streams().create(rank.device()))
                 .toArray();
-        buffers.put("plain", buffers(memory.open("direct"), largest));
+        Allocator direct = memory.open("direct");
+        buffers.put("plain", buffers(largest, i -> direct.allocate(largest, i, streams[i])));
         MemoryPool registered = memory.pools().open("nccl");
         ranks.forEach(rank -> rank.register(registered));
-        buffers.put("registered", buffers(registered, largest));
+        buffers.put("registered", buffers(largest, i -> registered.allocate(largest, i, streams[i])));
         MemoryPool symmetric = memory.pools().open("symmetric:largest=1GiB,bytes=" + Math.max(largest, 2 * MIB));
-        buffers.put("window", buffers(symmetric, largest));
+        buffers.put("window", buffers(largest, i -> symmetric.allocate(largest, i, streams[i])));
         try {
             nccl.registerWindows(ranks, symmetric);
         } catch (UnsupportedOperationException noWindows) {
@@ -83,52 +80,40 @@ public final class NcclBandwidth {
         }
     }
 
-    /// Measures and prints.
+    /// Measures and prints a line for each program, kind of memory and size.
     public static void main(String[] arguments) throws IOException {
         int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 5;
-        long largest = arguments.length > 1 ? Long.parseLong(arguments[1]) : GIB;
+        long largest = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1L << 30;
         NcclBandwidth bandwidth = new NcclBandwidth(largest);
         for (int i = 2; i < arguments.length; i++) {
             bandwidth.peers.add(new Peer(arguments[i]));
         }
         OneProcessor.pin(PROCESSOR);
         bandwidth.buffers.keySet().forEach(kind -> bandwidth.micros(kind, Float.BYTES * 2, WARM_UP));
-        bandwidth.measure(rounds, largest);
+        for (long byteSize = 8; byteSize < Math.min(largest, MIB); byteSize *= 8) {
+            bandwidth.measure(byteSize, SMALL_ROUNDS * rounds, SMALL_FIGURE_MICROS);
+        }
+        for (long byteSize = MIB; byteSize <= largest; byteSize *= 2) { // Here the kinds of memory differ.
+            boolean small = byteSize == MIB;
+            bandwidth.measure(
+                    byteSize, small ? SMALL_ROUNDS * rounds : rounds, small ? SMALL_FIGURE_MICROS : FIGURE_MICROS);
+        }
         System.exit(0); // Everything that is still open ends with the process.
     }
 
-    private long[] buffers(Allocator from, long byteSize) {
-        return buffers(i -> from.allocate(byteSize, i, streams[i]), byteSize);
-    }
-
-    private long[] buffers(MemoryPool from, long byteSize) {
-        return buffers(i -> from.allocate(byteSize, i, streams[i]), byteSize);
-    }
-
-    private long[] buffers(IntToLongFunction from, long byteSize) {
+    private long[] buffers(long byteSize, IntToLongFunction from) {
         long[] addresses = new long[streams.length];
+        Arrays.setAll(addresses, from);
         for (int i = 0; i < addresses.length; i++) {
-            addresses[i] = from.applyAsLong(i);
             driver.copies().fillBytes(i, addresses[i], (byte) 0, byteSize, streams[i]);
             driver.streams().synchronize(i, streams[i]);
         }
         return addresses;
     }
 
-    /// Measures powers of 8 up to 256 KiB, then powers of 2, because there the kinds of memory differ.
-    private void measure(int rounds, long largest) throws IOException {
-        for (long byteSize = 8; byteSize < Math.min(largest, MIB); byteSize *= 8) {
-            measureSize(byteSize, SMALL_ROUNDS * rounds, SMALL_FIGURE_MICROS);
-        }
-        for (long byteSize = MIB; byteSize <= largest; byteSize *= 2) {
-            boolean small = byteSize == MIB;
-            measureSize(byteSize, small ? SMALL_ROUNDS * rounds : rounds, small ? SMALL_FIGURE_MICROS : FIGURE_MICROS);
-        }
-    }
-
-    private void measureSize(long byteSize, int rounds, double figureMicros) throws IOException {
+    private void measure(long byteSize, int rounds, double figureMicros) throws IOException {
         Map<String, List<Double>> taken = new LinkedHashMap<>();
-        int count = (int) Math.clamp(figureMicros / guessedMicros(byteSize), 3, 2000);
+        int count = (int) Math.clamp(figureMicros / (15 + byteSize / 300e3), 3, 2000);
         for (int round = 0; round < rounds; round++) {
             for (String kind : KINDS) {
                 if (buffers.containsKey(kind)) {
@@ -139,86 +124,62 @@ public final class NcclBandwidth {
                 }
             }
         }
-        taken.forEach((who, all) -> print(who, byteSize, all, over(taken, who)));
+        taken.forEach((who, all) -> print(who, byteSize, new Samples(all), over(taken, who)));
     }
 
-    /// Returns the median difference between our time and a peer's in the same round; 0 for ours.
-    private static double over(Map<String, List<Double>> taken, String who) {
-        List<Double> ours = Objects.requireNonNull(taken.get("cistern " + who.substring(who.lastIndexOf(' ') + 1)));
-        List<Double> theirs = Objects.requireNonNull(taken.get(who));
-        return median(IntStream.range(0, Math.min(ours.size(), theirs.size()))
-                .mapToObj(i -> ours.get(i) - theirs.get(i))
-                .toList());
-    }
-
-    private static double median(List<Double> all) {
-        return all.stream().sorted().skip(all.size() / 2).findFirst().orElseThrow();
-    }
-
-    private static double guessedMicros(long byteSize) {
-        return 15 + byteSize / 300e3;
-    }
-
+    /// @param micros -1 if there is no such figure
     private static void add(Map<String, List<Double>> taken, String who, double micros) {
         if (micros > 0) {
             taken.computeIfAbsent(who, _ -> new ArrayList<>()).add(micros);
         }
     }
 
+    /// Returns the median difference between our time and a peer's in the same round; 0 for ours.
+    private static double over(Map<String, List<Double>> taken, String who) {
+        List<Double> ours = Objects.requireNonNull(taken.get("cistern " + who.substring(who.lastIndexOf(' ') + 1)));
+        List<Double> theirs = Objects.requireNonNull(taken.get(who));
+        return new Samples(IntStream.range(0, Math.min(ours.size(), theirs.size()))
+                        .mapToObj(i -> ours.get(i) - theirs.get(i))
+                        .toList())
+                .median();
+    }
+
     private double micros(String kind, long byteSize, int count) {
         long[] addresses = Objects.requireNonNull(buffers.get(kind));
-        for (int i = 0; i < count / 4 + 1; i++) {
-            allReduce(addresses, byteSize);
-        }
-        synchronize();
+        allReduce(addresses, byteSize, count / 4 + 1);
         long begin = System.nanoTime();
-        for (int i = 0; i < count; i++) {
-            allReduce(addresses, byteSize);
-        }
-        synchronize();
+        allReduce(addresses, byteSize, count);
         return (System.nanoTime() - begin) / 1e3 / count;
     }
 
-    private void allReduce(long[] addresses, long byteSize) {
-        nccl.group(() -> {
-            for (int i = 0; i < streams.length; i++) {
-                long address = addresses[i];
-                ranks.get(i)
-                        .allReduce(
-                                address,
-                                address,
-                                byteSize / Float.BYTES,
-                                DataType.FLOAT32,
-                                ReductionOp.SUM,
-                                streams[i]);
-            }
-        });
-    }
-
-    private void synchronize() {
+    private void allReduce(long[] addresses, long byteSize, int count) {
+        for (int times = 0; times < count; times++) {
+            nccl.group(() -> {
+                for (int i = 0; i < streams.length; i++) {
+                    long address = addresses[i];
+                    long length = byteSize / Float.BYTES;
+                    ranks.get(i).allReduce(address, address, length, DataType.FLOAT32, ReductionOp.SUM, streams[i]);
+                }
+            });
+        }
         for (int i = 0; i < streams.length; i++) {
             driver.streams().synchronize(i, streams[i]);
         }
     }
 
-    private void print(String allocator, long byteSize, List<Double> all, double overMicros) {
-        double micros = median(all);
+    private void print(String allocator, long byteSize, Samples micros, double overMicros) {
         int n = streams.length;
-        double gigabytes = byteSize / micros / 1e3 * 2 * (n - 1) / n;
-        System.out.printf(
-                Locale.ROOT,
-                "{\"allocator\":\"%s\",\"byteSize\":%d,\"ranks\":%d,\"micros\":%.2f,\"lowestMicros\":%.2f,"
-                        + "\"highestMicros\":%.2f,\"rounds\":%d,\"overMicros\":%.2f,\"busGigabytesPerSecond\":%.2f,\"nccl\":\"%s\"}%n",
-                allocator,
-                byteSize,
-                n,
-                micros,
-                Collections.min(all),
-                Collections.max(all),
-                all.size(),
-                overMicros,
-                gigabytes,
-                nccl.description());
+        Json.print(
+                "allocator", allocator,
+                "byteSize", byteSize,
+                "ranks", n,
+                "micros", Json.rounded(micros.median(), 2),
+                "lowestMicros", Json.rounded(micros.least(), 2),
+                "highestMicros", Json.rounded(micros.most(), 2),
+                "rounds", micros.count(),
+                "overMicros", Json.rounded(overMicros, 2),
+                "busGigabytesPerSecond", Json.rounded(byteSize / micros.median() / 1e3 * 2 * (n - 1) / n, 2),
+                "nccl", nccl.description());
     }
 
     /// A program that answers requests on its standard input.

@@ -29,7 +29,7 @@ final class OneProcessor {
                                     ValueLayout.JAVA_LONG,
                                     ValueLayout.ADDRESS));
             if ((int) set.invokeExact(0, MASK_BYTES, mask) != 0) {
-                System.err.println("processor " + processor + " is not to be had; the thread stays free");
+                System.err.println("processor " + processor + " is not available; the thread stays free");
             }
         } catch (Throwable notHere) {
             System.err.println("sched_setaffinity: " + notHere);

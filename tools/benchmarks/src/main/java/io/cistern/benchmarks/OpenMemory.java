@@ -9,18 +9,16 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 
-/// Opens device memory on the GPU, or on a simulated one if there is none, with one of the class path's
-/// allocators as the current one.
+/// Opens device memory on the GPU, or on a simulated one if there is none, with an allocator of the class path as the
+/// current one.
 final class OpenMemory implements AutoCloseable {
-    private final CudaDriver driver;
-    private final DeviceMemory memory;
+    private final CudaDriver driver = CudaDrivers.openBest();
+    private final DeviceMemory memory = DeviceMemory.builder(driver)
+            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+            .open();
 
     /// @param spec the current allocator
     OpenMemory(String spec) {
-        driver = CudaDrivers.openBest();
-        memory = DeviceMemory.builder(driver)
-                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
-                .open();
         memory.setCurrent(spec);
     }
 
@@ -42,7 +40,7 @@ final class OpenMemory implements AutoCloseable {
         return driver.streams().create(0);
     }
 
-    /// Waits for the device and closes the memory and the driver, which also ends the streams.
+    /// Waits for the device and closes memory and driver, which also ends the streams.
     @Override
     public void close() {
         driver.devices().synchronize(0);

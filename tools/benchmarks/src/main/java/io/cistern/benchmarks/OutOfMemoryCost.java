@@ -6,64 +6,42 @@ import io.cistern.Registration;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import java.util.Arrays;
-import java.util.Locale;
 
-/// Measures the cost of an out-of-memory error with many live blocks. It fills the device with small blocks,
-/// then with blocks of a GiB, and times several allocations that fail. It reports the reclaim steps separately
-/// from the rest, which is the error with its report, and then the report's text.
+/// Measures an out-of-memory error beside many live blocks: the device is filled with small blocks, then with blocks of
+/// a GiB. The reclaim steps are counted apart from the rest, which is the error with its report, and then the report's
+/// text.
 ///
-/// Arguments: the allocator; live blocks (1,000,000); failures (9). Prints a line of JSON for each failure; the
-/// first one is cold.
+/// Arguments: live blocks (1,000,000); failures (9). Prints a line for each failure; the first one is cold.
 public final class OutOfMemoryCost {
-    private static final long SMALL = 1 << 10;
-    private static final long LARGE = 1L << 30;
+    private static final long GIB = 1L << 30;
 
     private OutOfMemoryCost() {}
 
-    /// Runs the measurement.
-    ///
-    /// @param arguments as above
+    /// Measures and prints.
     public static void main(String[] arguments) {
-        int live = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 1_000_000;
-        int failures = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 9;
-        try (OpenMemory open = new OpenMemory(arguments[0]);
-                Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
-            DeviceMemory memory = open.memory();
+        int live = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1_000_000;
+        int failures = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 9;
+        OpenMemory open = new OpenMemory("caching"); // ends with the process
+        DeviceMemory memory = open.memory();
+        try (Registration _ = memory.listeners().onCompaction(WorkPause.ofOneThread())) {
             long stream = open.newStream();
-            long[] blocks = new long[live];
             for (int i = 0; i < live; i++) {
-                blocks[i] = memory.allocate(SMALL, 0, stream);
+                memory.allocate(1 << 10, 0, stream);
             }
-            long[] large = fill(memory, stream);
+            // By the driver's figure, so that the first refusal is one that is measured.
+            for (long room = open.driver().memory().freeBytes(0) / GIB; room > 1; room--) {
+                memory.allocate(GIB, 0, stream);
+            }
             for (int i = 0; i < failures; i++) {
-                fail(memory, stream, arguments[0], live);
-            }
-            for (long block : large) {
-                memory.free(block, stream);
-            }
-            for (long block : blocks) {
-                memory.free(block, stream);
+                fail(memory, stream, live);
             }
         }
     }
 
-    /// Allocates blocks of a GiB as far as they surely fit, by the driver's numbers, so that the first
-    /// failure is timed.
-    private static long[] fill(DeviceMemory memory, long stream) {
-        long free = memory.driver().memory().freeBytes(0);
-        long[] large = new long[(int) (free / LARGE)];
-        int count = 0;
-        while (count < large.length - 1) {
-            large[count++] = memory.allocate(LARGE, 0, stream);
-        }
-        return Arrays.copyOf(large, count);
-    }
-
-    private static void fail(DeviceMemory memory, long stream, String spec, int live) {
+    private static void fail(DeviceMemory memory, long stream, int live) {
         long begun = System.nanoTime();
         try {
-            memory.free(memory.allocate(2 * LARGE, 0, stream), stream);
+            memory.free(memory.allocate(2 * GIB, 0, stream), stream);
             throw new IllegalStateException("the device has more memory than it says");
         } catch (DeviceOutOfMemoryException full) {
             long whole = System.nanoTime() - begun;
@@ -71,15 +49,20 @@ public final class OutOfMemoryCost {
             long steps = full.steps().stream().mapToLong(TriedStep::nanos).sum();
             begun = System.nanoTime();
             long lines = report.text().lines().count();
-            System.out.printf(
-                    Locale.ROOT,
-                    "{\"allocator\": \"%s\", \"row\": \"out of memory\", \"live_blocks\": %d, \"millis\": %.2f, "
-                            + "\"millis_in_steps\": %.2f, \"millis_text\": %.2f, \"lines\": %d}%n",
-                    spec,
+            Json.print(
+                    "allocator",
+                    "caching",
+                    "row",
+                    "out of memory",
+                    "live_blocks",
                     live,
-                    whole / 1e6,
-                    steps / 1e6,
-                    (System.nanoTime() - begun) / 1e6,
+                    "millis",
+                    Json.rounded(whole / 1e6, 2),
+                    "millis_in_steps",
+                    Json.rounded(steps / 1e6, 2),
+                    "millis_text",
+                    Json.rounded((System.nanoTime() - begun) / 1e6, 2),
+                    "lines",
                     lines);
         }
     }

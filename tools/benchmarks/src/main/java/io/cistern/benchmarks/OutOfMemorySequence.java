@@ -11,50 +11,32 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.stream.Collectors;
 
-/// Runs a random sequence of allocations and frees at the device's true capacity and reports which of them are
-/// served. `oom_peers.py` runs the same sequence with PyTorch. From some point on the sequence wants more than
-/// the device has, so each allocator refuses some requests; fewer refusals mean less fragmentation.
+/// Runs a random sequence of allocations and frees at the device's true capacity, as `oom_peers.py` does with PyTorch.
+/// From some point on the sequence wants more than the device has; fewer refusals mean less fragmentation.
 ///
 /// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it exists; the
-/// seed (1). Prints one line of JSON, and the report of the first refusal on standard error.
+/// seed (1). Prints a line, and the report of the first refusal on standard error.
 public final class OutOfMemorySequence {
     private static final int OPERATIONS = 1200;
 
     /// The sequence's peak if all requests were served, as a share of the device.
     private static final double WANTED = 1.05;
 
-    private final DeviceMemory memory;
-    private final long stream;
-    private final Map<Integer, Long> live = new HashMap<>();
-    private final List<Integer> refused = new ArrayList<>();
-    private int served;
-    private long firstRefusalNanos;
-
-    private OutOfMemorySequence(DeviceMemory memory, long stream) {
-        this.memory = memory;
-        this.stream = stream;
-    }
+    private OutOfMemorySequence() {}
 
     /// Runs the sequence.
-    ///
-    /// @param arguments as above
-    /// @throws IOException if the file can't be read or written
     public static void main(String[] arguments) throws IOException {
         Path file = Path.of(arguments[1]);
-        long seed = arguments.length > 2 ? Long.parseLong(arguments[2]) : 1;
         try (OpenMemory open = new OpenMemory(arguments[0]);
                 Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
             if (!Files.exists(file)) {
+                long seed = arguments.length > 2 ? Long.parseLong(arguments[2]) : 1;
                 write(file, open.driver().devices().totalBytes(0), seed);
             }
-            OutOfMemorySequence sequence = new OutOfMemorySequence(open.memory(), open.newStream());
-            sequence.run(Files.readAllLines(file));
-            sequence.print(arguments[0]);
+            run(arguments[0], open.memory(), open.newStream(), Files.readAllLines(file));
         }
     }
 
@@ -78,45 +60,43 @@ public final class OutOfMemorySequence {
         }
     }
 
-    private void run(List<String> lines) {
+    private static void run(String spec, DeviceMemory memory, long stream, List<String> lines) {
+        Map<String, Long> live = new HashMap<>();
+        List<Integer> refused = new ArrayList<>();
+        long firstRefusalNanos = 0;
+        int served = 0;
         for (String line : lines) {
             String[] fields = line.split(",", -1);
-            int id = Integer.parseInt(fields[1]);
-            if (fields[0].equals("a")) {
-                allocate(id, Long.parseLong(fields[2]));
-            } else {
-                Long address = live.remove(id);
-                if (address != null) {
-                    memory.free(address, stream);
+            if (fields[0].equals("f")) {
+                memory.free(live.getOrDefault(fields[1], 0L), stream); // 0 if it was refused
+                live.remove(fields[1]);
+                continue;
+            }
+            long begun = System.nanoTime();
+            try {
+                live.put(fields[1], memory.allocate(Long.parseLong(fields[2]), 0, stream));
+                served++;
+            } catch (DeviceOutOfMemoryException full) {
+                if (refused.isEmpty()) {
+                    firstRefusalNanos = System.nanoTime() - begun;
+                    full.report().ifPresent(report -> System.err.println(report.text()));
                 }
+                refused.add(Integer.parseInt(fields[1]));
             }
         }
         live.values().forEach(address -> memory.free(address, stream));
-    }
-
-    private void allocate(int id, long byteSize) {
-        long begun = System.nanoTime();
-        try {
-            live.put(id, memory.allocate(byteSize, 0, stream));
-            served++;
-        } catch (DeviceOutOfMemoryException full) {
-            if (refused.isEmpty()) {
-                firstRefusalNanos = System.nanoTime() - begun;
-                full.report().ifPresent(report -> System.err.println(report.text()));
-            }
-            refused.add(id);
-        }
-    }
-
-    private void print(String spec) {
-        System.out.printf(
-                Locale.ROOT,
-                "{\"allocator\": \"%s\", \"row\": \"sequence\", \"served\": %d, \"refused\": %d, "
-                        + "\"millis_of_first_refusal\": %.2f, \"refused_ids\": [%s]}%n",
+        Json.print(
+                "allocator",
                 spec,
+                "row",
+                "sequence",
+                "served",
                 served,
+                "refused",
                 refused.size(),
-                firstRefusalNanos / 1e6,
-                refused.stream().map(String::valueOf).collect(Collectors.joining(", ")));
+                "millis_of_first_refusal",
+                Json.rounded(firstRefusalNanos / 1e6, 2),
+                "refused_ids",
+                refused);
     }
 }

@@ -1,7 +1,13 @@
 package io.cistern.benchmarks;
 
+import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
 import io.cistern.OpenOptions;
+import io.cistern.ScopeOptions;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.observability.HistoryOptions;
+import io.cistern.observability.MemoryHistory;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -12,46 +18,91 @@ import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Measures the routing kernel alone: an allocate and free pair of the public raw calls, over a provider
-/// that does nothing.
-@State(Scope.Thread)
+/// Measures what the framework adds to a pair, over a provider that does nothing. `-t 16` runs several threads,
+/// `-prof gc` measures garbage.
+@State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 5, time = 1)
 @Measurement(iterations = 5, time = 1)
 @Fork(3)
 public class RoutingBenchmark {
-    private static final DeviceMemory MEMORY =
-            DeviceMemory.builder(SimulatedGpu.builder().build()).open();
+    private static final long STREAM = 7;
 
-    static {
-        MEMORY.currents().set(MEMORY.open(OpenOptions.made("none", new NoAllocator())));
+    /// A feature in force besides counts and owners.
+    public enum Feature {
+        NONE,
+        /// A limit on an allocator under one on the device memory.
+        LIMITS,
+        /// Two nested scopes, the inner one with a limit.
+        SCOPES,
+        LEAKS_SAMPLED,
+        LEAKS_ALL,
+        HISTORY,
+        HISTORY_WITH_STACKS
     }
 
-    private final NoAllocator provider = new NoAllocator();
+    @Param("NONE")
+    private Feature with = Feature.NONE;
 
     /// Sizes for both tables of the `OwnerTable`, up to one above the bytes that thread counters lease.
     @Param({"512", "65536", "1048576", "67108864"})
     private long byteSize;
 
-    private long stream = 7;
+    private DeviceMemory memory;
+    private Allocator pool;
+    private MemoryLimit limit;
+
+    @Setup
+    public void open() {
+        limit = MemoryLimit.of("process", 64L << 30);
+        DeviceMemory.Builder builder =
+                DeviceMemory.builder(SimulatedGpu.builder().build());
+        switch (with) {
+            case LIMITS -> builder.limit(limit);
+            case LEAKS_SAMPLED -> builder.leakLevel(LeakLevel.SAMPLED);
+            case LEAKS_ALL -> builder.leakLevel(LeakLevel.ALL);
+            default -> {}
+        }
+        memory = builder.open();
+        OpenOptions current = OpenOptions.made("none", new SpacedAllocator());
+        memory.currents()
+                .set(memory.open(
+                        with == Feature.LIMITS ? current.limit(limit.child("allocator", 32L << 30)) : current));
+        pool = memory.open(OpenOptions.made("pool", new SpacedAllocator()));
+        if (with == Feature.HISTORY || with == Feature.HISTORY_WITH_STACKS) {
+            MemoryHistory.of(memory)
+                    .start(with == Feature.HISTORY ? HistoryOptions.withoutStacks() : HistoryOptions.withStacks());
+        }
+    }
+
+    /// The scopes of a thread.
+    @State(Scope.Thread)
+    public static class Entered {
+        @Setup
+        public void enter(RoutingBenchmark shared) {
+            if (shared.with == Feature.SCOPES) {
+                shared.pool.enter();
+                shared.pool.enter(ScopeOptions.all().limit(shared.limit));
+            }
+        }
+    }
 
     /// The pair that a program calls.
     @Benchmark
-    public long publicPair() {
-        long address = MEMORY.allocate(byteSize, 0, stream);
-        MEMORY.free(address, stream);
+    public long publicPair(Entered entered) {
+        long address = memory.allocate(byteSize, 0, STREAM);
+        memory.free(address, STREAM);
         return address;
     }
 
-    /// The floor: the provider alone, called directly.
+    /// Enters a scope and leaves it.
     @Benchmark
-    public long providerPair() {
-        long address = provider.allocate(byteSize, 0, stream);
-        provider.free(address, byteSize, 0, stream);
-        return address;
+    public void scope() {
+        pool.enter().close();
     }
 }

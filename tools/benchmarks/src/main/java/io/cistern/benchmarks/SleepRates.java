@@ -9,89 +9,88 @@ import io.cistern.spi.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
+import java.util.stream.LongStream;
 
-/// Measures how fast a pool sleeps and wakes, beside copies of the same bytes to and from pinned memory, in
-/// alternating rounds. The first sleep pins host memory, which later ones reuse. A kernel checks the contents
-/// after each waking; a difference ends the program with an error.
+/// Measures how fast a pool sleeps and wakes, beside copies of the same bytes to and from pinned memory, in turns. The
+/// first sleep pins host memory, which later ones reuse. A kernel checks the contents after each waking; a difference
+/// ends the program with an error.
 ///
-/// Arguments: GiB (32), rounds (5), specs (`caching`, `caching:page_size=2MiB`). Prints a line of JSON for each
-/// median. Times are the driver's, so they are virtual on a simulated GPU. `ofCopy` is the rate divided by that
-/// of the copy in the same direction.
+/// Arguments: GiB (32); rounds (5). Prints a line for each median. Times are the driver's, so they are virtual on a
+/// simulated GPU.
 public final class SleepRates {
     private static final long BLOCK = 256L << 20;
+    private static final int WORDS = (int) (BLOCK / Integer.BYTES);
     private static final long CHUNK = 64L << 20;
 
-    private final OpenMemory open = new OpenMemory("caching");
-    private final CudaDriver driver = open.driver();
-    private final long stream = open.newStream();
-    private final MemoryKernels kernels = MemoryKernels.load(driver, 0);
-    private final MemorySegment mismatches = driver.memory().allocateHost(0, Long.BYTES);
-    private final long byteSize;
-    private final int rounds;
+    private final OpenMemory open;
+    private final CudaDriver driver;
+    private final long stream;
+    private final MemoryKernels kernels;
+    private final MemorySegment mismatches;
+    private final String spec;
+    private final MemoryPool pool;
+    private final long[] blocks;
 
-    private SleepRates(long byteSize, int rounds) {
-        this.byteSize = byteSize;
-        this.rounds = rounds;
+    private SleepRates(OpenMemory open, MemoryKernels kernels, String spec, MemoryPool pool, int blockCount) {
+        this.open = open;
+        this.driver = open.driver();
+        this.stream = open.newStream();
+        this.kernels = kernels;
+        this.mismatches = driver.memory().allocateHost(0, Long.BYTES);
+        this.spec = spec;
+        this.pool = pool;
+        blocks = LongStream.generate(() -> pool.allocate(BLOCK, 0, stream))
+                .limit(blockCount)
+                .toArray();
     }
 
     /// Measures and prints.
     ///
     /// @param arguments as above
     public static void main(String[] arguments) {
-        long gib = arguments.length > 0 ? Long.parseLong(arguments[0]) : 32;
+        int blockCount = (arguments.length > 0 ? Integer.parseInt(arguments[0]) : 32) * 4;
         int rounds = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 5;
-        SleepRates rates = new SleepRates(gib << 30, rounds);
-        List<String> specs = arguments.length > 2
-                ? List.of(arguments).subList(2, arguments.length)
-                : List.of("caching", "caching:page_size=2MiB");
-        specs.forEach(rates::measure);
-        rates.kernels.close();
-        rates.driver.memory().freeHost(0, rates.mismatches);
-        rates.open.close();
-    }
-
-    private void measure(String spec) {
-        try (MemoryPool pool = MemoryPool.builder(open.memory()).spec(spec).open()) {
-            List<Long> blocks = new ArrayList<>();
-            for (long at = 0; at < byteSize; at += BLOCK) {
-                long block = pool.allocate(BLOCK, 0, stream);
-                kernels.writeSequence(block, BLOCK / Integer.BYTES, blocks.size(), stream);
-                blocks.add(block);
+        for (String spec : List.of("caching", "caching:page_size=2MiB")) {
+            try (OpenMemory open = new OpenMemory("caching");
+                    MemoryKernels kernels = MemoryKernels.load(open.driver(), 0);
+                    MemoryPool pool =
+                            MemoryPool.builder(open.memory()).spec(spec).open()) {
+                new SleepRates(open, kernels, spec, pool, blockCount).measure(rounds);
             }
-            driver.streams().synchronize(0, stream);
-            print(spec, "first sleep", nanos(() -> pool.sleep(SleepMode.KEEP)), 0);
-            print(spec, "first wake", nanos(pool::wake), 0);
-            check(blocks);
-            rounds(spec, pool, blocks);
-            print(spec, "sleep, dropped", nanos(() -> pool.sleep(SleepMode.DROP)), 0);
-            print(spec, "wake, dropped", nanos(pool::wake), 0);
-            blocks.forEach(block -> open.memory().free(block, stream));
         }
     }
 
-    private void rounds(String spec, MemoryPool pool, List<Long> blocks) {
-        double[] toHost = new double[rounds];
-        double[] toDevice = new double[rounds];
-        double[] sleep = new double[rounds];
-        double[] wake = new double[rounds];
+    private void measure(int rounds) {
+        write();
+        print("first sleep", nanos(() -> pool.sleep(SleepMode.KEEP)), 0);
+        print("first wake", nanos(pool::wake), 0);
+        List<Double> toHost = new ArrayList<>();
+        List<Double> sleep = new ArrayList<>();
+        List<Double> wake = new ArrayList<>();
+        List<Double> toDevice = new ArrayList<>();
         for (int i = 0; i < rounds; i++) {
-            toHost[i] = copy(blocks, false);
-            sleep[i] = nanos(() -> pool.sleep(SleepMode.KEEP));
-            wake[i] = nanos(pool::wake);
-            check(blocks);
-            toDevice[i] = copy(blocks, true);
-            for (int block = 0; block < blocks.size(); block++) { // restores the contents that the copy overwrote
-                kernels.writeSequence(blocks.get(block), BLOCK / Integer.BYTES, block, stream);
-            }
-            driver.streams().synchronize(0, stream);
+            toHost.add(copy(false));
+            sleep.add(nanos(() -> pool.sleep(SleepMode.KEEP)));
+            wake.add(nanos(pool::wake));
+            check();
+            toDevice.add(copy(true));
+            write();
         }
-        print(spec, "cuMemcpy to pinned memory", median(toHost), 0);
-        print(spec, "sleep", median(sleep), median(toHost));
-        print(spec, "cuMemcpy from pinned memory", median(toDevice), 0);
-        print(spec, "wake", median(wake), median(toDevice));
+        print("cuMemcpy to pinned memory", median(toHost), 0);
+        print("sleep", median(sleep), median(toHost));
+        print("cuMemcpy from pinned memory", median(toDevice), 0);
+        print("wake", median(wake), median(toDevice));
+        print("sleep, dropped", nanos(() -> pool.sleep(SleepMode.DROP)), 0);
+        print("wake, dropped", nanos(pool::wake), 0);
+        for (long block : blocks) {
+            open.memory().free(block, stream);
+        }
+        driver.memory().freeHost(0, mismatches);
+    }
+
+    private static double median(List<Double> rounds) {
+        return new Samples(rounds).median();
     }
 
     private double nanos(Runnable action) {
@@ -101,21 +100,19 @@ public final class SleepRates {
     }
 
     /// Returns the nanoseconds to copy all blocks, each chunk from or to its own pinned memory.
-    private double copy(List<Long> blocks, boolean toDevice) {
+    private double copy(boolean toDevice) {
         List<PinnedBuffer> host = new ArrayList<>();
-        for (long at = 0; at < byteSize; at += CHUNK) {
+        for (long at = 0; at < blocks.length * BLOCK; at += CHUNK) {
             host.add(PinnedMemory.of(open.memory()).allocate(CHUNK));
         }
         double nanos = nanos(() -> {
-            int chunk = 0;
-            for (long block : blocks) {
-                for (long at = 0; at < BLOCK; at += CHUNK) {
-                    MemorySegment segment = host.get(chunk++).segment();
-                    if (toDevice) {
-                        driver.copies().toDevice(0, block + at, segment, CHUNK, stream);
-                    } else {
-                        driver.copies().toHost(0, segment, block + at, CHUNK, stream);
-                    }
+            for (int chunk = 0; chunk < host.size(); chunk++) {
+                long address = blocks[(int) (chunk * CHUNK / BLOCK)] + chunk * CHUNK % BLOCK;
+                MemorySegment segment = host.get(chunk).segment();
+                if (toDevice) {
+                    driver.copies().toDevice(0, address, segment, CHUNK, stream);
+                } else {
+                    driver.copies().toHost(0, segment, address, CHUNK, stream);
                 }
             }
             driver.streams().synchronize(0, stream);
@@ -124,10 +121,17 @@ public final class SleepRates {
         return nanos;
     }
 
-    private void check(List<Long> blocks) {
+    private void write() {
+        for (int i = 0; i < blocks.length; i++) {
+            kernels.writeSequence(blocks[i], WORDS, i, stream);
+        }
+        driver.streams().synchronize(0, stream);
+    }
+
+    private void check() {
         mismatches.set(ValueLayout.JAVA_LONG, 0, 0);
-        for (int i = 0; i < blocks.size(); i++) {
-            kernels.countSequenceMismatches(blocks.get(i), BLOCK / Integer.BYTES, i, mismatches.address(), stream);
+        for (int i = 0; i < blocks.length; i++) {
+            kernels.countSequenceMismatches(blocks[i], WORDS, i, mismatches.address(), stream);
         }
         driver.streams().synchronize(0, stream);
         long wrong = mismatches.get(ValueLayout.JAVA_LONG, 0);
@@ -136,24 +140,26 @@ public final class SleepRates {
         }
     }
 
-    private static double median(double[] values) {
-        Arrays.sort(values);
-        return values[values.length / 2];
-    }
-
     /// @param copyNanos nanoseconds of a copy of the same bytes, or 0
-    private void print(String spec, String what, double nanos, double copyNanos) {
-        String ofCopy = copyNanos == 0 ? "" : String.format(Locale.ROOT, ",\"ofCopy\":%.3f", copyNanos / nanos);
-        System.out.printf(
-                Locale.ROOT,
-                "{\"program\":\"sleep\",\"allocator\":\"%s\",\"row\":\"%s\",\"bytes\":%d,\"millis\":%.1f,"
-                        + "\"gigabytesPerSecond\":%.2f%s,\"driver\":\"%s\"}%n",
+    private void print(String what, double nanos, double copyNanos) {
+        List<Object> fields = new ArrayList<>(List.of(
+                "program",
+                "sleep",
+                "allocator",
                 spec,
+                "row",
                 what,
-                byteSize,
-                nanos / 1e6,
-                byteSize / nanos,
-                ofCopy,
-                driver.description());
+                "bytes",
+                blocks.length * BLOCK,
+                "millis",
+                Json.rounded(nanos / 1e6, 1),
+                "gigabytesPerSecond",
+                Json.rounded(blocks.length * BLOCK / nanos, 2),
+                "driver",
+                driver.description()));
+        if (copyNanos > 0) {
+            fields.addAll(List.of("ofCopy", Json.rounded(copyNanos / nanos, 3)));
+        }
+        Json.print(fields.toArray());
     }
 }

@@ -4,8 +4,8 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 
-/// The plug-in in each of `StartUp`'s JARs: it is found and asked, but never opened. Its package is not
-/// Cistern's, so that each plug-in's loader has its own class; its name is that of its JAR.
+/// The plug-in in each of `StartUp`'s JARs: it is found and asked, but never opened. Its package is not Cistern's, so
+/// that each plug-in's loader has its own class; its name is that of its JAR.
 public final class IdlePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {

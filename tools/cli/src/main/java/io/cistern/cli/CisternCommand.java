@@ -16,7 +16,6 @@ import io.cistern.cli.replay.ReplayCommand;
 import io.cistern.cli.report.ReportCommand;
 import io.cistern.cli.top.Column;
 import io.cistern.cli.top.TopCommand;
-import io.cistern.cli.trace.TraceCommand;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
@@ -42,7 +41,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {
             ReplayCommand.class,
-            TraceCommand.class,
             ImportCommand.class,
             ReportCommand.class,
             OptionsCommand.class,

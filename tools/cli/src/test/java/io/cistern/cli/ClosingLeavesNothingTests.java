@@ -430,13 +430,13 @@ final class ClosingLeavesNothingTests {
                 CudaStream stream = CudaStream.open(memory, 0)) {
             SimulatedGpu gpu = TestMemory.gpu(memory);
             each.cycle().run(memory, stream);
-            settle(memory);
+            releaseIdle(memory);
             long freeBytes = gpu.memory().freeBytes(0);
             Cycles.assertNothingStays(times, () -> {
                 each.cycle().run(memory, stream);
                 gpu.devices().synchronize(0); // until then the simulated GPU knows of destroyed streams
             });
-            settle(memory);
+            releaseIdle(memory);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
             assertThat(memory.leaks()).isEmpty();
             assertThat(memory.allocators()).containsExactly(memory.current(0));
@@ -444,7 +444,7 @@ final class ClosingLeavesNothingTests {
     }
 
     /// Waits for the device, and gives back what then is idle.
-    private static void settle(DeviceMemory memory) {
+    private static void releaseIdle(DeviceMemory memory) {
         memory.driver().devices().synchronize(0);
         GraphMemory.collect(memory);
         memory.trim(0, 0, TrimMode.SYNCHRONIZE);

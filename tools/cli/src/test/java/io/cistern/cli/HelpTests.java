@@ -29,8 +29,6 @@ final class HelpTests {
         "cistern replay --allocator cach, caching",
         "cistern replay --allocator nc, nccl",
         "cistern replay gnn, gnn_sample",
-        "cistern replay saw, sawtooth",
-        "cistern trace pha, phases",
         "cistern replay --work mem, memset",
         "cistern replay --format jsonl --layer buf, buffer",
     })

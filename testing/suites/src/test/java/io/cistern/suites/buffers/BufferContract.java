@@ -16,70 +16,70 @@ public abstract class BufferContract {
     protected abstract CudaDriver openDriver();
 
     @Nested
-    final class BufferTests extends BufferPart {
+    final class BufferTests extends BufferContractTests {
         BufferTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class ReshapeTests extends ReshapePart {
+    final class ReshapeTests extends ReshapeContractTests {
         ReshapeTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class SliceTests extends SlicePart {
+    final class SliceTests extends SliceContractTests {
         SliceTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class ArenaTests extends ArenaPart {
+    final class ArenaTests extends ArenaContractTests {
         ArenaTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class HostCopyTests extends HostCopyPart {
+    final class HostCopyTests extends HostCopyContractTests {
         HostCopyTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class DirectCopyTests extends DirectCopyPart {
+    final class DirectCopyTests extends DirectCopyContractTests {
         DirectCopyTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class DeviceCopyTests extends DeviceCopyPart {
+    final class DeviceCopyTests extends DeviceCopyContractTests {
         DeviceCopyTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class PinnedTests extends PinnedPart {
+    final class PinnedTests extends PinnedContractTests {
         PinnedTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class StreamTests extends StreamObjectPart {
+    final class StreamTests extends StreamObjectContractTests {
         StreamTests() {
             super(BufferContract.this);
         }
     }
 
     @Nested
-    final class LaunchTests extends LaunchPart {
+    final class LaunchTests extends LaunchContractTests {
         LaunchTests() {
             super(BufferContract.this);
         }

@@ -25,196 +25,196 @@ public abstract class DriverContract {
     protected abstract CudaDriver openDriver();
 
     @Nested
-    final class DeviceTests extends DeviceChapter {
+    final class DeviceTests extends DeviceContractTests {
         DeviceTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class LinearMemoryTests extends LinearMemoryChapter {
+    final class LinearMemoryTests extends LinearMemoryContractTests {
         LinearMemoryTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class HostMemoryTests extends HostMemoryChapter {
+    final class HostMemoryTests extends HostMemoryContractTests {
         HostMemoryTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class UnifiedMemoryTests extends UnifiedMemoryChapter {
+    final class UnifiedMemoryTests extends UnifiedMemoryContractTests {
         UnifiedMemoryTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class CopyTests extends CopyChapter {
+    final class CopyTests extends CopyContractTests {
         CopyTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PointerTests extends PointerChapter {
+    final class PointerTests extends PointerContractTests {
         PointerTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class ModuleTests extends ModuleChapter {
+    final class ModuleTests extends ModuleContractTests {
         ModuleTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class StreamTests extends StreamChapter {
+    final class StreamTests extends StreamContractTests {
         StreamTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class HostFunctionTests extends HostFunctionChapter {
+    final class HostFunctionTests extends HostFunctionContractTests {
         HostFunctionTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class EventTests extends EventChapter {
+    final class EventTests extends EventContractTests {
         EventTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolAllocationTests extends PoolAllocationChapter {
+    final class PoolAllocationTests extends PoolAllocationContractTests {
         PoolAllocationTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolAttributeTests extends PoolAttributeChapter {
+    final class PoolAttributeTests extends PoolAttributeContractTests {
         PoolAttributeTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolRetentionTests extends PoolRetentionChapter {
+    final class PoolRetentionTests extends PoolRetentionContractTests {
         PoolRetentionTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolReuseTests extends PoolReuseChapter {
+    final class PoolReuseTests extends PoolReuseContractTests {
         PoolReuseTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolLocationTests extends PoolLocationChapter {
+    final class PoolLocationTests extends PoolLocationContractTests {
         PoolLocationTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class CaptureTests extends CaptureChapter {
+    final class CaptureTests extends CaptureContractTests {
         CaptureTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class CaptureModeTests extends CaptureModeChapter {
+    final class CaptureModeTests extends CaptureModeContractTests {
         CaptureModeTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class GraphTests extends GraphChapter {
+    final class GraphTests extends GraphContractTests {
         GraphTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class GraphMemoryTests extends GraphMemoryChapter {
+    final class GraphMemoryTests extends GraphMemoryContractTests {
         GraphMemoryTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PhysicalMemoryTests extends PhysicalMemoryChapter {
+    final class PhysicalMemoryTests extends PhysicalMemoryContractTests {
         PhysicalMemoryTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class MappingTests extends MappingChapter {
+    final class MappingTests extends MappingContractTests {
         MappingTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class AccessRightsTests extends AccessRightsChapter {
+    final class AccessRightsTests extends AccessRightsContractTests {
         AccessRightsTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class AliasTests extends AliasChapter {
+    final class AliasTests extends AliasContractTests {
         AliasTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PeerTests extends PeerChapter {
+    final class PeerTests extends PeerContractTests {
         PeerTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class PoolAccessTests extends PoolAccessChapter {
+    final class PoolAccessTests extends PoolAccessContractTests {
         PoolAccessTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class SharingTests extends SharingChapter {
+    final class SharingTests extends SharingContractTests {
         SharingTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class ThreadTests extends ThreadChapter {
+    final class ThreadTests extends ThreadContractTests {
         ThreadTests() {
             super(DriverContract.this);
         }
     }
 
     @Nested
-    final class FailureTests extends FailureChapter {
+    final class FailureTests extends FailureContractTests {
         FailureTests() {
             super(DriverContract.this);
         }

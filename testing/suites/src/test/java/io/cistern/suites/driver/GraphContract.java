@@ -19,28 +19,28 @@ public abstract class GraphContract {
     protected abstract CudaDriver openDriver();
 
     @Nested
-    final class CaptureTests extends CaptureChapter {
+    final class CaptureTests extends CaptureContractTests {
         CaptureTests() {
             super(suite);
         }
     }
 
     @Nested
-    final class CaptureModeTests extends CaptureModeChapter {
+    final class CaptureModeTests extends CaptureModeContractTests {
         CaptureModeTests() {
             super(suite);
         }
     }
 
     @Nested
-    final class GraphTests extends GraphChapter {
+    final class GraphTests extends GraphContractTests {
         GraphTests() {
             super(suite);
         }
     }
 
     @Nested
-    final class GraphMemoryTests extends GraphMemoryChapter {
+    final class GraphMemoryTests extends GraphMemoryContractTests {
         GraphMemoryTests() {
             super(suite);
         }

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
 /// Provides captures and graphs that end after the test, whatever the test does.
-abstract class GraphFixture extends DriverChapter {
+abstract class GraphFixture extends DriverContractTests {
     Graphs graphs;
     private final Set<Long> begun = new LinkedHashSet<>();
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /// Tasks that share too little device memory; contents are checked. The system property
-/// `cistern.testkit.situations` sets the number of situations. A failure names the seed that repeats it.
+/// `cistern.testkit.scenarios` sets the number of scenarios. A failure names the seed that repeats it.
 public abstract class TaskPressure {
     private static final int TASKS = 12;
     private static final int USES = 40;
@@ -39,32 +39,32 @@ public abstract class TaskPressure {
 
     @Test
     void tasksThatWantThreeTimesWhatThereIsAllEndWithTheRightResults() {
-        TaskSituations situations = new TaskSituations(driver, allocator, capacityBytes, TASKS);
+        TaskScenarios scenarios = new TaskScenarios(driver, allocator, capacityBytes, TASKS);
         int usual = driver.simulated() ? 25 : 100;
-        int count = Integer.getInteger("cistern.testkit.situations", usual);
-        SituationReport sum = SituationReport.NONE;
+        int count = Integer.getInteger("cistern.testkit.scenarios", usual);
+        ScenarioReport sum = ScenarioReport.NONE;
         for (int done = 0; done < count; done++) {
-            sum = sum.plus(run(situations, Seed.current() + done));
+            sum = sum.plus(run(scenarios, Seed.current() + done));
         }
         System.out.println(sum);
-        assertThat(sum.situations()).isEqualTo(count);
-        if (count >= usual) { // One situation may need neither.
+        assertThat(sum.scenarios()).isEqualTo(count);
+        if (count >= usual) { // One scenario may need neither.
             assertThat(sum.retries()).isPositive();
             assertThat(sum.splits()).isPositive();
         }
     }
 
-    private static SituationReport run(TaskSituations situations, long seed) {
+    private static ScenarioReport run(TaskScenarios scenarios, long seed) {
         try {
-            return situations.run(seed);
+            return scenarios.run(seed);
         } catch (RuntimeException | Error failure) {
-            throw new AssertionError("situation with " + Seed.describe(seed), failure);
+            throw new AssertionError("scenario with " + Seed.describe(seed), failure);
         }
     }
 
     @Test
     void bytesOfBuffersSurviveAnyOrderOfUses() throws IOException {
-        SpillStatistics spilled = SpillSituations.run(driver, allocator, capacityBytes, USES, Seed.current());
+        SpillStatistics spilled = SpillScenarios.run(driver, allocator, capacityBytes, USES, Seed.current());
         assertThat(spilled.writes()).isPositive();
         assertThat(spilled.returns()).isPositive();
         assertThat(spilled.failures()).isZero();

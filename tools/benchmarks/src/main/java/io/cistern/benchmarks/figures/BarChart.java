@@ -4,7 +4,7 @@ import java.util.List;
 
 /// Draws bars in groups as SVG, each bar a share of the longest of its group: few colours, real text, the
 /// legend above. The same numbers give the same bytes.
-final class BarChart {
+final class BarChart extends Chart {
     private static final int WIDTH = 880;
     private static final int LEFT = 230;
     private static final int RIGHT = 790;
@@ -16,16 +16,14 @@ final class BarChart {
     /// From the palette of Okabe and Ito; the first colour stands out.
     private static final List<String> COLORS = List.of("#0072b2", "#e69f00", "#56b4e9", "#999999");
 
-    private final StringBuilder svg = new StringBuilder();
     private final List<String> names;
     private int top = TOP;
 
     /// @param names the bars of each group
     /// @param groups how many groups are added later
     BarChart(String title, List<String> names, int groups) {
+        super(WIDTH, TOP + groups * (names.size() * BAR + GAP) + 6, title);
         this.names = names;
-        int height = TOP + groups * (names.size() * BAR + GAP) + 6;
-        svg.append(ChartHead.of(WIDTH, height, title));
         add("<text x=\"20\" y=\"26\" font-weight=\"bold\" font-size=\"15\">%s</text>\n", title);
         for (int i = 0; i < names.size(); i++) {
             int left = LEFT + i * LEGEND_STEP;
@@ -57,14 +55,5 @@ final class BarChart {
         double length = share * (RIGHT - LEFT);
         add("<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT, top, length, BAR - 1, color);
         add("<text x=\"%.1f\" y=\"%d\" font-size=\"9.5\">%s</text>\n", LEFT + length + 5, top + BAR - 1, number);
-    }
-
-    private void add(String format, Object... values) {
-        svg.append(Table.format(format, values));
-    }
-
-    @Override
-    public String toString() {
-        return svg + "</svg>\n";
     }
 }

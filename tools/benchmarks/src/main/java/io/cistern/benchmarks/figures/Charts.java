@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 
 /// Draws the charts of `docs/charts`, by name without `.svg`.
 final class Charts {
-    static final Map<String, Function<RawOutput, String>> MAKERS = Map.of(
+    static final Map<String, Function<RawOutput, String>> FIGURES = Map.of(
             "pair",
             Charts::pair,
             "threads",
@@ -21,21 +21,15 @@ final class Charts {
             raw -> reserved(raw, "vit_streams", "ViT on five streams"),
             "reserved-long_lived",
             raw -> reserved(raw, "long_lived", "Long-lived small blocks among large ones, generated"),
-            "handles",
-            HandleFigures::chart,
             "jobs",
-            JobFigures::chart,
-            "threshold",
-            Charts::threshold);
+            JobFigures::chart);
 
     private static final double GIB = 1 << 30;
-    private static final String KEEP_ALL = "keep_all";
-    private static final String ADAPTIVE = "adaptive";
 
     private Charts() {}
 
     private static String pair(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json("pairs.jsonl"), "scenario", "pair");
+        List<Row> rows = Row.where(raw.json("pairs.jsonl"), "scenario", "pair");
         List<Double> sizes =
                 numbers("byteSize", 1, rows).stream().distinct().sorted().toList();
         LineChart chart = new LineChart(
@@ -48,13 +42,13 @@ final class Charts {
                 Axis.logarithmic("nanoseconds a pair", 10, max("nanosPerPair", 1, rows)));
         by("allocator", rows)
                 .forEach((spec, own) -> chart.linePoints(
-                        Peers.name(spec), numbers("byteSize", 1, own), numbers("nanosPerPair", 1, own)));
+                        Names.allocator(spec), numbers("byteSize", 1, own), numbers("nanosPerPair", 1, own)));
         return chart.toString();
     }
 
     /// With one thread, both variants are the same and share one row.
     private static String threads(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json("pairs.jsonl"), "scenario", "threads", "variant", "own streams");
+        List<Row> rows = Row.where(raw.json("pairs.jsonl"), "scenario", "threads", "variant", "own streams");
         List<Double> counts =
                 numbers("threads", 1, rows).stream().distinct().sorted().toList();
         LineChart chart = new LineChart(
@@ -69,63 +63,39 @@ final class Charts {
                 Axis.logarithmic("million pairs a second", 0.1, max("pairsPerSecond", 1e6, rows)));
         by("allocator", rows)
                 .forEach((spec, own) -> chart.linePoints(
-                        Peers.name(spec), numbers("threads", 1, own), numbers("pairsPerSecond", 1e6, own)));
+                        Names.allocator(spec), numbers("threads", 1, own), numbers("pairsPerSecond", 1e6, own)));
         return chart.toString();
     }
 
     /// Draws reserved against requested bytes over the first pass of a trace. The driver's pool from C is left
     /// out, because it reserves as much as `async`.
     private static String reserved(RawOutput raw, String trace, String title) {
-        List<Rows.Row> rows = Stream.of("reserved-caching.csv", "reserved-peers.csv")
-                .flatMap(file -> Select.where(raw.csv(file), "trace", trace).stream())
+        List<Row> rows = Stream.of("reserved-caching.csv", "reserved-peers.csv")
+                .flatMap(file -> Row.where(raw.csv(file), "trace", trace).stream())
                 .filter(row -> !row.text("allocator").equals("cudaMallocAsync"))
                 .toList();
         LineChart chart = new LineChart(
                 title + ": reserved and requested",
                 Axis.linear("allocations and frees, in thousands", max("operation", 1e3, rows)),
                 Axis.linear("GiB", max("reservedBytes", GIB, rows)));
-        Map<String, List<Rows.Row>> lines = by("allocator", rows);
+        Map<String, List<Row>> lines = by("allocator", rows);
         lines.forEach((spec, own) ->
-                chart.line(Peers.name(spec), numbers("operation", 1e3, own), numbers("reservedBytes", GIB, own)));
-        List<Rows.Row> any = lines.values().iterator().next();
+                chart.line(Names.allocator(spec), numbers("operation", 1e3, own), numbers("reservedBytes", GIB, own)));
+        List<Row> any = lines.values().iterator().next();
         return chart.dashed("requested", numbers("operation", 1e3, any), numbers("requestedBytes", GIB, any))
                 .toString();
     }
 
-    /// Draws time against bytes held, by release threshold.
-    private static String threshold(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json("thresholds.jsonl"), "workload", "training and evaluation");
-        double all = Select.only(rows, "threshold", KEEP_ALL).number("millis");
-        LineChart chart = new LineChart(
-                "Training and evaluation: release thresholds, simulated GPU",
-                Axis.linear("GiB held, on average over time", max("heldBytes", GIB, rows)),
-                Axis.linear("time over that of keep_all, percent", 100 * (max("millis", all, rows) - 1)));
-        Map<String, List<Rows.Row>> lines = new LinkedHashMap<>();
-        lines.put(
-                "fixed, from 0 to the peak",
-                rows.stream()
-                        .filter(row -> !row.text("threshold").equals(ADAPTIVE)
-                                && !row.text("threshold").equals(KEEP_ALL))
-                        .toList());
-        lines.put(ADAPTIVE, Select.where(rows, "threshold", ADAPTIVE));
-        lines.put(KEEP_ALL, Select.where(rows, "threshold", KEEP_ALL));
-        lines.forEach((name, own) -> chart.linePoints(
-                name,
-                numbers("heldBytes", GIB, own),
-                own.stream().map(row -> 100 * (row.number("millis") / all - 1)).toList()));
-        return chart.toString();
-    }
-
-    private static Map<String, List<Rows.Row>> by(String field, List<Rows.Row> rows) {
+    private static Map<String, List<Row>> by(String field, List<Row> rows) {
         return rows.stream()
                 .collect(Collectors.groupingBy(row -> row.text(field), LinkedHashMap::new, Collectors.toList()));
     }
 
-    private static List<Double> numbers(String field, double unit, List<Rows.Row> rows) {
+    private static List<Double> numbers(String field, double unit, List<Row> rows) {
         return rows.stream().map(row -> row.number(field) / unit).toList();
     }
 
-    private static double max(String field, double unit, List<Rows.Row> rows) {
+    private static double max(String field, double unit, List<Row> rows) {
         return rows.stream().mapToDouble(row -> row.number(field) / unit).max().orElseThrow();
     }
 }

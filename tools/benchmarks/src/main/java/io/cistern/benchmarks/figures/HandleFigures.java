@@ -1,159 +1,93 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.figures.LineChart.Axis;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.IntStream;
 
-/// Makes tables and a chart of handles: their cost beside PyTorch's, and the lives of threads
-/// in common programs.
+/// Makes the table of handles: their cost beside PyTorch's.
 final class HandleFigures {
-    private static final String COSTS = "handles.txt";
-    private static final String THREADS = "handle-threads.csv";
+    private static final String FILE = "handles.txt";
     private static final Pattern MEDIAN = Pattern.compile("(.*): ([\\d.]+)(?: \\(.*|)");
     private static final Pattern JMH = Pattern.compile("HandleBenchmark\\.(\\w+) .* avgt +\\d+ +([\\d.]+) .*");
 
-    private HandleFigures() {}
+    private final Table table = new Table("", "Cistern", "PyTorch 2.11", "C++, cuBLAS alone");
+    private final Map<String, List<Double>> medians = new LinkedHashMap<>();
 
-    /// Returns the medians of each turn, by the name of the measurement; of several passes in a turn, the
-    /// last one counts.
-    private static Map<String, List<Double>> medians(RawOutput raw) {
-        Map<String, Map<String, Double>> bySection = new LinkedHashMap<>();
+    /// Reads the medians of each turn, by the name of the measurement; of several passes in a turn the last one counts.
+    private HandleFigures(RawOutput raw) {
+        Map<String, Map<String, Double>> turns = new LinkedHashMap<>();
         String section = "";
-        for (String line : raw.lines(COSTS)) {
+        for (String line : raw.lines(FILE)) {
             section = line.startsWith("== ") ? line : section;
             Matcher jmh = JMH.matcher(line);
             Matcher median = MEDIAN.matcher(line);
+            Map<String, Double> turn = turns.computeIfAbsent(section, _ -> new LinkedHashMap<>());
             if (jmh.matches()) {
                 String threads = section.replaceFirst(".*cuBLAS, (\\d+) threads.*", "$1");
-                put(bySection, section, jmh.group(1) + " " + threads, jmh.group(2));
+                turn.put(jmh.group(1) + " " + threads, Double.parseDouble(jmh.group(2)));
             } else if (median.matches()) {
-                put(bySection, section, median.group(1), median.group(2));
+                turn.put(median.group(1), Double.parseDouble(median.group(2)));
             }
         }
-        Map<String, List<Double>> all = new LinkedHashMap<>();
-        bySection
-                .values()
+        turns.values()
                 .forEach(turn -> turn.forEach((what, value) ->
-                        all.computeIfAbsent(what, _ -> new ArrayList<>()).add(value)));
-        return all;
-    }
-
-    private static void put(Map<String, Map<String, Double>> sections, String section, String what, String value) {
-        sections.computeIfAbsent(section, _ -> new LinkedHashMap<>()).put(what, Double.parseDouble(value));
+                        medians.computeIfAbsent(what, _ -> new ArrayList<>()).add(value)));
     }
 
     static String costs(RawOutput raw) {
-        Map<String, List<Double>> medians = medians(raw);
-        Table table = new Table(List.of("", "Cistern", "PyTorch 2.11", "C++, cuBLAS alone"));
+        HandleFigures figures = new HandleFigures(raw);
         for (int threads : new int[] {1, 4, 16}) {
-            table.row(List.of(
+            figures.row(
                     "ns for the handle, its stream set already, " + threads + (threads == 1 ? " thread" : " threads"),
-                    range(medians, "sameStream " + threads),
-                    range(medians, "torch getCurrentCUDABlasHandle ns a call, " + threads + " threads"),
-                    ""));
+                    "sameStream " + threads,
+                    "torch getCurrentCUDABlasHandle ns a call, " + threads + " threads",
+                    "");
         }
-        table.row(List.of(
-                "ns, another stream each time, with its workspace, 1 thread", range(medians, "otherStream 1"), "", ""));
-        table.row(
-                List.of("µs to create one", range(medians, "create a handle"), "", range(medians, "cublasCreate us")));
-        table.row(List.of(
-                "µs to destroy one", range(medians, "destroy a handle"), "", range(medians, "cublasDestroy us")));
-        table.row(List.of(
+        figures.row("ns, another stream each time, with its workspace, 1 thread", "otherStream 1", "", "");
+        figures.row("µs to create one", "create a handle", "", "cublasCreate us");
+        figures.row("µs to destroy one", "destroy a handle", "", "cublasDestroy us");
+        figures.row(
                 "µs until 16 threads have created one each, divided by 16",
-                range(medians, "create a handle, 16 threads at once, each"),
+                "create a handle, 16 threads at once, each",
                 "",
-                range(medians, "cublasCreate from 16 threads at once, each us")));
-        table.row(List.of(
-                "µs for a thread that comes and ends, without a handle",
-                range(medians, "a thread alone"),
-                "",
-                range(medians, "a thread alone us")));
-        table.row(List.of(
+                "cublasCreate from 16 threads at once, each us");
+        figures.row("µs for a thread that comes and ends, without a handle", "a thread alone", "", "a thread alone us");
+        figures.row(
                 "µs for the same with a handle, shared",
-                range(medians, "a thread with a handle, SHARED"),
-                range(medians, "a thread with PyTorch's handle us"),
-                ""));
-        table.row(List.of(
+                "a thread with a handle, SHARED",
+                "a thread with PyTorch's handle us",
+                "");
+        figures.row(
                 "µs for the same with a handle of its own",
-                range(medians, "a thread with a handle, PER_THREAD"),
+                "a thread with a handle, PER_THREAD",
                 "",
-                range(medians, "a thread that creates and destroys us")));
-        table.row(List.of(
+                "a thread that creates and destroys us");
+        figures.row(
                 "MiB of the device for each more handle, without a workspace",
                 "",
                 "",
-                range(medians, "MiB of the device for a handle")));
-        return table
+                "MiB of the device for a handle");
+        return figures.table
                 + "\nThe lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
-                + " PyTorch is called from C++, and sets stream and workspace in each call. " + raw.source(COSTS)
+                + " PyTorch is called from C++, and sets stream and workspace in each call. " + raw.source(FILE)
                 + ".\n";
     }
 
-    private static String range(Map<String, List<Double>> medians, String what) {
-        List<Double> values = medians.getOrDefault(what, List.of());
-        double min = values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
-        double max = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
-        String low = Table.rounded(min);
-        String high = Table.rounded(max);
-        return low.equals(high) ? low : low + " to " + high;
+    private void row(String what, String cistern, String torch, String c) {
+        table.row(what, range(cistern), range(torch), range(c));
     }
 
-    static String threads(RawOutput raw) {
-        List<Rows.Row> rows = raw.csv(THREADS);
-        Table table = new Table(List.of(
-                "threads",
-                "tasks",
-                "platform threads",
-                "their mean life, ms",
-                "leases",
-                "handles created, one per thread",
-                "handles created, shared"));
-        for (Rows.Row shared : Select.where(rows, "strategy", "SHARED")) {
-            Rows.Row own = Select.only(rows, "strategy", "PER_THREAD", "threads", shared.text("threads"));
-            table.row(List.of(
-                    shared.text("threads"),
-                    shared.text("tasks"),
-                    shared.text("platform threads"),
-                    shared.number("threads ended") == 0 ? "" : shared.text("mean life ms"),
-                    shared.text("leases"),
-                    own.text("created"),
-                    shared.text("created")));
+    private String range(String what) {
+        if (what.isEmpty()) {
+            return "";
         }
-        return table + "\nThe strategies ran one after the other; threads and their lives are those of the shared run. "
-                + raw.source(THREADS) + ".\n";
-    }
-
-    /// Draws the cost that handles add to a task, by the number of tasks that a thread does before it ends.
-    static String chart(RawOutput raw) {
-        Map<String, List<Double>> medians = medians(raw);
-        double alone = mean(medians, "a thread alone");
-        List<Double> tasks = IntStream.rangeClosed(0, 4)
-                .mapToObj(power -> Math.pow(10, power))
-                .toList();
-        double own = mean(medians, "a thread with a handle, PER_THREAD") - alone;
-        double shared = mean(medians, "a thread with a handle, SHARED") - alone;
-        return new LineChart(
-                        "What a thread's handle costs a task",
-                        Axis.logarithmic("tasks that a thread does before it ends", 1, tasks.getLast()),
-                        Axis.logarithmic("microseconds a task", 0.001, own))
-                .linePoints("a handle per thread", tasks, per(tasks, own))
-                .linePoints("shared handles", tasks, per(tasks, shared))
-                .toString();
-    }
-
-    private static List<Double> per(List<Double> tasks, double micros) {
-        return tasks.stream().map(count -> micros / count).toList();
-    }
-
-    private static double mean(Map<String, List<Double>> medians, String what) {
-        return medians.getOrDefault(what, List.of()).stream()
-                .mapToDouble(Double::doubleValue)
-                .average()
-                .orElseThrow();
+        List<Double> values =
+                medians.getOrDefault(what, List.of()).stream().sorted().toList();
+        String low = Table.rounded(values.getFirst());
+        String high = Table.rounded(values.getLast());
+        return low.equals(high) ? low : low + " to " + high;
     }
 }

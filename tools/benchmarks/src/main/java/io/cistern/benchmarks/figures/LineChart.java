@@ -6,7 +6,7 @@ import java.util.stream.DoubleStream;
 
 /// Draws lines as SVG: few lines, colours that colour-blind people can distinguish, real text, the legend
 /// beside the plot. The same numbers give the same bytes.
-final class LineChart {
+final class LineChart extends Chart {
     private static final int WIDTH = 880;
     private static final int HEIGHT = 400;
     private static final int LEFT = 80;
@@ -74,15 +74,14 @@ final class LineChart {
         }
     }
 
-    private final StringBuilder svg = new StringBuilder();
     private final Axis x;
     private final Axis y;
     private int lines;
 
     LineChart(String title, Axis x, Axis y) {
+        super(WIDTH, HEIGHT, title);
         this.x = x;
         this.y = y;
-        svg.append(ChartHead.of(WIDTH, HEIGHT, title));
         text(LEFT, TOP - 18, "start", " font-weight=\"bold\" font-size=\"15\"", title);
         for (int i = 0; i < y.ticks().size(); i++) {
             double at = down(y.ticks().get(i));
@@ -150,15 +149,6 @@ final class LineChart {
     private void text(double left, double baseline, String anchor, String attributes, String text) {
         add(
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n",
-                left, baseline, anchor, attributes, ChartHead.escaped(text));
-    }
-
-    private void add(String format, Object... values) {
-        svg.append(Table.format(format, values));
-    }
-
-    @Override
-    public String toString() {
-        return svg + "</svg>\n";
+                left, baseline, anchor, attributes, escaped(text));
     }
 }

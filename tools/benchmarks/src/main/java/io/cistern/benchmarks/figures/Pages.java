@@ -23,15 +23,13 @@ import java.util.stream.Stream;
 final class Pages {
     private static final Pattern BLOCK =
             Pattern.compile("(<!-- figures: (\\w+) -->\n)(.*?)(<!-- end of figures -->)", Pattern.DOTALL);
-    private static final Map<String, Function<RawOutput, String>> MAKERS = Map.ofEntries(
+    private static final Map<String, Function<RawOutput, String>> FIGURES = Map.ofEntries(
             Map.entry("handles", HandleFigures::costs),
             Map.entry("managed", ManagedFigures::table),
             Map.entry("onnx_serving", OnnxFigures::serving),
             Map.entry("onnx_convolutions", OnnxFigures::convolutions),
-            Map.entry("onnx_threads", OnnxFigures::threads),
-            Map.entry("handle_threads", HandleFigures::threads),
             Map.entry("jobs", JobFigures::jobs),
-            Map.entry("reserved", JobFigures::reserved),
+            Map.entry("reserved", ReplayFigures::reserved),
             Map.entry("replays", ReplayFigures::hostTime),
             Map.entry("replays_with_fills", ReplayFigures::withFills),
             Map.entry("longer_replays", ReplayFigures::longer),
@@ -40,16 +38,11 @@ final class Pages {
             Map.entry("all_reduce", CollectiveFigures::allReduce),
             Map.entry("capacity", MemoryFigures::capacity),
             Map.entry("capacity_time", MemoryFigures::capacityTime),
-            Map.entry("largest_batch", MemoryFigures::largestBatch),
-            Map.entry("generated_at_capacity", MemoryFigures::generatedAtCapacity),
             Map.entry("compaction", MemoryFigures::compaction),
             Map.entry("requests_at_capacity", MemoryFigures::requestsAtCapacity),
             Map.entry("out_of_memory", MemoryFigures::outOfMemory),
             Map.entry("sleep", MemoryFigures::sleep),
-            Map.entry("threshold_programs", ThresholdFigures::programs),
-            Map.entry("threshold_traces", ThresholdFigures::traces),
-            Map.entry("peaks_by_chance", ThresholdFigures::peaksByChance),
-            Map.entry("whole_traces", ThresholdFigures::wholeTraces),
+            Map.entry("whole_traces", ReplayFigures::wholeTraces),
             Map.entry("native_boundary", ProgramFigures::boundary),
             Map.entry("start", ProgramFigures::start),
             Map.entry("buffers", ProgramFigures::buffers));
@@ -71,15 +64,35 @@ final class Pages {
         }
     }
 
+    /// Makes the figures of all pages and all charts anew. Prints the pages that changed, and figures without a source.
+    ///
+    /// @param root the root of the sources
+    static void makeAll(Path root) throws IOException {
+        for (Path page : all(root)) {
+            String made = made(root, page);
+            if (!made.equals(Files.readString(page))) {
+                Files.writeString(page, made);
+                System.out.println(root.relativize(page));
+            }
+            UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
+        }
+        RawOutput raw = RawOutput.of(root, root.resolve("README.md"));
+        for (Map.Entry<String, Function<RawOutput, String>> chart : Charts.FIGURES.entrySet()) {
+            Files.writeString(
+                    root.resolve("docs/charts/" + chart.getKey() + ".svg"),
+                    chart.getValue().apply(raw));
+        }
+    }
+
     /// Returns the page with its blocks made anew.
     static String made(Path root, Path page) throws IOException {
         RawOutput raw = RawOutput.of(root, page);
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
-            Function<RawOutput, String> maker = MAKERS.get(block.group(2));
-            if (maker == null) {
+            Function<RawOutput, String> figure = FIGURES.get(block.group(2));
+            if (figure == null) {
                 throw new IllegalStateException(page + ": no figures " + block.group(2));
             }
-            return Matcher.quoteReplacement(block.group(1) + maker.apply(raw) + block.group(4));
+            return Matcher.quoteReplacement(block.group(1) + figure.apply(raw) + block.group(4));
         });
     }
 

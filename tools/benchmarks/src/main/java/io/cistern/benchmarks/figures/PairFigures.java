@@ -7,38 +7,36 @@ import java.util.List;
 /// on any provider.
 final class PairFigures {
     private static final String FILE = "pairs.jsonl";
-    private static final long SMALL = 64 << 10;
-    private static final long MEDIUM = 1 << 20;
-    private static final String THREADS = "16";
     private static final String ROUTING = "routing.csv";
     private static final String DRIVER = "async-pair.jsonl";
+    private static final long SMALL = 64 << 10;
+    private static final String MEDIUM = "1048576";
+    private static final String NANOS = "nanosPerPair";
 
     private PairFigures() {}
 
     static String beside(RawOutput raw) {
-        List<Rows.Row> rows = raw.json(FILE);
-        Table table = new Table(List.of(
+        List<Row> rows = raw.json(FILE);
+        Table table = new Table(
                 "",
                 "ns a cached pair, blocks up to 64 KiB",
                 "of 512 KiB to 1 MiB",
-                "million pairs a second, 16 threads"));
+                "million pairs a second, 16 threads");
         for (String allocator : List.of("caching", "torch", "torch:expandable_segments:True", "cudaMallocAsync")) {
-            List<Rows.Row> pairs = Select.where(rows, "scenario", "pair", "allocator", allocator);
-            DoubleSummaryStatistics small = pairs.stream()
+            List<Row> pairs = Row.where(rows, "scenario", "pair", "allocator", allocator);
+            List<Row> small = pairs.stream()
                     .filter(row -> row.number("byteSize") <= SMALL)
-                    .mapToDouble(row -> row.number("nanosPerPair"))
-                    .summaryStatistics();
-            double medium = pairs.stream()
-                    .filter(row -> row.number("byteSize") == MEDIUM)
-                    .mapToDouble(row -> row.number("nanosPerPair"))
-                    .findFirst()
-                    .orElseThrow();
-            double most = Select.where(rows, "scenario", "threads", "allocator", allocator, "threads", THREADS).stream()
-                    .mapToDouble(row -> row.number("pairsPerSecond"))
-                    .max()
-                    .orElseThrow();
-            table.row(List.of(
-                    Peers.name(allocator), range(small), Table.format("%.0f", medium), Table.rounded(most / 1e6)));
+                    .toList();
+            List<Row> threads = Row.where(rows, "scenario", "threads", "allocator", allocator, "threads", "16");
+            table.row(
+                    Names.allocator(allocator),
+                    range(small, NANOS),
+                    Table.format("%.0f", Row.only(pairs, "byteSize", MEDIUM).number(NANOS)),
+                    Table.rounded(threads.stream()
+                                    .mapToDouble(row -> row.number("pairsPerSecond"))
+                                    .max()
+                                    .orElseThrow()
+                            / 1e6));
         }
         return table
                 + "\nMedians; of own and shared streams the faster. One block is alive at a time, of a random size"
@@ -47,27 +45,27 @@ final class PairFigures {
                 + raw.source(FILE) + ".\n";
     }
 
-    private static String range(DoubleSummaryStatistics values) {
+    private static String range(List<Row> rows, String field) {
+        DoubleSummaryStatistics values =
+                rows.stream().mapToDouble(row -> row.number(field)).summaryStatistics();
         return Table.format("%.0f to %.0f", values.getMin(), values.getMax());
     }
 
     static String added(RawOutput raw) {
-        Table table = new Table(List.of("provider", "its own pair, ns", "through Cistern, metered and owned, ns"));
-        DoubleSummaryStatistics routed = raw.csv(ROUTING).stream()
+        Table table = new Table("provider", "its own pair, ns", "through Cistern, metered and owned, ns");
+        List<Row> routed = raw.csv(ROUTING).stream()
                 .filter(row -> row.text("Benchmark").endsWith("RoutingBenchmark.publicPair"))
-                .mapToDouble(row -> row.number("Score"))
-                .summaryStatistics();
-        table.row(List.of("does nothing (512 B and 1 MiB, two collectors)", "0", range(routed)));
-        table.row(List.of(
+                .toList();
+        table.row("does nothing (512 B and 1 MiB, two collectors)", "0", range(routed, "Score"));
+        table.row(
                 "`async` (4 KiB; its own pair is the driver's, from C)",
                 driverPair(raw, "C"),
-                driverPair(raw, "async public")));
+                driverPair(raw, "async public"));
         return table + "\n" + raw.source(ROUTING, DRIVER) + ".\n";
     }
 
     private static String driverPair(RawOutput raw, String allocator) {
-        List<Rows.Row> rows = raw.json(DRIVER);
-        return Table.rounded(Select.only(rows, "allocator", allocator, "byteSize", "4096", "threads", "1")
-                .number("nanosPerPair"));
+        return Table.rounded(Row.only(raw.json(DRIVER), "allocator", allocator, "byteSize", "4096", "threads", "1")
+                .number(NANOS));
     }
 }

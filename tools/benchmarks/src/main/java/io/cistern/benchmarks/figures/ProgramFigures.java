@@ -13,9 +13,9 @@ final class ProgramFigures {
 
     /// Each row belongs to the option whose row precedes it, and is beside the same loop on one side.
     static String boundary(RawOutput raw) {
-        Table table = new Table(List.of(
-                "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));
-        List<Rows.Row> rows = raw.json(BOUNDARY);
+        Table table = new Table(
+                "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side");
+        List<Row> rows = raw.json(BOUNDARY);
         for (String name : List.of("library", "brief", "exported")) {
             String[] cells = {"", "", "", ""};
             String option = "";
@@ -32,24 +32,24 @@ final class ProgramFigures {
                 case "brief" -> "the same with `critical=true`";
                 default -> "C calls an allocator in Java; Java calls it";
             };
-            table.row(List.of(what, cells[0], cells[1], cells[2], cells[3]));
+            table.row(what, cells[0], cells[1], cells[2], cells[3]);
         }
         return table + "\n" + raw.source(BOUNDARY) + ".\n";
     }
 
     static String start(RawOutput raw) {
-        Table table = new Table(List.of("ms beyond an empty `main`", "median", "fastest"));
-        for (Rows.Row row : raw.json(START)) {
+        Table table = new Table("ms beyond an empty `main`", "median", "fastest");
+        for (Row row : raw.json(START)) {
             if (!row.text("overEmpty").equals("0")) {
-                table.row(List.of(row.text("started"), row.text("overEmpty"), row.text("fastestOverEmpty")));
+                table.row(row.text("started"), row.text("overEmpty"), row.text("fastestOverEmpty"));
             }
         }
         return table + "\n" + raw.source(START) + ".\n";
     }
 
     static String buffers(RawOutput raw) {
-        Table table = new Table(List.of("", "ns", "B of garbage"));
-        List<Rows.Row> rows = raw.csv(BUFFERS);
+        Table table = new Table("", "ns", "B of garbage");
+        List<Row> rows = raw.csv(BUFFERS);
         buffer(table, rows, "raw pair", "rawPair");
         buffer(table, rows, "`DeviceBuffer`, allocated and closed", "bufferPair");
         buffer(table, rows, "`PinnedBuffer`, allocated and closed", "pinnedPair");
@@ -58,13 +58,13 @@ final class ProgramFigures {
         return table + "\nScores of JMH ± its error. " + raw.source(BUFFERS) + ".\n";
     }
 
-    private static void buffer(Table table, List<Rows.Row> rows, String what, String method) {
+    private static void buffer(Table table, List<Row> rows, String what, String method) {
         String benchmark = "io.cistern.benchmarks.BufferBenchmark." + method;
-        Rows.Row time = Select.only(rows, "Benchmark", benchmark);
-        Rows.Row garbage = Select.only(rows, "Benchmark", benchmark + ":gc.alloc.rate.norm");
-        table.row(List.of(
+        Row time = Row.only(rows, "Benchmark", benchmark);
+        Row garbage = Row.only(rows, "Benchmark", benchmark + ":gc.alloc.rate.norm");
+        table.row(
                 what,
                 Table.format("%.1f ± %.1f", time.number("Score"), time.number("Score Error (99.9%)")),
-                Table.format("%.0f", garbage.number("Score"))));
+                Table.format("%.0f", garbage.number("Score")));
     }
 }

@@ -30,12 +30,12 @@ record RawOutput(Path measurements, String link) {
         return new RawOutput(measurements, page.resolveSibling("").relativize(measurements) + "/");
     }
 
-    List<Rows.Row> json(String file) {
-        return Rows.json(file, lines(file));
+    List<Row> json(String file) {
+        return Row.json(lines(file));
     }
 
-    List<Rows.Row> csv(String file) {
-        return Rows.csv(file, lines(file));
+    List<Row> csv(String file) {
+        return Row.csv(lines(file));
     }
 
     List<String> lines(String file) {

@@ -1,19 +1,26 @@
 package io.cistern.benchmarks.figures;
 
+import io.cistern.benchmarks.Samples;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.ToDoubleFunction;
 
 /// Builds a table of a page.
 final class Table {
     private final StringBuilder text = new StringBuilder();
 
-    Table(List<String> header) {
-        row(header);
-        text.append("|---".repeat(header.size())).append("|\n");
+    Table(String... header) {
+        row(List.of(header));
+        text.append("|---".repeat(header.length)).append("|\n");
     }
 
     void row(List<String> cells) {
         text.append("| ").append(String.join(" | ", cells)).append(" |\n");
+    }
+
+    void row(String... cells) {
+        row(List.of(cells));
     }
 
     @Override
@@ -30,6 +37,21 @@ final class Table {
     static String rounded(double value) {
         double size = Math.abs(value);
         return format(size < 9.995 ? "%.2f" : size < 99.95 ? "%.1f" : "%.0f", value);
+    }
+
+    /// Returns the median of a field, and the least and the most where they differ: "81 (75 to 84)".
+    static String spread(List<Row> rows, String field, String format) {
+        Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
+        String low = format(format, values.least());
+        String high = format(format, values.most());
+        return low.equals(high) ? low : format(format + " (%s to %s)", values.median(), low, high);
+    }
+
+    static double geometricMean(Collection<Row> rows, ToDoubleFunction<Row> value) {
+        return Math.exp(rows.stream()
+                .mapToDouble(row -> Math.log(value.applyAsDouble(row)))
+                .average()
+                .orElseThrow());
     }
 
     static String bytes(double byteSize) {

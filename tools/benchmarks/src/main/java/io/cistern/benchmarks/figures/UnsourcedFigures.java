@@ -3,10 +3,14 @@ package io.cistern.benchmarks.figures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// Finds figures that look measured and stand outside the blocks made from raw output: a number with a unit of
 /// time or rate, in digits or in words, a factor, a percentage, a table cell with a fraction, two cells of
-/// numbers side by side. Constants of the program stand in backticks, which it ignores.
+/// numbers side by side. Constants of the program stand in backticks, which it ignores. A paragraph of a decision may
+/// tell
+/// figures beside a link to their raw output.
 final class UnsourcedFigures {
     private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
     private static final Pattern WITH_UNIT = Pattern.compile(
@@ -24,8 +28,11 @@ final class UnsourcedFigures {
 
     /// Returns the lines of a page with such figures, each with its number.
     static List<String> in(String page) {
-        String outside = FENCED.matcher(Pages.outside(page))
-                .replaceAll(block -> "\n".repeat((int) block.group().lines().count() - 1));
+        String outside = Stream.of(FENCED.matcher(Pages.outside(page))
+                        .replaceAll(block -> emptied(block.group()))
+                        .split("\n\n", -1))
+                .map(paragraph -> paragraph.contains("](../measurements/") ? emptied(paragraph) : paragraph)
+                .collect(Collectors.joining("\n\n"));
         List<String> lines = CODE.matcher(outside).replaceAll("").lines().toList();
         List<String> found = new ArrayList<>();
         for (int i = 0; i < lines.size(); i++) {
@@ -34,6 +41,10 @@ final class UnsourcedFigures {
             }
         }
         return found;
+    }
+
+    private static String emptied(String text) {
+        return text.replaceAll("[^\n]+", "");
     }
 
     private static boolean looksMeasured(String line) {

@@ -6,28 +6,22 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtLoggingLevel;
 import ai.onnxruntime.OrtSession;
 import io.cistern.DeviceMemory;
+import io.cistern.benchmarks.Json;
+import io.cistern.benchmarks.Samples;
 import io.cistern.onnxruntime.SessionMemory;
 import java.nio.FloatBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.LongStream;
 
-/// Serves requests of many shapes with three models, from the memory of a [MemorySource], and compares each
-/// result with the first of its kind, which it computed with nothing else running.
+/// Serves requests of many shapes with several models, from the memory of a [MemorySource], and compares each result
+/// with
+/// the first of its kind, which it computed with nothing else running.
 ///
-/// ```
-/// OnnxServing SOURCE THREADS REQUESTS MODELS     threads of a pool; 2 models are the encoders, 3 are all
-/// OnnxServing SOURCE hop REQUESTS MODELS         each request on a new thread
-/// ```
-///
-/// Its first line of output is JSON; then come figures of sessions and samples of the device's used memory.
+/// Arguments: the source; threads; requests; models: 2 are the encoders, 3 are all. Prints a line.
 public final class OnnxServing {
     private static final double TOLERANCE = 2e-2;
     private static final long MIB = 1 << 20;
@@ -38,10 +32,10 @@ public final class OnnxServing {
     private final MemorySource source;
     private final int models;
     private final OrtSession[] sessions;
-    private final List<SessionMemory> sessionMemories = new ArrayList<>();
     private final float[][] expected;
     private final AtomicInteger wrong = new AtomicInteger();
     private final AtomicInteger failed = new AtomicInteger();
+    private volatile long mostUsedBytes;
 
     private OnnxServing(String source, int models) throws OrtException {
         this.source = new MemorySource(environment, source, memory);
@@ -56,64 +50,56 @@ public final class OnnxServing {
     private OrtSession open(int model) throws OrtException {
         var options = new OrtSession.SessionOptions();
         Optional<SessionMemory> own = source.configure("model" + model, options);
-        own.ifPresent(sessionMemories::add);
         byte[] bytes = Models.bytes(model);
         return own.isPresent()
                 ? own.get().call(() -> environment.createSession(bytes, options))
                 : environment.createSession(bytes, options);
     }
 
+    /// Measures and prints.
     public static void main(String[] arguments) throws Exception {
-        boolean hop = arguments[1].equals("hop");
         OnnxServing serving = new OnnxServing(arguments[0], Integer.parseInt(arguments[3]));
-        int requests = Integer.parseInt(arguments[2]);
         for (int kind = 0; kind < Models.KINDS; kind++) {
             for (int model = 0; model < serving.models; model++) {
                 serving.expected[model * Models.KINDS + kind] = serving.compute(model, kind);
             }
         }
-        serving.measure(hop ? 0 : Integer.parseInt(arguments[1]), requests);
-        Runtime.getRuntime().halt(0); // closing is tested elsewhere
+        serving.measure(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
+        Runtime.getRuntime().halt(0); // Closing is tested elsewhere.
     }
 
-    /// @param threads 0 for a new thread per request
-    private void measure(int threads, int requests) throws Exception {
+    private void measure(int threads, int requests) throws InterruptedException {
         long[] nanos = new long[requests];
-        try (DeviceUse use = new DeviceUse(memory.driver(), 5, 20)) {
-            long begin = System.nanoTime();
-            if (threads == 0) {
-                onNewThreads(nanos);
-            } else {
-                onPool(threads, nanos);
-            }
-            double seconds = (System.nanoTime() - begin) / 1e9;
-            print(threads, seconds, nanos, use);
-        }
-    }
-
-    private void onNewThreads(long[] nanos) throws InterruptedException {
-        for (int i = 0; i < nanos.length; i++) {
-            int request = i;
-            Thread.ofPlatform().start(() -> serve(request, nanos)).join();
-        }
-    }
-
-    private void onPool(int threads, long[] nanos) throws Exception {
         AtomicInteger next = new AtomicInteger();
-        Callable<Void> worker = () -> {
-            for (int i = next.getAndIncrement(); i < nanos.length; i = next.getAndIncrement()) {
-                serve(i, nanos);
+        Thread look = Thread.ofPlatform().daemon().start(this::lookAtUse);
+        List<Thread> workers = new ArrayList<>();
+        long begin = System.nanoTime();
+        for (int i = 0; i < threads; i++) {
+            workers.add(Thread.ofPlatform().start(() -> {
+                for (int request = next.getAndIncrement(); request < requests; request = next.getAndIncrement()) {
+                    serve(request, nanos);
+                }
+            }));
+        }
+        for (Thread worker : workers) {
+            worker.join();
+        }
+        double seconds = (System.nanoTime() - begin) / 1e9;
+        look.interrupt();
+        look.join();
+        print(threads, seconds, nanos);
+    }
+
+    /// Keeps the most bytes in use on the device.
+    private void lookAtUse() {
+        try {
+            while (true) {
+                var info = memory.driver().memory().info(0);
+                mostUsedBytes = Math.max(mostUsedBytes, info.totalBytes() - info.freeBytes());
+                Thread.sleep(5);
             }
-            return null;
-        };
-        try (ExecutorService pool = Executors.newFixedThreadPool(threads)) {
-            List<Future<Void>> workers = new ArrayList<>();
-            for (int i = 0; i < threads; i++) {
-                workers.add(pool.submit(worker));
-            }
-            for (Future<Void> ended : workers) {
-                ended.get();
-            }
+        } catch (InterruptedException _) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -151,32 +137,23 @@ public final class OnnxServing {
         }
     }
 
-    private void print(int threads, double seconds, long[] nanos, DeviceUse use) {
-        Arrays.sort(nanos);
-        var figures = source.registered().map(ours -> ours.figures());
-        System.out.printf(
-                "{\"source\":\"%s\",\"allocator\":\"%s\",\"models\":%d,\"threads\":%d,\"requests\":%d,\"seconds\":%.2f,"
-                        + "\"perSecond\":%.1f,\"p50Millis\":%.2f,\"p99Millis\":%.2f,\"wrong\":%d,\"failed\":%d,"
-                        + "\"mostMib\":%d,\"endMib\":%d,\"allocations\":%d,\"withoutStream\":%d,\"peakMib\":%d,"
-                        + "\"reservedMib\":%d}%n",
-                source,
-                source.registered().isPresent() ? memory.current(0) : "",
-                models,
-                threads,
-                nanos.length,
-                seconds,
-                nanos.length / seconds,
-                nanos[nanos.length / 2] / 1e6,
-                nanos[nanos.length * 99 / 100] / 1e6,
-                wrong.get(),
-                failed.get(),
-                use.mostMib(),
-                use.usedBytes() / MIB,
-                figures.map(all -> all.allocations()).orElse(0L),
-                figures.map(all -> all.withoutStream()).orElse(0L),
-                figures.map(all -> all.peakBytes() / MIB).orElse(0L),
-                memory.statistics(0).reservedBytes().orElse(0) / MIB);
-        sessionMemories.forEach(own -> System.out.println("session " + own.name() + " " + own.figures()));
-        use.samples().forEach(sample -> System.out.println("sample," + sample));
+    private void print(int threads, double seconds, long[] nanos) {
+        Samples latency = new Samples(
+                LongStream.of(nanos).mapToObj(each -> (double) each / 1e6).toList());
+        boolean ours = source.registered().isPresent();
+        Json.print(
+                "source", source.toString(),
+                "allocator", ours ? memory.current(0).toString() : "",
+                "models", models,
+                "threads", threads,
+                "requests", nanos.length,
+                "seconds", Json.rounded(seconds, 2),
+                "perSecond", Json.rounded(nanos.length / seconds, 1),
+                "p50Millis", Json.rounded(latency.median(), 2),
+                "p99Millis", Json.rounded(latency.at(0.99), 2),
+                "wrong", wrong.get(),
+                "failed", failed.get(),
+                "mostMib", mostUsedBytes / MIB,
+                "reservedMib", memory.statistics(0).reservedBytes().orElse(0) / MIB);
     }
 }

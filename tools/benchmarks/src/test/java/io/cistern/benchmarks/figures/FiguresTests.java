@@ -55,7 +55,7 @@ final class FiguresTests {
     }
 
     static Set<String> charts() {
-        return Charts.MAKERS.keySet();
+        return Charts.FIGURES.keySet();
     }
 
     @ParameterizedTest
@@ -63,7 +63,7 @@ final class FiguresTests {
     void chartsAreThoseOfTheRawOutput(String chart) throws IOException {
         RawOutput raw = RawOutput.of(ROOT, ROOT.resolve("README.md"));
         assertThat(Files.readString(ROOT.resolve("docs/charts/" + chart + ".svg")))
-                .isEqualTo(Charts.MAKERS.get(chart).apply(raw));
+                .isEqualTo(Charts.FIGURES.get(chart).apply(raw));
     }
 
     @Test
@@ -110,7 +110,9 @@ final class FiguresTests {
                 "takes about a microsecond",
                 "then a call costs a few nanoseconds",
                 "| gpt2_train | 1.024 | 0 |",
-                "| `caching` | 1001 · 1.048 |"
+                "| `caching` | 1001 · 1.048 |",
+                "A pair takes 32 ns.\n\nAnother paragraph ([rows](../measurements/raw/pairs.jsonl.gz)).",
+                "A pair takes 32 ns ([rows](measurements/raw/pairs.jsonl.gz))."
             })
     void aFigureOutsideABlockIsFound(String line) {
         assertThat(UnsourcedFigures.in(line)).hasSize(1);
@@ -124,7 +126,8 @@ final class FiguresTests {
                 "milliseconds a pass; nanoseconds count here",
                 "```\n12 ns\n```",
                 "<!-- figures: pairs -->\n| 12 ns |\n<!-- end of figures -->",
-                "CUDA 12.4, PyTorch 2.11, 2026-11-23"
+                "CUDA 12.4, PyTorch 2.11, 2026-11-23",
+                "It takes 32 ns\non an H200 ([rows](../measurements/raw/pairs.jsonl.gz)),\nor 33 ns."
             })
     void whatIsNoMeasuredFigurePasses(String text) {
         assertThat(UnsourcedFigures.in(text)).isEmpty();

@@ -58,7 +58,7 @@ record Diagnosis(
         List<Provider> providers,
         Optional<String> current,
         String currentReason,
-        List<Settled> settings,
+        List<SettingValue> settings,
         List<String> problems) {
     /// The memory of a simulated device whose setting can't be followed.
     private static final long STAND_IN_BYTES = 1L << 37;
@@ -81,20 +81,20 @@ record Diagnosis(
     /// @param value the value that was set, or the default
     /// @param source where it was set, or `default`
     /// @param followed false for a value that was set and can't be followed
-    record Settled(String key, String value, String source, boolean followed) {
-        static List<Settled> all(Settings set, SettingChecks checks, List<String> problems) {
-            List<Settled> all = new ArrayList<>();
+    record SettingValue(String key, String value, String source, boolean followed) {
+        static List<SettingValue> all(Settings set, SettingChecks checks, List<String> problems) {
+            List<SettingValue> all = new ArrayList<>();
             for (Setting setting : Setting.values()) {
                 List<Settings.Value> values = set.all().stream()
                         .filter(value -> value.setting() == setting)
                         .toList();
-                values.forEach(value -> all.add(new Settled(
+                values.forEach(value -> all.add(new SettingValue(
                         value.key(),
                         value.text(),
                         value.source(),
                         checks.isFollowed(value) && problems.stream().noneMatch(one -> blames(value, one)))));
                 if (values.isEmpty()) {
-                    all.add(new Settled(setting.key(), setting.otherwise().replace("`", ""), "default", true));
+                    all.add(new SettingValue(setting.key(), setting.otherwise().replace("`", ""), "default", true));
                 }
             }
             return all;
@@ -190,7 +190,7 @@ record Diagnosis(
                         .toList(),
                 current,
                 reason,
-                Settled.all(Settings.ofProcess(), checks, problems),
+                SettingValue.all(Settings.ofProcess(), checks, problems),
                 problems.stream().distinct().toList());
     }
 

@@ -74,13 +74,13 @@ final class DiagnosisText {
 
     private void settings(Diagnosis diagnosis) {
         heading("Settings");
-        for (Diagnosis.Settled one : diagnosis.settings()) {
+        for (Diagnosis.SettingValue one : diagnosis.settings()) {
             line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + value(one) + "  (" + one.source()
                     + ")");
         }
     }
 
-    private static String value(Diagnosis.Settled one) {
+    private static String value(Diagnosis.SettingValue one) {
         return one.followed() ? one.value() : "'" + one.value() + "', which can't be followed";
     }
 

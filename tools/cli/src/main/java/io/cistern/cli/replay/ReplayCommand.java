@@ -14,9 +14,7 @@ import io.cistern.cli.common.ResultWriter;
 import io.cistern.cli.common.UsageException;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.common.Work;
-import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.trace.BundledTraces;
-import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cli.trace.TraceCandidates;
 import io.cistern.cli.trace.TraceReader;
@@ -30,7 +28,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -58,12 +55,9 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "FILE",
-            completionCandidates = TraceCandidates.All.class,
+            completionCandidates = TraceCandidates.class,
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train,"
-                    + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five); or of those that are"
-                    + " generated for a device of --capacity (16 GiB if that is not given): long_lived, drifting,"
-                    + " short_streams, sawtooth, phases, training, accumulation, generation, serving, graphs, streams,"
-                    + " columns, images.")
+                    + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five).")
     private List<Path> files = new ArrayList<>();
 
     @Option(
@@ -210,7 +204,7 @@ public final class ReplayCommand implements Callable<Integer> {
         return traces;
     }
 
-    /// A file takes precedence over a bundled or generated trace of the same name.
+    /// A file takes precedence over a bundled trace of the same name.
     private Trace read(Path file) throws InputException {
         String name = file.toString();
         if (name.isEmpty()) {
@@ -219,23 +213,14 @@ public final class ReplayCommand implements Callable<Integer> {
         if (Files.exists(file)) {
             return TraceReader.read(file);
         }
-        Optional<GeneratedTrace> generated = GeneratedTrace.named(name);
-        if (generated.isPresent()) {
-            long capacityBytes = capacity == null || capacity.isOfEachTrace()
-                    ? GeneratedTrace.USUAL_CAPACITY_BYTES
-                    : capacity.bytes();
-            return GeneratedTraces.build(generated.get(), GeneratedTrace.USUAL_SEED, capacityBytes);
-        }
         if (BundledTraces.NAMES.contains(name)) {
             return BundledTraces.read(name);
         }
         if (name.matches("\\w+")) {
-            List<String> known = new ArrayList<>(BundledTraces.NAMES);
-            known.addAll(GeneratedTrace.labels());
             throw new InputException(
                     name,
                     "no such file, and no trace of that name; known, nearest first: "
-                            + NearestName.listed(name, known));
+                            + NearestName.listed(name, BundledTraces.NAMES));
         }
         return TraceReader.read(file);
     }

@@ -49,7 +49,7 @@ public final class Routing {
         /// stay like those of the recorded program.
         static final int USUAL_AHEAD = 256;
         /// One allocator from beginning to end.
-        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
+        public static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
 
         /// Returns whether one allocator serves plain addresses from beginning to end.
         boolean isPlain() {
@@ -136,11 +136,11 @@ public final class Routing {
         former.close();
         swaps++;
         retired.add(former);
-        settle();
+        sumDrained();
     }
 
     /// Adds up the statistics of drained allocators and drops them from the list.
-    private void settle() {
+    private void sumDrained() {
         for (Iterator<Allocator> each = retired.iterator(); each.hasNext(); ) {
             Allocator allocator = each.next();
             if (allocator.isDrained()) {
@@ -164,13 +164,13 @@ public final class Routing {
 
     /// Returns the framework's counts over all allocators and devices; peaks are added up.
     public AllocatorStatistics statistics() {
-        settle();
+        sumDrained();
         return open().map(this::statistics).reduce(drained, Routing::sum);
     }
 
     /// Returns the counts so far.
     Counts counts() {
-        settle();
+        sumDrained();
         int pools = plan.scopes()
                 ? (int) Arrays.stream(present).filter(pool -> pool != null).count()
                 : 0;

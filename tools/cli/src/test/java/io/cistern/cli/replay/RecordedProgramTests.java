@@ -40,7 +40,7 @@ final class RecordedProgramTests {
     private Allocator allocator;
 
     /// Each thread produces blocks on a stream of its own and hands every third one to the next thread's
-    /// stream: that stream waits, uses the block, and either frees it or has its maker wait and free.
+    /// stream: that stream waits, uses the block, and either frees it or makes its own stream wait and free it.
     @BeforeEach
     void recordAProgram() throws Exception {
         recorded = folder.resolve("program.csv.gz");

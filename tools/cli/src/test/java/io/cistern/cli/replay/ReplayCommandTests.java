@@ -267,8 +267,7 @@ final class ReplayCommandTests {
         --html=/tmp                     | --html /tmp can't be written: it is a folder
         --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
         none.csv                        | none.csv: no such file
-        gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation
-        sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
+        gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, resnet_train
         """)
     void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
         ProgramRun run = ProgramRun.inProcess(("replay " + tiny + " " + argument).split(" "));
@@ -276,6 +275,23 @@ final class ReplayCommandTests {
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(named);
+    }
+
+    @Test
+    void aSeriesHasWhatWasRequestedAndReservedOverTheFirstPass() throws IOException {
+        Path series = folder.resolve("series.csv");
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", "resnet_train", "--device=simulated", "--allocator=caching", "--series=" + series);
+        List<String> lines = Files.readAllLines(series);
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(lines.getFirst()).isEqualTo("trace,allocator,device,operation,requestedBytes,reservedBytes");
+        assertThat(lines).hasSizeBetween(350, 450);
+        assertThat(lines.subList(1, lines.size())).allSatisfy(line -> {
+            String[] cells = line.split(",", -1);
+            assertThat(line).startsWith("resnet_train,\"caching\",simulated,");
+            assertThat(Long.parseLong(cells[5])).isGreaterThanOrEqualTo(Long.parseLong(cells[4]));
+        });
     }
 
     @Test
@@ -315,7 +331,7 @@ final class ReplayCommandTests {
         assertThat(ProgramRun.inProcess("repaly").err())
                 .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
         assertThat(ProgramRun.inProcess().err())
-                .startsWith("cistern: no command given; there are replay, trace, import, report, options,");
+                .startsWith("cistern: no command given; there are replay, import, report, options, doctor,");
         assertThat(ProgramRun.inProcess("doctor", "now").err())
                 .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
     }

@@ -6,9 +6,7 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
-import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.trace.BundledTraces;
-import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.LinkedHashMap;
@@ -62,24 +60,6 @@ final class ReservedRatioTests {
         long byteSize = trace.origins().largestPeakBytes() / 10 * 11;
         ReplaySession.Outcome outcome = replay(trace, "caching", PASSES, OptionalLong.of(byteSize));
         assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
-    }
-
-    /// Some of these never come to rest: only what they reserve is asked for.
-    @ParameterizedTest
-    @CsvSource({
-        "long_lived,    1.31, 1.07",
-        "drifting,      1.09, 1.03",
-        "short_streams, 1.04, 1.035",
-        "sawtooth,      1.02, 1.01",
-        "phases,        1.01, 1.01",
-    })
-    void whatFragmentsMemoryOnPurposeReservesLittleMore(String name, double usual, double tight) {
-        Trace trace = GeneratedTraces.build(
-                GeneratedTrace.named(name).orElseThrow(),
-                GeneratedTrace.USUAL_SEED,
-                GeneratedTrace.USUAL_CAPACITY_BYTES);
-        assertThat(ratio(replay(trace, "caching", 1))).isLessThanOrEqualTo(usual);
-        assertThat(ratio(replay(trace, "caching:fit=tight", 1))).isLessThanOrEqualTo(tight);
     }
 
     private static Map<String, ReplaySession.Outcome> recorded(String spec) throws InputException {

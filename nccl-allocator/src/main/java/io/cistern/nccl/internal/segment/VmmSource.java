@@ -1,0 +1,212 @@
+package io.cistern.nccl.internal.segment;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
+import io.cistern.cuda.VirtualMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import io.cistern.spi.Segment;
+import java.lang.System.Logger.Level;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/// Provides physical memory by handles. The properties of a device's memory are decided once, when the device
+/// is first used. If an option says `auto`, the widest handle type that the device claims is tried with one
+/// granule, since a claim is not enough (fabric handles also need an IMEX channel).
+///
+/// **Registration.** Each mapping is a segment of the [SegmentRegistry]. A virtual page keeps its physical page
+/// until it is unmapped, so a registration stays valid that long, even while the page is aliased at another
+/// place.
+public final class VmmSource implements PageSource, SegmentRegistry.Owner {
+    private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
+
+    private static final List<HandleType> WIDEST_FIRST =
+            List.of(HandleType.FABRIC, HandleType.POSIX_FILE_DESCRIPTOR, HandleType.NONE);
+
+    /// The memory to create on a device, and the traits to report.
+    private record Kind(PhysicalMemory memory, PageTraits traits) {}
+
+    private final CudaDriver driver;
+    private final VirtualMemory virtualMemory;
+    private final VmmOptions options;
+    private final AtomicReferenceArray<@Nullable Kind> kinds;
+    private final SegmentRegistry registry = new SegmentRegistry();
+    /// The physical memory's handle under each segment.
+    private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
+
+    public VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
+        this.driver = driver;
+        this.virtualMemory = driver.virtualMemory();
+        this.options = options;
+        this.kinds = new AtomicReferenceArray<>(deviceCount);
+    }
+
+    @Override
+    public PageTraits traits(int device) {
+        return kind(device).traits;
+    }
+
+    @Override
+    public long create(long byteSize, int device) {
+        try {
+            return virtualMemory.create(byteSize, kind(device).memory);
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.OUT_OF_MEMORY) {
+                throw new DeviceOutOfMemoryException(
+                        byteSize,
+                        device,
+                        "source vmm: no memory in " + kind(device).traits.location(),
+                        failure);
+            }
+            throw failure;
+        }
+    }
+
+    @Override
+    public void release(long handle, long byteSize, int device) {
+        virtualMemory.release(device, handle);
+    }
+
+    /// Returns the device and all others that can reach it.
+    @Override
+    public List<MemoryLocation> accessors(int device) {
+        return MappedMemory.accessors(driver, device);
+    }
+
+    @Override
+    public void mapped(int device, long address, long byteSize, long handle) {
+        Segment segment = new Segment(address, byteSize, device);
+        mapped.put(segment, handle);
+        registry.appeared(segment);
+    }
+
+    @Override
+    public boolean unmapping(int device, long address, long byteSize) {
+        Segment segment = new Segment(address, byteSize, device);
+        if (!registry.letGo(segment)) {
+            return false;
+        }
+        mapped.remove(segment);
+        return true;
+    }
+
+    @Override
+    public List<SegmentRegistry> registries() {
+        return List.of(registry);
+    }
+
+    /// Abandons memory that is still mapped because a communicator was in a call: it goes when that
+    /// communicator lets it go.
+    @Override
+    public void close() {
+        try {
+            abandonAll();
+        } catch (OutOfMemoryError full) {
+            abandonAll(); // no later call closes this
+            throw full;
+        }
+    }
+
+    private void abandonAll() {
+        Map.copyOf(mapped).forEach((segment, handle) -> registry.abandon(segment, () -> unmapLate(segment, handle)));
+    }
+
+    private void unmapLate(Segment segment, Long handle) {
+        mapped.remove(segment);
+        try {
+            virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize());
+            if (!mapped.containsValue(handle)) {
+                virtualMemory.release(segment.device(), handle);
+            }
+        } catch (CudaException failure) {
+            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
+        }
+    }
+
+    private Kind kind(int device) {
+        Kind kind = kinds.get(device);
+        return kind != null ? kind : chooseKind(device);
+    }
+
+    private synchronized Kind chooseKind(int device) {
+        Kind kind = kinds.get(device);
+        if (kind == null) {
+            HandleType handle = options.handle().orElseGet(() -> widestHandle(device));
+            PhysicalMemory memory = memory(device, handle);
+            kind = new Kind(memory, traits(memory, handle));
+            kinds.set(device, kind);
+        }
+        return kind;
+    }
+
+    private HandleType widestHandle(int device) {
+        for (HandleType handle : WIDEST_FIRST) {
+            if (handle == HandleType.NONE
+                    || (claims(device, VmmOptions.feature(handle)) && works(memory(device, handle)))) {
+                return handle;
+            }
+        }
+        return HandleType.NONE;
+    }
+
+    private boolean works(PhysicalMemory memory) {
+        long granule = virtualMemory.granularity(memory, false);
+        try {
+            dropTrial(virtualMemory.create(granule, memory), memory.device());
+            return true;
+        } catch (CudaException refused) {
+            if (refused.result() == CudaResult.OUT_OF_MEMORY) {
+                throw new DeviceOutOfMemoryException(
+                        granule, memory.device(), "source vmm can't try handle types", refused);
+            }
+            return false;
+        }
+    }
+
+    /// Releases the granule of a trial. Its handle type works even if the driver does not take this one back.
+    private void dropTrial(long handle, int device) {
+        try {
+            virtualMemory.release(device, handle);
+        } catch (CudaException refused) {
+            LOG.log(
+                    Level.WARNING,
+                    "the granule created to try a handle type stays reserved: {0}",
+                    refused.getMessage());
+        }
+    }
+
+    private PhysicalMemory memory(int device, HandleType handle) {
+        boolean rdma = options.rdma().orElseGet(() -> !options.onHost() && claims(device, DriverFeature.RDMA));
+        return new PhysicalMemory(location(device), handle.bit(), rdma, device);
+    }
+
+    private MemoryLocation location(int device) {
+        if (!options.onHost()) {
+            return MemoryLocation.device(device);
+        }
+        int nearest = Math.max(0, driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_ID));
+        return MemoryLocation.hostNuma(options.node().orElse(nearest));
+    }
+
+    private boolean claims(int device, DriverFeature feature) {
+        DeviceCapabilities capabilities = driver.capabilities().devices().get(device);
+        return capabilities.supports(feature).supported();
+    }
+
+    private PageTraits traits(PhysicalMemory memory, HandleType handle) {
+        String location = options.onHost() ? "host_numa:" + memory.location().id() : "device";
+        long granularity = Math.max(virtualMemory.granularity(memory, true), options.byteAlignment());
+        return new PageTraits(granularity, location, VmmOptions.word(handle), memory.rdma());
+    }
+}

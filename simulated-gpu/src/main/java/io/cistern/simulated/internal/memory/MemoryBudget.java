@@ -1,0 +1,131 @@
+package io.cistern.simulated.internal.memory;
+
+import io.cistern.cuda.CudaResult;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/// The physical memory of a device, and the budget that the system grants this process. Invariant: `0 ≤ used ≤
+/// total`. Some of the free memory may be [held back][#holdBack]. Listeners are told once each time that `used`
+/// rises above the budget, or the budget falls below `used`.
+public final class MemoryBudget {
+    private final long totalBytes;
+    private long usedBytes;
+    private long heldBackBytes;
+    private long budgetBytes = Long.MAX_VALUE;
+    private long lastListener;
+    private final Map<Long, LongConsumer> listeners = new LinkedHashMap<>();
+
+    /// Managed memory with pages here, the least recently used first.
+    private final Set<ManagedContents> managed = new LinkedHashSet<>();
+
+    public MemoryBudget(long totalBytes, long contextBytes) {
+        this.totalBytes = totalBytes;
+        this.usedBytes = contextBytes;
+    }
+
+    public long totalBytes() {
+        return totalBytes;
+    }
+
+    public long freeBytes() {
+        return totalBytes - usedBytes;
+    }
+
+    /// Returns whether so much is available.
+    public boolean has(long byteSize) {
+        return byteSize <= freeBytes() - heldBackBytes;
+    }
+
+    /// Holds back bytes: they count as free, and nobody gets them.
+    public void holdBack(long byteSize) {
+        heldBackBytes = byteSize;
+    }
+
+    /// Moves managed memory to the host until this much is free, as far as there is some; the most recently
+    /// used goes last.
+    ///
+    /// @param user the memory whose own pages stay; null for none
+    public void makeRoom(long byteSize, @Nullable ManagedContents user) {
+        for (ManagedContents each : List.copyOf(managed)) {
+            if (each != user && !has(byteSize)) {
+                each.evict(byteSize + heldBackBytes - freeBytes());
+            }
+        }
+    }
+
+    /// Notes that managed memory with pages here was used.
+    void usedLast(ManagedContents contents) {
+        managed.remove(contents);
+        managed.add(contents);
+    }
+
+    /// Forgets managed memory that has no pages here any more.
+    void forget(ManagedContents contents) {
+        managed.remove(contents);
+    }
+
+    void take(long byteSize) {
+        makeRoom(byteSize, null);
+        if (!has(byteSize)) {
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+        boolean before = isOver();
+        usedBytes += byteSize;
+        tell(before);
+    }
+
+    void give(long byteSize) {
+        usedBytes -= byteSize;
+    }
+
+    /// Sets the budget of the process.
+    public void set(long byteSize) {
+        boolean before = isOver();
+        budgetBytes = byteSize;
+        tell(before);
+    }
+
+    /// Registers a listener.
+    ///
+    /// @return the registration, for [#unlisten]
+    public long listen(LongConsumer whenOver) {
+        listeners.put(++lastListener, whenOver);
+        return lastListener;
+    }
+
+    public void unlisten(long listener) {
+        if (listeners.remove(listener) == null) {
+            throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+    }
+
+    private boolean isOver() {
+        return usedBytes > budgetBytes;
+    }
+
+    /// Tells the listeners on a thread of its own, as the driver does.
+    private void tell(boolean before) {
+        if (isOver() && !before && !listeners.isEmpty()) {
+            long over = usedBytes - budgetBytes;
+            List<LongConsumer> all = new ArrayList<>(listeners.values());
+            Thread.ofPlatform()
+                    .daemon()
+                    .name("simulated-gpu-budget")
+                    .start(() -> all.forEach(each -> tell(each, over)));
+        }
+    }
+
+    private static void tell(LongConsumer listener, long over) {
+        try {
+            listener.accept(over);
+        } catch (RuntimeException swallowed) {
+            // The contract of the driver's callbacks: exceptions are swallowed.
+        }
+    }
+}

@@ -1,0 +1,42 @@
+package io.cistern.simulated.internal.memory;
+
+import io.cistern.cuda.CudaResult;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/// Native memory that the host reads and writes at its address: a mapped file that is deleted at once. Only the
+/// bytes that were written take room.
+///
+/// @param memory begins at the requested alignment
+public record NativeRange(Arena arena, MemorySegment memory) {
+    /// Maps memory; fails with OUT_OF_MEMORY.
+    ///
+    /// @param byteAlignment a power of two
+    public static NativeRange map(long byteSize, long byteAlignment) {
+        Arena arena = Arena.ofShared();
+        try {
+            MemorySegment whole = map(arena, byteSize + byteAlignment);
+            return new NativeRange(arena, whole.asSlice(-whole.address() & (byteAlignment - 1), byteSize));
+        } catch (IOException | OutOfMemoryError full) {
+            arena.close();
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+    }
+
+    private static MemorySegment map(Arena arena, long byteSize) throws IOException {
+        Path file = Files.createTempFile("cistern-managed", "");
+        try {
+            return FileMapping.map(file, MapMode.READ_WRITE, 0, byteSize, arena);
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    public void close() {
+        arena.close();
+    }
+}

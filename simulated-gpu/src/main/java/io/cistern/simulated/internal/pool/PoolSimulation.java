@@ -1,0 +1,300 @@
+package io.cistern.simulated.internal.pool;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.LinearPlacement;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
+
+/// A stream-ordered memory pool, which places blocks and takes pages as an H200 with driver 580 does.
+///
+/// A block is the head of the smallest free range that holds it, the oldest one among equals. It is looked for
+/// in this order:
+///
+/// 1. in memory that its own stream freed, whether or not the free has happened;
+/// 2. in idle memory that has its pages;
+/// 3. in memory that another stream freed, if the block's stream waits for the free by events (policy 1) or the
+///    free has happened (policy 2);
+/// 4. in idle memory again, after all frees that have happened made their memory idle (policy 2): first in
+///    memory that has its pages, then in memory that needs some ([IdlePoolMemory]);
+/// 5. in memory that another stream freed, with an inserted wait (policy 3). Otherwise the result is out of
+///    memory.
+///
+/// Memory that a stream freed merges with neighbours that the same stream freed, and idle memory with all idle
+/// neighbours. A synchronisation of the host makes the frees that it waited for idle. Then idle pages go back
+/// to the device, highest address first, while more than the threshold is reserved. Trimming does the same with
+/// its own limit.
+///
+/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the
+/// machine's lock.
+public final class PoolSimulation {
+    private final long handle;
+    private final int device;
+    private final MemoryPoolProperties properties;
+    private final long base;
+    private final long addressBytes;
+    private final long limitBytes;
+    private final IdlePoolMemory idle;
+    private final Map<StreamQueue, PoolRanges> freed = new LinkedHashMap<>();
+    private final Map<Integer, AccessRights> rights = new HashMap<>();
+    private boolean followEvents = true;
+    private boolean opportunistic = true;
+    private boolean internalDependencies = true;
+    private long threshold;
+    private long reservedHigh;
+    private long used;
+    private long usedHigh;
+    private boolean destroyed;
+    private long live;
+
+    /// Backs pages with physical memory.
+    public interface Pages {
+        /// Maps one page; fails with OUT_OF_MEMORY.
+        void map(PoolSimulation pool, long address);
+
+        void unmap(long address);
+    }
+
+    public PoolSimulation(
+            long handle, int device, MemoryPoolProperties properties, long base, long addressBytes, Pages pages) {
+        this.handle = handle;
+        this.device = device;
+        this.properties = properties;
+        this.base = base;
+        this.addressBytes = addressBytes;
+        this.limitBytes = PoolGrowth.limit(properties.maxByteSize());
+        idle = new IdlePoolMemory(this, pages, base, addressBytes);
+        if (!onHost()) {
+            rights.put(device, AccessRights.READ_WRITE);
+        }
+    }
+
+    /// Returns memory for a stream, and passes the work of other streams that it must wait for to `waitFor`.
+    public long allocate(long byteSize, StreamQueue stream, StreamClock hostClock, Consumer<Work> waitFor) {
+        long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
+        long address = reuse(rounded, stream, hostClock);
+        if (address == 0) {
+            address = grow(rounded);
+        }
+        if (address == 0 && internalDependencies) {
+            address = reuseWithWait(rounded, stream, waitFor);
+        }
+        if (address == 0) {
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+        live++;
+        used += byteSize;
+        usedHigh = Math.max(usedHigh, used);
+        return address;
+    }
+
+    /// Takes memory back in stream order; the stream's latest work is the free.
+    public void free(long address, long byteSize, StreamQueue stream) {
+        long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
+        live--;
+        used -= byteSize;
+        freed.computeIfAbsent(stream, _ -> new PoolRanges())
+                .merge(new PoolRanges.Range(address, rounded, idle.nextOrder(), stream.issued()));
+    }
+
+    /// Adds bytes to the used ones that are no longer live.
+    public void countAsUsed(long byteSize) {
+        used += byteSize;
+    }
+
+    /// Makes memory idle if its frees meet the condition; of each stream, the latest first.
+    private void makeIdle(BiPredicate<StreamQueue, Long> happened) {
+        freed.forEach((stream, ranges) -> {
+            List<PoolRanges.Range> happenedFrees = new ArrayList<>();
+            ranges.all().forEach(range -> {
+                if (happened.test(stream, range.sequence())) {
+                    happenedFrees.add(range);
+                }
+            });
+            happenedFrees.sort(Comparator.comparingLong(PoolRanges.Range::order).reversed());
+            happenedFrees.forEach(range -> idle.add(ranges.remove(range)));
+        });
+    }
+
+    private long reuse(long rounded, StreamQueue stream, StreamClock hostClock) {
+        PoolRanges ranges = freed.get(stream);
+        PoolRanges.Range own = ranges == null ? null : ranges.bestFit(rounded);
+        if (ranges != null && own != null) {
+            return takeHead(ranges, own, rounded);
+        }
+        long address = idle.take(rounded);
+        return address != 0 ? address : reuseOfOthers(rounded, stream, hostClock);
+    }
+
+    private long reuseOfOthers(long rounded, StreamQueue stream, StreamClock hostClock) {
+        for (Map.Entry<StreamQueue, PoolRanges> entry : freed.entrySet()) {
+            StreamQueue owner = entry.getKey();
+            PoolRanges.Range found = entry.getValue()
+                    .bestFit(
+                            rounded,
+                            sequence -> (opportunistic && sequence <= owner.completed())
+                                    || (followEvents
+                                            && (stream.clock().covers(owner, sequence)
+                                                    || hostClock.covers(owner, sequence))));
+            if (found != null) {
+                return takeHead(entry.getValue(), found, rounded);
+            }
+        }
+        return 0;
+    }
+
+    private long reuseWithWait(long rounded, StreamQueue stream, Consumer<Work> waitFor) {
+        for (Map.Entry<StreamQueue, PoolRanges> entry : freed.entrySet()) {
+            PoolRanges.Range found = entry.getValue().bestFit(rounded);
+            if (found != null) {
+                Work last = entry.getKey().workAt(found.sequence());
+                if (last != null) {
+                    waitFor.accept(last);
+                }
+                stream.clock().include(entry.getKey(), found.sequence());
+                return takeHead(entry.getValue(), found, rounded);
+            }
+        }
+        return 0;
+    }
+
+    private long takeHead(PoolRanges ranges, PoolRanges.Range range, long rounded) {
+        ranges.remove(range);
+        if (range.byteSize() > rounded) {
+            ranges.add(range.behind(rounded, idle.nextOrder()));
+        }
+        return range.address();
+    }
+
+    private long grow(long rounded) {
+        if (opportunistic) {
+            makeIdle((owner, sequence) -> sequence <= owner.completed());
+        }
+        long address = idle.take(rounded);
+        if (address == 0) {
+            address = idle.takeWithPages(rounded, limitBytes);
+            reservedHigh = Math.max(reservedHigh, reserved());
+        }
+        return address;
+    }
+
+    /// Reacts to a synchronisation of the host: the frees that it covers become idle, and pages over the
+    /// threshold go back.
+    ///
+    /// @return pages released
+    public int synchronised(StreamClock hostClock) {
+        makeIdle((owner, sequence) -> hostClock.covers(owner, sequence));
+        return releaseDownTo(destroyed ? 0 : threshold);
+    }
+
+    /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
+    public int releaseDownTo(long keepBytes) {
+        return idle.releaseDownTo(keepBytes);
+    }
+
+    public long reserved() {
+        return idle.reservedBytes();
+    }
+
+    long used() {
+        return used;
+    }
+
+    public long handle() {
+        return handle;
+    }
+
+    public int device() {
+        return device;
+    }
+
+    public MemoryPoolProperties properties() {
+        return properties;
+    }
+
+    /// Returns whether its memory is the host's; then `device` only names a context.
+    public boolean onHost() {
+        return properties.location().type() != MemoryLocation.Type.DEVICE;
+    }
+
+    public long base() {
+        return base;
+    }
+
+    public long addressBytes() {
+        return addressBytes;
+    }
+
+    public void destroy() {
+        destroyed = true;
+    }
+
+    boolean destroyed() {
+        return destroyed;
+    }
+
+    /// Returns whether the pool is destroyed and nothing of it is left.
+    public boolean gone() {
+        return destroyed && live == 0 && reserved() == 0;
+    }
+
+    public AccessRights rights(MemoryLocation accessor) {
+        if (properties.managed()) {
+            return AccessRights.READ_WRITE;
+        }
+        return accessor.type() == MemoryLocation.Type.DEVICE
+                ? rights.getOrDefault(accessor.id(), AccessRights.NONE)
+                : AccessRights.NONE;
+    }
+
+    public void setRights(int accessor, AccessRights value) {
+        rights.put(accessor, value);
+    }
+
+    public long attribute(io.cistern.cuda.PoolAttribute attribute) {
+        return switch (attribute) {
+            case REUSE_FOLLOW_EVENT_DEPENDENCIES -> followEvents ? 1 : 0;
+            case REUSE_ALLOW_OPPORTUNISTIC -> opportunistic ? 1 : 0;
+            case REUSE_ALLOW_INTERNAL_DEPENDENCIES -> internalDependencies ? 1 : 0;
+            case RELEASE_THRESHOLD -> threshold;
+            case RESERVED_CURRENT -> reserved();
+            case RESERVED_HIGH -> reservedHigh;
+            case USED_CURRENT -> used;
+            case USED_HIGH -> usedHigh;
+        };
+    }
+
+    public void setAttribute(io.cistern.cuda.PoolAttribute attribute, long value) {
+        switch (attribute) {
+            case REUSE_FOLLOW_EVENT_DEPENDENCIES -> followEvents = value != 0;
+            case REUSE_ALLOW_OPPORTUNISTIC -> opportunistic = value != 0;
+            case REUSE_ALLOW_INTERNAL_DEPENDENCIES -> internalDependencies = value != 0;
+            case RELEASE_THRESHOLD -> threshold = value;
+            case RESERVED_HIGH -> {
+                DriverFailure.require(value == 0);
+                reservedHigh = reserved();
+            }
+            case USED_HIGH -> {
+                DriverFailure.require(value == 0);
+                usedHigh = used;
+            }
+            case RESERVED_CURRENT, USED_CURRENT -> throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+    }
+
+    boolean invariantHolds() {
+        return idle.invariantHolds() && used >= 0 && freed.values().stream().allMatch(PoolRanges::invariantHolds);
+    }
+}

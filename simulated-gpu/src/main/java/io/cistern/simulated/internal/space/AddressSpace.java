@@ -1,0 +1,130 @@
+package io.cistern.simulated.internal.space;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.FreeRanges;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/// Keeps all addresses of a machine: one space for all devices, as with unified addressing.
+///
+/// ```
+/// 0x0200_0000_0000      0x5000_0000_0000          0x7000_0000_0000      0x7e00_0000_0000
+///        | more, when needed   |  programs, their heaps  | all memory at first |  the system's own mappings
+/// ```
+/// Three maps by address hold the taken ranges, the mappings of physical memory inside them, and the live
+/// allocations. Pinned host memory is mapped and allocated at its own native address, outside the taken ranges.
+public final class AddressSpace {
+    private static final long FIRST = 0x7000_0000_0000L;
+    private static final long BYTE_SIZE = 0x0e00_0000_0000L;
+    /// A pool takes addresses for all memory that it could hold, so many pools need more than the first range.
+    private static final long FIRST_MORE = 0x0200_0000_0000L;
+
+    private static final long MORE_BYTES = 0x4e00_0000_0000L;
+
+    private final FreeRanges free = new FreeRanges();
+    private final TreeMap<Long, Long> reservations = new TreeMap<>();
+    private final TreeMap<Long, Mapping> mappings = new TreeMap<>();
+    private final TreeMap<Long, Allocation> allocations = new TreeMap<>();
+    private long lastBufferId;
+
+    public AddressSpace() {
+        free.put(FIRST, BYTE_SIZE);
+        free.put(FIRST_MORE, MORE_BYTES);
+    }
+
+    public long nextBufferId() {
+        return ++lastBufferId;
+    }
+
+    /// Returns the number of free address bytes.
+    public long freeBytes() {
+        return free.totalBytes();
+    }
+
+    /// Takes addresses: at the desired address if it is free and aligned, else the best fit.
+    public long takeAddresses(long byteSize, long byteAlignment, long wish) {
+        if (wish != 0 && free.contains(wish, byteSize) && wish % byteAlignment == 0) {
+            free.take(wish, byteSize);
+            return wish;
+        }
+        FreeRanges.Range range = free.bestFit(byteSize);
+        if (range != null && aligned(range, byteAlignment) + byteSize > range.end()) {
+            range = free.bestFit(byteSize + byteAlignment);
+        }
+        if (range == null) {
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+        long address = aligned(range, byteAlignment);
+        free.take(address, byteSize);
+        return address;
+    }
+
+    private static long aligned(FreeRanges.Range range, long byteAlignment) {
+        return (range.address() + byteAlignment - 1) & -byteAlignment;
+    }
+
+    public void returnAddresses(long address, long byteSize) {
+        free.put(address, byteSize);
+    }
+
+    public NavigableMap<Long, Long> reservations() {
+        return reservations;
+    }
+
+    public NavigableMap<Long, Mapping> mappings() {
+        return mappings;
+    }
+
+    /// Returns the reservation that an address lies in, or null.
+    public Map.@Nullable Entry<Long, Long> reservationAt(long address) {
+        Map.Entry<Long, Long> entry = reservations.floorEntry(address);
+        return entry != null && address < entry.getKey() + entry.getValue() ? entry : null;
+    }
+
+    /// Returns the mapping that an address lies in, or null.
+    @Nullable
+    public Mapping mappingAt(long address) {
+        Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
+        return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
+    }
+
+    /// Returns whether any mapping overlaps a range.
+    public boolean anyMappingIn(long address, long byteSize) {
+        Map.Entry<Long, Mapping> last = mappings.lowerEntry(address + byteSize);
+        return last != null && last.getValue().end() > address;
+    }
+
+    public void map(Mapping mapping) {
+        mappings.put(mapping.address(), mapping);
+        mapping.block().mapped();
+    }
+
+    public void unmap(Mapping mapping) {
+        mappings.remove(mapping.address());
+        mapping.block().unmapped();
+    }
+
+    public void add(Allocation allocation) {
+        allocations.put(allocation.address(), allocation);
+    }
+
+    public void remove(Allocation allocation) {
+        allocations.remove(allocation.address());
+    }
+
+    /// Returns the live allocation that starts at an address, or null.
+    @Nullable
+    public Allocation allocationStartingAt(long address) {
+        return allocations.get(address);
+    }
+
+    /// Returns the live allocation that an address lies in, or null.
+    @Nullable
+    public Allocation allocationAt(long address) {
+        Map.Entry<Long, Allocation> entry = allocations.floorEntry(address);
+        return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
+    }
+}

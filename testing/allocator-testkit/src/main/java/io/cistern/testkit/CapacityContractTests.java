@@ -1,0 +1,177 @@
+package io.cistern.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/// Running out of memory: a typed error, nothing lost, and everything usable again afterwards.
+abstract class CapacityContractTests extends ConformanceContractTests {
+    CapacityContractTests(AllocatorConformance suite) {
+        super(suite);
+    }
+
+    private long capacity() {
+        return driver.memory().freeBytes(DEVICE);
+    }
+
+    private @Nullable Block tryAllocate(long byteSize, long stream) {
+        try {
+            return allocate(byteSize, stream);
+        } catch (DeviceOutOfMemoryException full) {
+            return null;
+        }
+    }
+
+    /// Allocates until the device is full.
+    private List<Block> fill(long byteSize, long stream) {
+        List<Block> blocks = new ArrayList<>();
+        for (Block block = tryAllocate(byteSize, stream); block != null; block = tryAllocate(byteSize, stream)) {
+            blocks.add(block);
+        }
+        return blocks;
+    }
+
+    private void freeAll(List<Block> blocks) {
+        blocks.forEach(this::free);
+        assertContents();
+    }
+
+    @Test
+    void moreThanTheDeviceHasIsOutOfMemoryAndTheNextAllocationWorks() {
+        long stream = stream();
+        for (long byteSize : new long[] {driver.devices().totalBytes(DEVICE) + 1, 1L << 46, Long.MAX_VALUE}) {
+            DeviceOutOfMemoryException failure = catchThrowableOfType(
+                    DeviceOutOfMemoryException.class, () -> allocator.allocate(byteSize, DEVICE, stream));
+            assertThat(failure).as("%s bytes", byteSize).isNotNull();
+            assertThat(failure.byteSize()).isEqualTo(byteSize);
+            assertThat(failure.device()).isEqualTo(DEVICE);
+            free(allocate(MIB, stream));
+        }
+        assertContents();
+    }
+
+    /// The freed block may wait for the other stream until the host does; a refusal comes after that.
+    @Test
+    void aRefusedRequestIsRefusedAgainWhileNothingChanges() {
+        long[] streams = streams(2);
+        List<Block> blocks = fill(capacity() / 16, streams[0]);
+        Block used = blocks.removeLast();
+        use(used, streams[1]);
+        free(used);
+        for (long byteSize : new long[] {used.byteSize() * 3, used.byteSize(), MIB, KIB}) {
+            if (tryAllocate(byteSize, streams[1]) == null) {
+                assertThat(tryAllocate(byteSize, streams[1]))
+                        .as("%s bytes, asked for again", byteSize)
+                        .isNull();
+            }
+        }
+        freeAll(blocks);
+    }
+
+    @Test
+    void aFullDeviceIsUsableAgainAfterOneFree() {
+        long stream = stream();
+        List<Block> blocks = fill(capacity() / 16, stream);
+        assertThat(blocks).hasSizeGreaterThanOrEqualTo(12);
+        free(blocks.removeLast());
+        synchronize();
+        blocks.add(allocate(capacityOfOne(blocks), stream));
+        freeAll(blocks);
+    }
+
+    private static long capacityOfOne(List<Block> blocks) {
+        return blocks.getFirst().byteSize();
+    }
+
+    @Test
+    void theDeviceIsFilledAgainAsFullAsBefore() {
+        long stream = stream();
+        long byteSize = capacity() / 16;
+        int first = 0;
+        for (int round = 0; round < 3; round++) {
+            List<Block> blocks = fill(byteSize, stream);
+            first = round == 0 ? blocks.size() : first;
+            assertThat(blocks).as("round %s", round).hasSizeGreaterThanOrEqualTo(first);
+            freeAll(blocks);
+        }
+    }
+
+    @Test
+    void memoryFreedInOneSizeIsUsableInAnother() {
+        long stream = stream();
+        long capacity = capacity();
+        for (int part : new int[] {32, 5, 16, 2, 3, 64, 4}) {
+            List<Block> blocks = new ArrayList<>();
+            long byteSize = capacity * 3 / 4 / part;
+            for (int i = 0; i < part; i++) {
+                blocks.add(allocate(byteSize, stream));
+            }
+            freeAll(blocks);
+        }
+    }
+
+    @Test
+    void memoryFreedOnOneStreamIsUsableOnAnother() {
+        long capacity = capacity();
+        for (long stream : streams(4)) {
+            List<Block> blocks = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                blocks.add(allocate(capacity * 3 / 32, stream));
+            }
+            freeAll(blocks);
+        }
+    }
+
+    @Test
+    void memoryUnderWayOnAnotherStreamIsWaitedForRatherThanRefused() {
+        long first = stream();
+        long second = stream();
+        long byteSize = capacity() * 5 / 8;
+        free(allocate(byteSize, first));
+        free(allocate(byteSize, second));
+        assertContents();
+    }
+
+    @Test
+    void trimmingAnIdleAllocatorGivesEverythingBack() {
+        long before = capacity();
+        long stream = stream();
+        List<Block> blocks = new ArrayList<>();
+        for (long byteSize = 1; byteSize <= 64 * MIB; byteSize *= 4) {
+            blocks.add(allocate(byteSize, stream));
+        }
+        long held = allocator.reservedBytes(DEVICE).orElse(0);
+        freeAll(blocks);
+        allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        if (allocator.reservedBytes(DEVICE).isPresent()) {
+            assertThat(allocator.reservedBytes(DEVICE)).hasValue(0);
+            assertThat(held).isPositive();
+            assertThat(before - capacity()).isLessThan(64 * MIB);
+        }
+    }
+
+    @Test
+    void trimmingLeavesLiveBlocksAlone() {
+        long stream = stream();
+        List<Block> kept = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            Block block = allocate((1L + i) * 200 * KIB, stream);
+            if (i % 4 == 0) {
+                kept.add(block);
+            } else {
+                free(block);
+            }
+        }
+        synchronize();
+        allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        kept.forEach(block -> verify(block, stream));
+        free(allocate(30 * MIB, stream));
+        assertContents();
+    }
+}

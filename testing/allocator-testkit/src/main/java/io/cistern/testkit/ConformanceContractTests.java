@@ -1,0 +1,250 @@
+package io.cistern.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.hazards.HazardObserver;
+import io.cistern.hazards.StreamHazards;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+
+/// Runs one contract of the conformance suite. Before each test it opens driver, device memory and allocator. After
+/// each test it verifies and frees the remaining blocks, announces and destroys the streams, closes everything,
+/// and checks that no memory is missing.
+///
+/// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was reported.
+@Timeout(180)
+abstract class ConformanceContractTests {
+    static final int DEVICE = 0;
+    static final long KIB = 1L << 10;
+    static final long MIB = 1L << 20;
+
+    /// A real driver takes some memory of its own meanwhile, such as local memory of kernels.
+    private static final long REAL_TOLERANCE = 64 * MIB;
+
+    /// The most findings that a failure prints: one mistake can be found thousands of times.
+    private static final int FINDINGS_SHOWN = 5;
+
+    /// An allocator may wait for running work in a free, as `cuMemFree` does, so a latch is released after this
+    /// time. It bounds how long a test takes, never whether it passes.
+    private static final long LONGEST_HOLD_MILLIS = 150;
+
+    private final AllocatorConformance suite;
+    private final AtomicInteger nextSeed = new AtomicInteger(1_000_003);
+    private final List<Patterns> patterns = new ArrayList<>();
+    private final Deque<StreamLatch> latches = new ArrayDeque<>();
+    private final Deque<OwnedStream> streams = new ArrayDeque<>();
+    final LiveBlocks live = new LiveBlocks();
+    private final BlockHistory history = new BlockHistory();
+    private long[] freeBefore = {};
+    private boolean memoryMayBeLost;
+    CudaDriver driver;
+    DeviceMemory memory;
+    Allocator allocator;
+
+    private record OwnedStream(int device, long stream) {}
+
+    ConformanceContractTests(AllocatorConformance suite) {
+        this.suite = suite;
+    }
+
+    @BeforeEach
+    void openAllocator() {
+        HazardObserver streamOrder = new HazardObserver();
+        driver = streamOrder.around(suite.openDriver());
+        freeBefore = new long[driver.devices().count()];
+        for (int device = 0; device < freeBefore.length; device++) {
+            patterns.add(new Patterns(driver, device));
+        }
+        for (int device = 0; device < freeBefore.length; device++) {
+            freeBefore[device] = driver.memory().freeBytes(device);
+        }
+        memory = DeviceMemory.builder(driver).catalog(suite.catalog()).open();
+        streamOrder.observe(memory);
+        allocator = suite.open(memory);
+    }
+
+    @AfterEach
+    void closeAllocator() {
+        try (CudaDriver closedLast = driver) {
+            latches.forEach(StreamLatch::close);
+            live.all().forEach(block -> free(block, block.stream()));
+            assertContents();
+            streams.forEach(this::close);
+            memory.close();
+            assertThat(memory.allocators()).as("allocators still open").isEmpty();
+            assertNothingLost();
+            patterns.forEach(Patterns::close);
+            assertNoMisuse(closedLast.original());
+            assertThat(StreamHazards.of(memory).orElseThrow().list().stream().limit(FINDINGS_SHOWN))
+                    .as("memory used where no stream orders it")
+                    .isEmpty();
+        }
+    }
+
+    private void close(OwnedStream owned) {
+        memory.streamClosing(owned.device(), owned.stream());
+        driver.streams().destroy(owned.device(), owned.stream());
+    }
+
+    private void assertNothingLost() {
+        for (int device = 0; device < freeBefore.length && !memoryMayBeLost; device++) {
+            assertThat(freeBefore[device] - driver.memory().freeBytes(device))
+                    .as("bytes of device %s that did not come back", device)
+                    .isLessThanOrEqualTo(driver.simulated() ? 0 : REAL_TOLERANCE);
+        }
+    }
+
+    private static void assertNoMisuse(CudaDriver driver) {
+        if (driver instanceof SimulatedGpu gpu) {
+            assertThat(gpu.misuses().stream().limit(FINDINGS_SHOWN))
+                    .as("misuse seen by the simulated GPU")
+                    .isEmpty();
+        }
+    }
+
+    /// Skips the check for lost memory, for tests that make the driver refuse to take memory back.
+    void allowLostMemory() {
+        memoryMayBeLost = true;
+    }
+
+    long stream() {
+        return stream(DEVICE);
+    }
+
+    long stream(int device) {
+        long stream = driver.streams().create(device);
+        streams.push(new OwnedStream(device, stream));
+        return stream;
+    }
+
+    long[] streams(int count) {
+        long[] created = new long[count];
+        for (int i = 0; i < count; i++) {
+            created[i] = stream();
+        }
+        return created;
+    }
+
+    /// Announces the end of a stream and destroys it, as a program should.
+    void closeStream(long stream) {
+        OwnedStream owned = new OwnedStream(DEVICE, stream);
+        streams.remove(owned);
+        close(owned);
+    }
+
+    StreamLatch latch() {
+        StreamLatch latch = new StreamLatch(driver, DEVICE);
+        latches.push(latch);
+        return latch;
+    }
+
+    /// Runs work while a latch holds its streams.
+    static void whileHeld(StreamLatch latch, Runnable work) {
+        Thread letGo = Thread.ofPlatform().start(() -> {
+            try {
+                Thread.sleep(LONGEST_HOLD_MILLIS);
+                latch.release();
+            } catch (InterruptedException done) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        try {
+            work.run();
+        } finally {
+            letGo.interrupt();
+            latch.release();
+        }
+    }
+
+    Block allocate(long byteSize, long stream) {
+        return allocate(byteSize, DEVICE, stream);
+    }
+
+    /// Allocates a block, checks its alignment and that it overlaps no other, and writes a pattern of
+    /// its own into it.
+    Block allocate(long byteSize, int device, long stream) {
+        long address = allocator.allocate(byteSize, device, stream);
+        assertThat(address).as("address for %s bytes", byteSize).isNotZero();
+        assertThat(address % 256)
+                .as("alignment of 0x%x for %s bytes", address, byteSize)
+                .isZero();
+        Block block = new Block(address, byteSize, device, stream, nextSeed.addAndGet(7919));
+        history.allocated(block);
+        live.add(block);
+        patterns.get(device).write(address, byteSize, block.seed(), stream);
+        return block;
+    }
+
+    void free(Block block) {
+        free(block, block.stream());
+    }
+
+    /// Checks on a stream that the pattern is intact, and frees the block on that stream.
+    void free(Block block, long stream) {
+        verify(block, stream);
+        live.remove(block);
+        history.freed(block, stream);
+        memory.free(block.address(), stream);
+    }
+
+    void verify(Block block, long stream) {
+        patterns.get(block.device()).verify(block.address(), block.byteSize(), block.seed(), stream);
+    }
+
+    /// Makes another stream read a block, after all work of the block's own stream, and records the use. The
+    /// block's own stream does not wait for it.
+    void use(Block block, long stream) {
+        order(block.stream(), stream);
+        verify(block, stream);
+        history.used(block, stream);
+        memory.recordUse(block.address(), stream);
+    }
+
+    /// Frees a block after an event for which no stream waits, and destroys the event.
+    void freeAfter(Block block, long stream) {
+        long event = driver.events().create(DEVICE);
+        driver.events().record(DEVICE, event, stream);
+        live.remove(block);
+        history.freed(block, stream);
+        memory.freeAfter(block.address(), event);
+        driver.events().record(DEVICE, event, block.stream());
+        driver.events().destroy(DEVICE, event);
+    }
+
+    /// Frees a block on a stream other than its own, after all work of its own stream.
+    void handOver(Block block, long stream) {
+        order(block.stream(), stream);
+        free(block, stream);
+    }
+
+    /// Makes the second stream wait for all work enqueued so far on the first.
+    void order(long before, long after) {
+        long event = driver.events().create(DEVICE);
+        driver.events().record(DEVICE, event, before);
+        driver.streams().await(DEVICE, after, event);
+        driver.events().destroy(DEVICE, event);
+    }
+
+    /// Waits for the devices and checks that every verified pattern was intact. A failure names the likely cause.
+    void assertContents() {
+        for (Patterns device : patterns) {
+            assertThat(device.takeMismatches().stream().limit(FINDINGS_SHOWN).map(history::explain))
+                    .as("blocks that somebody else wrote into")
+                    .isEmpty();
+        }
+    }
+
+    void synchronize() {
+        driver.devices().synchronize(DEVICE);
+    }
+}

@@ -1,0 +1,143 @@
+package io.cistern.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/// Trims beside a stream that has just freed memory. Memory that a trim keeps, or that the driver does not take
+/// back, still belongs to that stream until it has passed its frees.
+abstract class TrimContractTests extends ConformanceContractTests {
+    private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
+    private static final int EACH_SIZE = 3;
+
+    /// How much the trim may keep.
+    enum Keep {
+        NOTHING,
+        HALF,
+        ALL
+    }
+
+    /// A trim, and what happens at that time.
+    ///
+    /// @param busy whether the stream that freed has yet to pass its frees
+    /// @param refused whether the driver takes no memory back meanwhile
+    record Trim(TrimMode mode, Keep keep, boolean busy, boolean refused) {}
+
+    TrimContractTests(AllocatorConformance suite) {
+        super(suite);
+    }
+
+    static List<Trim> trims() {
+        List<Trim> all = new ArrayList<>();
+        for (TrimMode mode : TrimMode.values()) {
+            for (Keep keep : Keep.values()) {
+                for (boolean busy : new boolean[] {true, false}) {
+                    all.add(new Trim(mode, keep, busy, false));
+                    all.add(new Trim(mode, keep, busy, true));
+                }
+            }
+        }
+        return all;
+    }
+
+    @ParameterizedTest
+    @MethodSource("trims")
+    void anotherStreamGetsNothingBeforeTheFreeHasPassed(Trim trim) {
+        long other = stream();
+        long third = stream();
+        beside(trim, () -> {
+            allocateAll(other);
+            allocateAll(third);
+            driver.streams().synchronize(DEVICE, other);
+            driver.streams().synchronize(DEVICE, third);
+        });
+    }
+
+    @ParameterizedTest
+    @MethodSource("trims")
+    void theStreamOfTheFreesGoesOn(Trim trim) {
+        long other = stream();
+        long freeing = beside(trim, () -> {});
+        allocateAll(freeing);
+        allocateAll(other);
+        assertContents();
+    }
+
+    /// Frees blocks, some allocated by another stream, and trims; then runs work and checks all contents.
+    ///
+    /// @return the stream that freed
+    private long beside(Trim trim, Runnable work) {
+        long freeing = stream();
+        long elsewhere = stream();
+        StreamLatch latch = latch();
+        List<Block> own = blocks(freeing);
+        List<Block> handedOver = blocks(elsewhere);
+        if (trim.busy()) {
+            latch.hold(freeing);
+        }
+        whileHeld(latch, () -> {
+            own.forEach(this::free);
+            handedOver.forEach(block -> handOver(block, freeing));
+            if (!trim.busy()) {
+                driver.streams().synchronize(DEVICE, freeing);
+            }
+            run(trim, bytes(own) + bytes(handedOver));
+            work.run();
+        });
+        assertContents();
+        return freeing;
+    }
+
+    private List<Block> blocks(long stream) {
+        List<Block> blocks = new ArrayList<>();
+        for (long byteSize : SIZES) {
+            for (int i = 0; i < EACH_SIZE; i++) {
+                blocks.add(allocate(byteSize, stream));
+            }
+        }
+        return blocks;
+    }
+
+    private void allocateAll(long stream) {
+        blocks(stream).forEach(block -> verify(block, stream));
+    }
+
+    private static long bytes(List<Block> blocks) {
+        return blocks.stream().mapToLong(Block::byteSize).sum();
+    }
+
+    private void run(Trim trim, long freedBytes) {
+        if (trim.refused() && driver.original() instanceof SimulatedGpu gpu) {
+            allowLostMemory();
+            FaultContractTests.RETURNING.forEach(
+                    call -> gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN));
+            tryTrim(trim, freedBytes);
+            gpu.faults().clear();
+        } else {
+            tryTrim(trim, freedBytes);
+        }
+    }
+
+    private void tryTrim(Trim trim, long freedBytes) {
+        long reserved = allocator.reservedBytes(DEVICE).orElse(freedBytes);
+        long keep = switch (trim.keep()) {
+            case NOTHING -> 0;
+            case HALF -> reserved / 2;
+            case ALL -> reserved;
+        };
+        try {
+            allocator.trim(DEVICE, keep, trim.mode());
+        } catch (RuntimeException failed) {
+            if (!trim.refused()) {
+                throw failed;
+            }
+            assertThat(FaultContractTests.ofDriver(failed).result()).isEqualTo(CudaResult.UNKNOWN);
+        }
+    }
+}

@@ -1,4 +1,0 @@
-package io.cistern.cli.generated;
-
-/// A live block.
-record Block(long id, long byteSize, long stream) {}
