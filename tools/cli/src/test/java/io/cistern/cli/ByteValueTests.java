@@ -164,6 +164,7 @@ final class ByteValueTests {
                             PLUGINS_ALLOWED,
                             LEAKS,
                             CHECK,
+                            HAZARDS,
                             OBSERVE,
                             SCOPES_REPORT,
                             COPIES_REPORT,
