@@ -1,5 +1,7 @@
 package io.cistern.buffers;
 
+import io.cistern.CudaEvent;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.UnusableStreamException;
@@ -161,6 +163,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
         usedOnAnotherStream();
     }
 
+    /// Records a use on another stream: see [#recordUse(long)].
+    public void recordUse(CudaStream stream) {
+        recordUse(stream.handle());
+    }
+
     /// Records uses that are over when an event of any device has passed.
     ///
     /// @param block the block that the buffer lies in
@@ -248,6 +255,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
             reopenIfBorrowed(taken);
             throw failure;
         }
+    }
+
+    /// Frees the memory after an event: see [#closeAfter(long)].
+    public void closeAfter(CudaEvent event) {
+        closeAfter(event.handle());
     }
 
     private void reopenIfBorrowed(long taken) {

@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
@@ -57,6 +58,12 @@ public final class ManagedMemory {
                     .unifiedMemory()
                     .prefetch(buffer.device(), address, buffer.byteSize(), target, stream);
         }
+    }
+
+    /// Moves a buffer to a place in the order of a stream: see
+    /// [#prefetch(DeviceBuffer, MemoryLocation, long)].
+    public static void prefetch(DeviceBuffer buffer, MemoryLocation target, CudaStream stream) {
+        prefetch(buffer, target, stream.handle());
     }
 
     /// Tells the driver how a buffer will be used. The advice holds from now on, for everything in the buffer's
