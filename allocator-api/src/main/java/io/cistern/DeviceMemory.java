@@ -157,6 +157,11 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
+    /// Notes a pool as the object by which programs know its allocator, before others can find that.
+    void know(OpenAllocator opened, MemoryPool pool) {
+        facades.put(opened, pool);
+    }
+
     /// Returns that object for an allocator that was opened just now. If the Java heap is full, this closes the
     /// allocator, since nobody else knows it.
     Allocator facadeOfNew(OpenAllocator opened) {
@@ -713,10 +718,11 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Returns the allocators and sources that can be opened by name.
         Catalog catalog() {
-            return catalog != null ? catalog : Catalog.of(List.of(), List.of());
+            return catalog != null ? catalog : Catalog.found();
         }
 
-        /// Sets the allocators and sources that can be opened by name; none without this call.
+        /// Sets the allocators and sources that can be opened by name. Without this call these are the ones on
+        /// the class path or module path, if `cistern-pluggable-loader` is there to find them, else none.
         public Builder catalog(Catalog catalog) {
             this.catalog = catalog;
             return this;

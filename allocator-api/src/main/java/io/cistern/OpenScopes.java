@@ -48,7 +48,7 @@ final class OpenScopes {
         Thread caller = Thread.currentThread();
         report(
                 "the pool closes",
-                entry -> entry.allocator.equals(pool.allocator())
+                entry -> entry.allocator.equals(pool)
                         && (entry.owner.equals(caller) || !entry.owner.isAlive()));
     }
 

@@ -7,8 +7,8 @@ import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()] or
-/// [MemoryPool#enter()], ended by [#close].
+/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()],
+/// ended by [#close].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {

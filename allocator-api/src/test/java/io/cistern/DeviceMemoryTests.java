@@ -311,8 +311,8 @@ class DeviceMemoryTests {
         assertThat(memory.ownerOf(fromCurrent)).isSameAs(direct);
         assertThat(memory.ownerOf(fromOther)).isSameAs(other);
         assertThat(memory.ownerOf(fromPool)).hasToString(pool.toString());
-        assertThat(memory.ownerOf(fromPool).pool()).contains(pool);
-        assertThat(direct.pool()).isEmpty();
+        assertThat(memory.ownerOf(fromPool)).isSameAs(pool);
+        assertThat(direct).isNotInstanceOf(MemoryPool.class);
         assertThat(direct.memory()).isSameAs(memory);
         memory.free(fromOther, stream);
         assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> memory.ownerOf(fromOther));

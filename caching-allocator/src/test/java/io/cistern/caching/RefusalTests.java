@@ -152,17 +152,10 @@ final class RefusalTests extends PoolFixture {
 
     private Allocator open(Way way) {
         return switch (way) {
-            case POOL -> allocatorOf(memory.pools().open(way.spec));
-            case POOL_OF_FUNCTIONS -> allocatorOf(new Functions().pool());
+            case POOL -> memory.pools().open(way.spec);
+            case POOL_OF_FUNCTIONS -> new Functions().pool();
             default -> memory.open(way.spec);
         };
-    }
-
-    private Allocator allocatorOf(MemoryPool pool) {
-        return memory.allocators().stream()
-                .filter(each -> each.pool().equals(Optional.of(pool)))
-                .findFirst()
-                .orElseThrow();
     }
 
     private void fill(Allocator allocator, Way way, long largest) throws Exception {

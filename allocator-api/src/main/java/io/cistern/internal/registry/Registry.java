@@ -148,6 +148,13 @@ public final class Registry {
         }
     }
 
+    /// Returns an open allocator for other code to build on, until that closes it.
+    ///
+    /// @throws IllegalStateException if it is closed
+    public DeviceAllocator builtOn(OpenAllocator upstream) {
+        return new BuiltOn(upstream, leaks.sites().unrecorded(upstream.backend()));
+    }
+
     private ReservedBytes inFiguresOfUpstream(String name) {
         ReservedBytes nothing = reserved(name);
         IntStream.range(0, environment.deviceCount()).forEach(device -> nothing.reservedChanged(device, 0));
@@ -178,12 +185,14 @@ public final class Registry {
     /// @param poolName the pool's name for people
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
     ///     pool
+    /// @param known is told of the allocator before anybody can find it
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
     public OpenAllocator openForPool(
             String poolName,
             AllocatorSpec spec,
             Map<String, SegmentSource> ownSource,
             @Nullable LimitHandle limit,
+            Consumer<OpenAllocator> known,
             Runnable whenDrained) {
         OpenContext context;
         PoolEnd end;
@@ -197,7 +206,7 @@ public final class Registry {
             throw failure;
         }
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), poolName);
-        return add(named, backend, context.reserved(), limit, false, end);
+        return add(named, backend, context.reserved(), limit, false, known, end);
     }
 
     /// Takes the steps after the last use of a pool, each even if others failed. It needs no Java heap, since
@@ -250,6 +259,17 @@ public final class Registry {
             @Nullable LimitHandle limit,
             boolean servesGraphs,
             Runnable whenDrained) {
+        return add(spec, backend, reserved, limit, servesGraphs, _ -> {}, whenDrained);
+    }
+
+    private OpenAllocator add(
+            AllocatorSpec spec,
+            DeviceAllocator backend,
+            ReservedBytes reserved,
+            @Nullable LimitHandle limit,
+            boolean servesGraphs,
+            Consumer<OpenAllocator> known,
+            Runnable whenDrained) {
         OpenAllocator[] opened = new OpenAllocator[1];
         DeviceAllocator recorded = leaks.sites().around(backend);
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, () -> {
@@ -257,12 +277,26 @@ public final class Registry {
             surroundings.drained().accept(opened[0]);
             whenDrained.run();
         });
-        allocators.add(opened[0]);
+        try {
+            known.accept(opened[0]);
+            allocators.add(opened[0]);
+        } catch (Throwable failure) {
+            closeAfter(failure, opened[0]);
+            throw failure;
+        }
         if (closed) { // closed meanwhile, perhaps before the new allocator was in the list
             opened[0].close();
             requireOpen();
         }
         return opened[0];
+    }
+
+    private static void closeAfter(Throwable failure, OpenAllocator opened) {
+        try {
+            opened.close();
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
+        }
     }
 
     /// Returns the allocators that are open or still have live blocks, in the order of opening.

@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.List;
 
 /// A simulated GPU, its memory, and a fake ONNX Runtime that the memory is registered with.
 final class OnnxFixture implements AutoCloseable {
@@ -25,7 +23,6 @@ final class OnnxFixture implements AutoCloseable {
     OnnxFixture(Path folder, long capacityBytes, String allocator) {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
         memory = DeviceMemory.builder(gpu)
-                .catalog(Catalog.discover(List.of(), List.of()))
                 .open();
         memory.setCurrent(allocator);
         fake = new FakeOnnxRuntime(folder);

@@ -4,7 +4,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -16,7 +15,6 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Locale;
 import java.util.function.DoubleSupplier;
 
@@ -73,7 +71,6 @@ public final class NativeBoundary {
         Path library = compiled();
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
                 DeviceMemory memory = DeviceMemory.builder(gpu)
-                        .catalog(Catalog.discover(List.of(), List.of()))
                         .open()) {
             SymbolLookup symbols = symbols(library);
             NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);

@@ -62,6 +62,7 @@ import io.cistern.pressure.SpillStore;
 import io.cistern.pressure.SpillableBuffer;
 import io.cistern.pressure.TaskArbiter;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import io.cistern.testkit.TestMemory;
 import java.nio.file.Path;
@@ -172,6 +173,15 @@ final class ClosingLeavesNothingTests {
                             }
                         },
                         Allocator.class),
+                new Case("pool over an allocator", 100, (memory, stream) -> {
+                    Allocator current = memory.current(0);
+                    try (MemoryPool over =
+                                    MemoryPool.builder(memory).upstream(current).open();
+                            DeviceAllocator upstream = current.asUpstream()) {
+                        use(memory, over, stream);
+                        upstream.free(upstream.allocate(4096, 0, stream.handle()), 4096, 0, stream.handle());
+                    }
+                }),
                 new Case("set current", 300, (memory, stream) -> {
                     memory.setCurrent("direct");
                     use(memory, memory.current(0), stream);

@@ -225,7 +225,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                 byteSize,
                 streams[stream],
                 List.copyOf(limits),
-                chosen == null ? memory.current(0) : allocatorOf(chosen),
+                chosen == null ? memory.current(0) : chosen,
                 Cap.of(chosen == null ? traffic.spec() : poolSpec, traffic.capacityBytes()),
                 () -> {
                     long address = address(byteSize, stream, route, second);
@@ -234,13 +234,6 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                         return true;
                     });
                 });
-    }
-
-    private Allocator allocatorOf(MemoryPool chosen) {
-        return memory.allocators().stream()
-                .filter(each -> each.pool().filter(chosen::equals).isPresent())
-                .findFirst()
-                .orElseThrow();
     }
 
     private long address(long byteSize, int stream, Route route, boolean second) {
