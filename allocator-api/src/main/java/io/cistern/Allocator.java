@@ -6,6 +6,8 @@ import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
@@ -21,8 +23,10 @@ import io.cistern.spi.TrimResult;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 
 /// An allocator that was opened, as a program sees it. The framework counts and limits its blocks, also if a
 /// plug-in provides it. A [MemoryPool] is an allocator too.
@@ -112,6 +116,26 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         throw opened.closed();
     }
 
+    /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and lifted. It
+    /// is the one that it was opened with, if any. Limits of scopes and of the device memory hold as well. An
+    /// allocator around another one has the limit that this one was opened with.
+    public MemoryLimit limit() {
+        LimitHandle set = opened.limit();
+        if (set == null) {
+            opened.ownLimit().compareAndSet(null, LimitHandle.of(opened.toString(), Budget.UNLIMITED, null));
+        }
+        LimitHandle handle = set != null ? set : Objects.requireNonNull(opened.ownLimit().get());
+        Runnable begin = set != null ? null : () -> opened.limit(handle);
+        return new MemoryLimit(
+                handle, new MemoryLimit.Home(begin, () -> DeviceLimits.capacity(memory), this::requestedBytes));
+    }
+
+    private long requestedBytes() {
+        return IntStream.range(0, memory.environment().deviceCount())
+                .mapToLong(device -> opened.statistics(device).requestedBytes())
+                .sum();
+    }
+
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
     ///
     /// @throws IllegalStateException if this allocator is closed
@@ -167,7 +191,12 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         ScopeStacks scopes = memory.scopes();
         beginUse();
         try {
-            return scopes.call(options.over(scopes.current(), opened), body);
+            ScopeStack inside = options.over(scopes.current(), opened);
+            try {
+                return scopes.call(inside, body);
+            } finally {
+                inside.ended();
+            }
         } finally {
             endUse();
         }

@@ -20,7 +20,6 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -52,7 +51,6 @@ public final class MemoryPool extends Allocator {
     private final String tag;
     private final AllocatorSpec spec;
     private final boolean lends;
-    private final @Nullable MemoryLimit limit;
 
     /// Held by the thread that puts the pool to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
@@ -62,14 +60,12 @@ public final class MemoryPool extends Allocator {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private MemoryPool(
-            Builder builder, long id, AllocatorSpec spec, @Nullable MemoryLimit limit, OpenAllocator opened) {
+    private MemoryPool(Builder builder, long id, AllocatorSpec spec, OpenAllocator opened) {
         super(builder.memory, opened);
         this.id = id;
         this.tag = builder.tag;
         this.spec = spec;
         this.lends = builder.lends;
-        this.limit = limit;
     }
 
     /// Opens a pool with a builder's options.
@@ -86,7 +82,7 @@ public final class MemoryPool extends Allocator {
                         builder.ownSource(),
                         limit == null ? null : limit.handle(),
                         opened -> {
-                            made[0] = new MemoryPool(builder, id, spec, limit, opened);
+                            made[0] = new MemoryPool(builder, id, spec, opened);
                             memory.know(opened, made[0]);
                         },
                         () -> memory.pools().remove(id));
@@ -158,14 +154,6 @@ public final class MemoryPool extends Allocator {
     @Override
     public AllocatorSpec spec() {
         return spec;
-    }
-
-    /// Returns the limit on the bytes requested from the pool, to be read and
-    /// [changed][MemoryLimit#setByteSize]. Limits of scopes and of the device memory hold as well.
-    ///
-    /// @return empty if the pool was opened without one
-    public Optional<MemoryLimit> limit() {
-        return Optional.ofNullable(limit);
     }
 
     /// Returns the number of uses: 1 until it is closed, and 1 for each scope that it serves.
@@ -432,7 +420,7 @@ public final class MemoryPool extends Allocator {
         }
 
         /// Sets a limit of the pool's own on the bytes requested from it at once, on all devices
-        /// together: never exceeded, and nothing that fits is refused. [MemoryPool#limit] changes it
+        /// together: never exceeded, and nothing that fits is refused. [Allocator#limit] changes it
         /// later. Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative

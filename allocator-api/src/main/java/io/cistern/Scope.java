@@ -81,6 +81,7 @@ public final class Scope implements AutoCloseable {
                 entry.closed();
             }
             stacks.set(outer);
+            scopes.ended();
             if (observers.any()) {
                 observers.tell(Events.SCOPE_LEFT, allocator.toString());
             }

@@ -100,6 +100,31 @@ public final class Routes {
         return beside;
     }
 
+    /// Opens the successor of a route, which is charged to a further budget. The caller closes the route then.
+    /// Blocks that are alive by then count in the budget until they are freed.
+    ///
+    /// @param maker the allocator of the route
+    /// @param budgets all budgets of the successor
+    /// @param added the budget that is new among them
+    public Route openSuccessor(
+            Route route, DeviceAllocator maker, Budgets budgets, Budget added, Runnable whenDrained) {
+        Route next = openBeside(route, maker, budgets, whenDrained);
+        added.count(route);
+        route.succeededBy(next);
+        return next;
+    }
+
+    /// Counts the live blocks of a route that serves nothing now in a budget that it is not charged to.
+    public static void count(Route route, Budget added) {
+        added.count(route);
+    }
+
+    /// Returns whether blocks of a route are charged to a budget.
+    public static boolean isCharged(Route route, Budget budget) {
+        Budgets budgets = route.budgets;
+        return budgets != null && budgets.contains(budget);
+    }
+
     private synchronized Route open(
             String name,
             int device,
@@ -168,6 +193,11 @@ public final class Routes {
                 visitor.accept(owners.routes[index]);
             }
         }
+    }
+
+    /// Returns the number of routes that were open at once at most.
+    public synchronized int count() {
+        return indices;
     }
 
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is

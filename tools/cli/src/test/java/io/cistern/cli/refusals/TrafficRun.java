@@ -214,9 +214,9 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     private Request request(long byteSize, int stream, Route route, boolean second) {
         MemoryPool chosen = route == Route.POOL ? pool : null;
         List<MemoryLimit> limits = new ArrayList<>();
-        memory.limit(0).ifPresent(limits::add);
+        limits.add(memory.limits().device(0));
         if (chosen != null) {
-            chosen.limit().ifPresent(limits::add);
+            limits.add(chosen.limit());
         } else if (route == Route.LIMITED && scopes != null) {
             limits.add(scopes);
         }
@@ -360,7 +360,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
 
     private void openPool(Step.OpenPool it) {
         closePool();
-        List<MemoryLimit> limits = memory.limit(0).stream().toList();
+        List<MemoryLimit> limits = List.of(memory.limits().device(0));
         Request request = new Request(
                 it.toString(),
                 it.initialBytes(),
@@ -535,7 +535,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                                 .filter(block -> block.limits.contains(limit))
                                 .mapToLong(Block::byteSize))
                 .sum();
-        boolean ofDevice = memory.limit(0).filter(limit::equals).isPresent();
+        boolean ofDevice = memory.limits().device(0).equals(limit);
         return ofDevice ? ofBlocks + onDevice() : ofBlocks;
     }
 
