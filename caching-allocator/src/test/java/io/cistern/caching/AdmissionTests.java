@@ -107,10 +107,9 @@ class AdmissionTests extends PoolFixture {
         Admission first = memory.admit(DEVICE, 200 * MIB);
         List<String> order = new CopyOnWriteArrayList<>();
         List<CompletableFuture<Void>> waiting = new ArrayList<>();
-        for (String name : List.of("large", "small", "virtual")) {
-            long byteSize = name.equals("large") ? 200 * MIB : MIB;
+        for (String name : List.of("first", "second", "virtual")) {
             Runnable admitting = () -> {
-                try (Admission _ = memory.admit(DEVICE, byteSize)) {
+                try (Admission _ = memory.admit(DEVICE, 200 * MIB)) {
                     order.add(name);
                 }
             };
@@ -123,7 +122,8 @@ class AdmissionTests extends PoolFixture {
                     done.completeExceptionally(failure);
                 }
             };
-            Thread thread = name.equals("virtual") ? Thread.ofVirtual().unstarted(told) : Thread.ofPlatform().unstarted(told);
+            Thread.Builder kind = name.equals("virtual") ? Thread.ofVirtual() : Thread.ofPlatform();
+            Thread thread = kind.unstarted(told);
             thread.start();
             waiting.add(done);
             while (thread.getState() == Thread.State.NEW || thread.getState() == Thread.State.RUNNABLE) {
@@ -136,7 +136,7 @@ class AdmissionTests extends PoolFixture {
         for (CompletableFuture<Void> each : waiting) {
             each.get(10, TimeUnit.SECONDS);
         }
-        assertThat(order).containsExactly("large", "small", "virtual");
+        assertThat(order).containsExactly("first", "second", "virtual");
     }
 
     @Test

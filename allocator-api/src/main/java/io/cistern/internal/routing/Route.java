@@ -121,6 +121,15 @@ public final class Route {
         return successor;
     }
 
+    /// Returns the route that serves in place of this one, or this one.
+    public Route latest() {
+        Route latest = this;
+        for (Route next = successor; next != null; next = next.successor) {
+            latest = next;
+        }
+        return latest;
+    }
+
     synchronized void refuse() {
         closed = true;
         setEntrance();
