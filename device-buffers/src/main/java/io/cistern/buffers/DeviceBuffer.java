@@ -410,6 +410,29 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
+    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a pool on
+    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that it is a
+    /// slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses: wait for
+    /// the work that uses the buffer first. Several calls return one view.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an arena's
+    public MemorySegment hostView() {
+        if (byteSize == 0) {
+            address();
+            return MemorySegment.NULL;
+        }
+        DeviceBuffer whole = parent();
+        if (whole != null) {
+            return whole.hostView().asSlice(address() - whole.address(), byteSize);
+        }
+        if (!ManagedMemory.isOnHost(this)) {
+            throw new UnsupportedOperationException(this + " is not memory that the host reaches: allocate it from"
+                    + " 'managed', 'async:location=managed' or 'async:location=host', or copy it");
+        }
+        return viewed();
+    }
+
     /// Copies host memory to the beginning of the buffer, on its stream, and waits for the copy.
     ///
     /// @param source native memory, or an array by [MemorySegment#ofArray(float[])]

@@ -5,8 +5,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
-import io.cistern.cuda.library.NativeCode;
-import java.lang.foreign.MemorySegment;
 
 /// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
@@ -22,23 +20,16 @@ import java.lang.foreign.MemorySegment;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
+    /// The driver's number for host memory.
+    private static final long ON_HOST = 1;
+
     private ManagedMemory() {}
 
     /// Returns whether a buffer is in managed memory; false if the driver does not know its address.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public static boolean isManaged(DeviceBuffer buffer) {
-        long address = buffer.address();
-        try {
-            return address != 0
-                    && buffer.memory()
-                                    .driver()
-                                    .memory()
-                                    .attribute(buffer.device(), PointerAttribute.IS_MANAGED, address)
-                            != 0;
-        } catch (CudaException unknown) {
-            return false;
-        }
+        return buffer.address() != 0 && attribute(buffer, PointerAttribute.IS_MANAGED) != 0;
     }
 
     /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. Pages for which
@@ -84,15 +75,17 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the buffer as memory that the host reads and writes. Nothing orders the host's accesses: first
-    /// wait for the work that uses the buffer, and access it only while the buffer is open, since nothing
-    /// checks that.
-    ///
-    /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed
-    public static MemorySegment segment(DeviceBuffer buffer) {
-        requireManaged(buffer);
-        return NativeCode.memory(buffer.address(), buffer.byteSize());
+    /// Returns whether the host reaches a buffer at its address.
+    static boolean isOnHost(DeviceBuffer buffer) {
+        return isManaged(buffer) || attribute(buffer, PointerAttribute.MEMORY_TYPE) == ON_HOST;
+    }
+
+    private static long attribute(DeviceBuffer buffer, PointerAttribute attribute) {
+        try {
+            return buffer.memory().driver().memory().attribute(buffer.device(), attribute, buffer.address());
+        } catch (CudaException unknown) {
+            return 0;
+        }
     }
 
     private static void requireManaged(DeviceBuffer buffer) {

@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
@@ -85,9 +86,8 @@ class ManagedMemoryTests {
         try (DeviceBuffer buffer = buffer(managed, 1000)) {
             buffer.fill((byte) 9);
             stream.synchronize();
-            assertThat(ManagedMemory.segment(buffer).byteSize()).isEqualTo(1000);
-            assertThat(ManagedMemory.segment(buffer).get(ValueLayout.JAVA_BYTE, 999))
-                    .isEqualTo((byte) 9);
+            assertThat(buffer.hostView().byteSize()).isEqualTo(1000);
+            assertThat(buffer.hostView().get(ValueLayout.JAVA_BYTE, 999)).isEqualTo((byte) 9);
         }
     }
 
@@ -102,7 +102,7 @@ class ManagedMemoryTests {
                     .isThrownBy(() -> ManagedMemory.advise(other, MemoryAdvice.SET_READ_MOSTLY, HERE))
                     .withMessageContaining("caching:source=managed");
             assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.prefetch(other, HERE, stream.handle()));
-            assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.segment(other));
+            assertThatThrownBy(other::hostView).isInstanceOf(UnsupportedOperationException.class);
         }
     }
 

@@ -177,7 +177,7 @@ public final class ManagedCosts {
         try (MemoryPool pool = MemoryPool.builder(memory).spec(spec).open();
                 DeviceBuffer buffer = DeviceBuffer.allocate(pool, byteSize, 0, stream)) {
             advice.accept(buffer);
-            ManagedMemory.segment(buffer).fill((byte) WORD);
+            buffer.hostView().fill((byte) WORD);
             for (int pass = 1; pass <= passes; pass++) {
                 measure(way, share, byteSize, "read", pass, () -> {
                     before.accept(buffer);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaModifier;
+import io.cistern.Admission;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
@@ -35,6 +36,7 @@ import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
+import io.cistern.buffers.PinnedRegion;
 import io.cistern.buffers.dlpack.Dlpack;
 import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
@@ -65,6 +67,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import io.cistern.testkit.TestMemory;
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -282,6 +285,30 @@ final class ClosingLeavesNothingTests {
                         300,
                         (memory, _) -> PinnedMemory.of(memory).allocate(4096).close(),
                         PinnedBuffer.class),
+                new Case(
+                        "pinned region",
+                        300,
+                        (memory, _) -> {
+                            try (Arena arena = Arena.ofConfined()) {
+                                PinnedMemory.of(memory)
+                                        .register(arena.allocate(4096, 4096))
+                                        .close();
+                            }
+                        },
+                        PinnedRegion.class),
+                new Case(
+                        "admission, limit and reserve",
+                        300,
+                        (memory, stream) -> {
+                            memory.limits().setReserve(0, 1 << 20);
+                            try (Admission _ = memory.admit(0, 4096);
+                                    Allocator limited = memory.open("direct")) {
+                                limited.limit().setByteSize(1 << 20);
+                                use(memory, limited, stream);
+                            }
+                            memory.limits().setReserve(0, 0);
+                        },
+                        Admission.class),
                 new Case(
                         "spill store and buffer",
                         300,
