@@ -8,6 +8,8 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +31,7 @@ public final class Routes {
     private final OwnerTable owners;
     private final ClosingThreads closingThreads = new ClosingThreads();
     private final Thresholds thresholds = new Thresholds();
+    private final Map<Integer, SumPeak> sumPeaks = new ConcurrentHashMap<>();
 
     /// The number of indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
@@ -70,15 +73,29 @@ public final class Routes {
             ReservedBytes reserved,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        Meter meter = new Meter(device, reserved);
+        SumPeak sumPeak = sumPeak(device);
+        Meter meter = new Meter(device, sumPeak, reserved);
         reserved.move(device, meter);
         thresholds.opened(meter);
+        sumPeak.opened(meter);
         try {
             return open(name, device, allocator, meter, budgets, whenDrained);
         } catch (Throwable failure) {
+            sumPeak.drained(meter);
             thresholds.drained(meter);
             throw failure;
         }
+    }
+
+    private SumPeak sumPeak(int device) {
+        return sumPeaks.computeIfAbsent(device, _ -> new SumPeak());
+    }
+
+    /// Returns the most bytes that all allocators of a device together had requested at one moment.
+    ///
+    /// @param sumOfPeaks the sum of the peaks of the allocators that are open
+    public long peakOfSum(int device, long sumOfPeaks) {
+        return sumPeak(device).bytes(sumOfPeaks);
     }
 
     /// Opens a route of an allocator that reports nothing of the memory that it holds.
@@ -178,6 +195,7 @@ public final class Routes {
             pause();
         }
         if (route.meter.retire(route)) {
+            sumPeak(route.device).drained(route.meter);
             thresholds.drained(route.meter);
         }
         synchronized (this) {

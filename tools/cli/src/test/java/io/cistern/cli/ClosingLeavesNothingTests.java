@@ -476,7 +476,9 @@ final class ClosingLeavesNothingTests {
             settle(memory);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
             assertThat(memory.leaks()).isEmpty();
-            assertThat(memory.allocators()).containsExactly(memory.current(0));
+            assertThat(memory.allocators())
+                    .filteredOn(allocator -> !allocator.name().equals("admitted")) // it counts for all admissions
+                    .containsExactly(memory.current(0));
         }
     }
 
