@@ -59,8 +59,8 @@ public final class Admission implements AutoCloseable {
         }
     }
 
-    /// Ends the admission, after the other code has given its memory back. Whoever waits is asked next. Closing
-    /// twice does nothing.
+    /// Ends the admission, after the other code has given its memory back. The next request in turn is
+    /// tried. Closing twice does nothing.
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

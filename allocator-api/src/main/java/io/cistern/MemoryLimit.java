@@ -54,7 +54,7 @@ public final class MemoryLimit {
     private final LimitHandle handle;
     private final Home home;
 
-    /// What a limit of a device or an allocator belongs to.
+    /// The device, allocator or device memory that a limit belongs to.
     ///
     /// @param begin charges blocks to the limit; called before its first change
     /// @param capacity the memory that a share is of; 0 if there is none

@@ -28,8 +28,8 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator over a private set of device memory: segments of its own from a source of its own, with its own
-/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope]. What takes an
-/// [Allocator] takes a pool.
+/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope]. Each method
+/// that takes an [Allocator] takes a pool.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {

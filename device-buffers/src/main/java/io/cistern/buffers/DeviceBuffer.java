@@ -7,6 +7,7 @@ import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.leaks.Leaks;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
@@ -92,6 +93,20 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, CudaStream stream) {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
+    }
+
+    /// Allocates room for elements from the current allocator of a stream's device memory, for use on that stream.
+    ///
+    /// @param count number of elements
+    /// @throws IllegalArgumentException if `count` is negative
+    /// @throws ArithmeticException if they have more bytes than a `long` counts
+    /// @throws IllegalStateException if the stream is closed
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
+    public static DeviceBuffer allocate(long count, MemoryLayout layout, CudaStream stream) {
+        if (count < 0) {
+            throw new IllegalArgumentException("count is negative: " + count);
+        }
+        return allocate(Math.multiplyExact(count, layout.byteSize()), stream);
     }
 
     /// Allocates from the current allocator of the given device memory.

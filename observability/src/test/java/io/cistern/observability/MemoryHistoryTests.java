@@ -76,6 +76,36 @@ final class MemoryHistoryTests extends ObservedMemory {
     }
 
     @Test
+    void kindsCanBeLeftOutAndStacksKeptForAllocations() {
+        history.start(HistoryOptions.withStacks()
+                .onlyStacksOfAllocations()
+                .without(MemoryEvent.SegmentAcquired.class, MemoryEvent.Annotated.class));
+        memory.listeners().annotate("left out");
+        free(allocate(MIB));
+        assertThat(history.entries()).extracting(entry -> entry.event().getClass().getSimpleName())
+                .contains("Allocated", "Freed")
+                .doesNotContain("SegmentAcquired", "Annotated");
+        assertThat(history.entries())
+                .allSatisfy(entry -> assertThat(entry.site().isEmpty())
+                        .isEqualTo(!(entry.event() instanceof MemoryEvent.Allocated)));
+    }
+
+    @Test
+    void eventsBearTheTextOfTheirThread() throws InterruptedException {
+        history.start(HistoryOptions.withoutStacks());
+        history.text("request 7");
+        long block = allocate(MIB);
+        Thread.ofPlatform().start(() -> free(block)).join();
+        history.text("");
+        free(allocate(MIB));
+        assertThat(history.entries().stream()
+                        .filter(entry -> entry.event() instanceof MemoryEvent.Allocated
+                                || entry.event() instanceof MemoryEvent.Freed)
+                        .map(HistoryEntry::text))
+                .containsExactly("request 7", "", "", "");
+    }
+
+    @Test
     void mistakesAreRefused() {
         assertThatIllegalArgumentException().isThrownBy(() -> new HistoryOptions(0, false));
         assertThatIllegalStateException().isThrownBy(history::startedAt);

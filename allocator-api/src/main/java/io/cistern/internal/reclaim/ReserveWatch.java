@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the reserves of devices free. What libraries take past the allocators only the driver knows, so a thread
+/// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread
 /// asks it now and then, while there is a reserve, and gives idle memory back as soon as a reserve is not whole.
 ///
 /// **Threads.** Any.

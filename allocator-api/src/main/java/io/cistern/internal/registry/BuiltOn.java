@@ -5,8 +5,8 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/// An open allocator as the upstream of whatever the program builds on it. What is taken through this is charged
-/// to the allocator's own limit, and has no owner record: what is built on top hands it out.
+/// An open allocator as the upstream of allocators that the program builds on it. Its blocks are charged to the
+/// allocator's own limit, and have no owner record: the allocator on top hands them out.
 ///
 /// **Threads.** Any.
 final class BuiltOn extends SharedUpstream {

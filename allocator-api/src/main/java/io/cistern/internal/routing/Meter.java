@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
 /// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
 /// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what all
-/// threads together stayed below them. Whoever reads the peak recalls, if the present leases would decide it.
+/// threads together stayed below them. A reader of the peak recalls, if the present leases would decide it.
 final class Meter {
     /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
     /// 1 MiB then rarely comes back for more.
