@@ -191,7 +191,7 @@ public final class MemoryLimit {
 
     /// Returns whether the other object is the same limit.
     @Override
-    public boolean equals(@Nullable Object other) {
+    public boolean equals(Object other) {
         return other instanceof MemoryLimit that && that.handle.equals(handle);
     }
 

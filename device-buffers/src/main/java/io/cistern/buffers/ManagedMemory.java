@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
+import java.util.List;
 
 /// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
@@ -55,6 +56,17 @@ public final class ManagedMemory {
     /// [#prefetch(DeviceBuffer, MemoryLocation, long)].
     public static void prefetch(DeviceBuffer buffer, MemoryLocation target, CudaStream stream) {
         prefetch(buffer, target, stream.handle());
+    }
+
+    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation, long)]
+    /// does with each. All are checked before the first is moved.
+    ///
+    /// @throws IllegalArgumentException if one of them is not managed
+    /// @throws IllegalStateException if one of them, or the stream, is closed
+    /// @throws CudaException if the driver refuses; some may be moved then
+    public static void prefetch(List<DeviceBuffer> buffers, MemoryLocation target, CudaStream stream) {
+        buffers.forEach(ManagedMemory::requireManaged);
+        buffers.forEach(buffer -> prefetch(buffer, target, stream));
     }
 
     /// Tells the driver how a buffer will be used. The advice holds from now on, for everything in the buffer's

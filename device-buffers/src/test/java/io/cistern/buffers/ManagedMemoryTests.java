@@ -18,6 +18,7 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -79,6 +80,24 @@ class ManagedMemoryTests {
             stream.synchronize();
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(free - 12 * MIB);
         }
+    }
+
+    @Test
+    void severalBuffersMoveTogetherOrNone() {
+        long free = gpu.memory().freeBytes(0);
+        try (DeviceBuffer one = buffer(managed, 16 * MIB);
+                DeviceBuffer two = buffer(managed, 8 * MIB);
+                DeviceBuffer other = buffer(plain, MIB)) {
+            long before = gpu.memory().freeBytes(0);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> ManagedMemory.prefetch(List.of(one, other), HERE, stream));
+            stream.synchronize();
+            assertThat(gpu.memory().freeBytes(0)).isEqualTo(before);
+            ManagedMemory.prefetch(List.of(one, two), HERE, stream);
+            stream.synchronize();
+            assertThat(gpu.memory().freeBytes(0)).isEqualTo(before - 24 * MIB);
+        }
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(free);
     }
 
     @Test

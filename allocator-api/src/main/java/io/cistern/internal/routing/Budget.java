@@ -7,7 +7,7 @@ import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -103,7 +103,7 @@ public final class Budget {
     /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until they
     /// have at most `keepBytes` reserved together.
     public void trim(long keepBytes) {
-        Map<Meter, Route> allocators = new IdentityHashMap<>();
+        Map<Meter, Route> allocators = new HashMap<>(); // meters are equal to themselves alone
         routes.forEach(route -> allocators.putIfAbsent(route.meter, route));
         for (Route route : former) {
             allocators.putIfAbsent(route.meter, route);

@@ -109,6 +109,7 @@ public final class Route {
 
     /// Names the route that serves in place of this one once this one is closed. Blocks that are freed in a way of
     /// their own are freed so there too.
+    @SuppressWarnings("ReferenceEquality") // allocators may count as equal
     public void succeededBy(Route next) {
         if (usualExit != maker) {
             next.freeThrough(usualExit);

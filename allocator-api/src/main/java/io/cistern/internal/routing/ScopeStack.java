@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 /// entered, and a look-up is one array read.
 public final class ScopeStack {
     private static final long ANY_STREAM = Long.MIN_VALUE;
-    private static final Runnable NOTHING = () -> {};
 
     private final @Nullable ScopeStack outer;
 
@@ -50,7 +49,7 @@ public final class ScopeStack {
 
     /// Puts a choice without a limit on top of an outer stack.
     public ScopeStack(@Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream) {
-        this(outer, routes, stream, null, NOTHING, NOTHING);
+        this(outer, routes, stream, null, () -> {}, () -> {});
     }
 
     /// Ends the scope of the choice on top.

@@ -22,6 +22,7 @@ import io.cistern.adaptors.ConfinedAllocator;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.adaptors.LimitAllocator;
 import io.cistern.adaptors.LoggingAllocator;
+import io.cistern.adaptors.PrefetchAllocator;
 import io.cistern.adaptors.RetryAllocator;
 import io.cistern.adaptors.StatisticsAllocator;
 import io.cistern.adaptors.StatisticsRegion;
@@ -163,6 +164,7 @@ final class ClosingLeavesNothingTests {
                 open("events:threshold=1GiB,upstream=direct", 300, EventAllocator.class),
                 open("limit:bytes=1GiB,upstream=direct", 300, LimitAllocator.class),
                 open("logging:upstream=direct,file=" + folder.resolve("calls.csv"), 300, LoggingAllocator.class),
+                open("prefetch:upstream=direct", 300, PrefetchAllocator.class),
                 open("retry:upstream=direct", 300, RetryAllocator.class),
                 open("statistics:upstream=direct", 300, StatisticsAllocator.class),
                 open("tracking:upstream=direct", 300, TrackingAllocator.class),
