@@ -2,7 +2,6 @@ package io.cistern.observability;
 
 import io.cistern.diagnostics.MemoryEvent;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Set;
 
 /// Says how many events a [MemoryHistory] keeps, and whether with stacks.
@@ -41,10 +40,9 @@ public record HistoryOptions(
     }
 
     /// Returns these options without some kinds of events.
-    @SafeVarargs
-    public final HistoryOptions without(Class<? extends MemoryEvent>... kinds) {
+    public HistoryOptions without(Set<Class<? extends MemoryEvent>> kinds) {
         Set<Class<? extends MemoryEvent>> all = new HashSet<>(leftOut);
-        all.addAll(List.of(kinds));
+        all.addAll(kinds);
         return new HistoryOptions(capacity, stacks, stacksOfAllocationsOnly, all);
     }
 

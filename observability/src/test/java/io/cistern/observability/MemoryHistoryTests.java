@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.diagnostics.MemoryEvent;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /// What is kept of the events of a device memory.
@@ -79,7 +80,7 @@ final class MemoryHistoryTests extends ObservedMemory {
     void kindsCanBeLeftOutAndStacksKeptForAllocations() {
         history.start(HistoryOptions.withStacks()
                 .onlyStacksOfAllocations()
-                .without(MemoryEvent.SegmentAcquired.class, MemoryEvent.Annotated.class));
+                .without(Set.of(MemoryEvent.SegmentAcquired.class, MemoryEvent.Annotated.class)));
         memory.listeners().annotate("left out");
         free(allocate(MIB));
         assertThat(history.entries()).extracting(entry -> entry.event().getClass().getSimpleName())

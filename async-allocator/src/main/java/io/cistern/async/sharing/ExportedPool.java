@@ -196,7 +196,7 @@ public final class ExportedPool implements AutoCloseable {
     /// @param memory device memory on this pool's driver
     /// @throws IllegalArgumentException if it is on another driver
     public Allocator allocator(DeviceMemory memory) {
-        if (memory.driver() != driver) {
+        if (!memory.driver().equals(driver)) {
             throw new IllegalArgumentException(memory + " is on another driver than " + this);
         }
         List<String> handles = new ArrayList<>();

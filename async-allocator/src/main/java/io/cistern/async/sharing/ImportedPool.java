@@ -173,7 +173,7 @@ public final class ImportedPool implements AutoCloseable {
     /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#PEER_LOST], …
     /// @throws CudaException if the driver refuses
     public DeviceBuffer open(String name, CudaStream stream) {
-        if (stream.memory().driver() != driver || stream.device() != device()) {
+        if (!stream.memory().driver().equals(driver) || stream.device() != device()) {
             throw new IllegalArgumentException(stream + " is no stream of device " + device() + " of " + driver);
         }
         ImportedBuffer mapped = map(name, 0, stream.handle());
