@@ -2,8 +2,10 @@ package io.cistern;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is counted like
-/// a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and [DeviceLimits#admit] admit.
+/// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is
+/// counted like
+/// a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and [DeviceLimits#admit]
+/// admit.
 ///
 /// ```java
 /// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
@@ -11,14 +13,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// **Counted** are the admitted bytes against the limits of the device and of the device memory, in statistics,
-/// events, leaks and reports, under an allocator named `admitted`. Their address there is none of the device's.
+/// **Counted** are the admitted bytes against the limits of the device and of the device memory, in
+/// statistics,
+/// events, leaks and reports, under an allocator named `admitted`. Their address there is none of the
+/// device's.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Admission implements AutoCloseable {
     /// By what an admission is decided, after the limits.
     public enum Basis {
-        /// The estimates are trusted: the device's memory, less its reserve, what all allocators have reserved and
+        /// The estimates are trusted: the device's memory, less its reserve, what all allocators have
+        /// reserved and
         /// what is admitted. Other processes are not seen.
         ESTIMATE,
         /// The bytes that the driver says are free, less the reserve and all that is admitted and not
@@ -51,7 +56,8 @@ public final class Admission implements AutoCloseable {
     }
 
     /// Says that the other code has its memory, so that the driver's free bytes are without it from now on. An
-    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it leaves room
+    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it leaves
+    /// room
     /// until the [#close], which is safe and admits less.
     public void taken() {
         if (!closed.get() && taken.compareAndSet(false, true)) {

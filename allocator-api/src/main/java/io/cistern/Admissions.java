@@ -14,12 +14,13 @@ import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// Admits memory that other code takes: as blocks of an allocator that makes no memory, and only has them counted.
+/// Admits memory that other code takes: as blocks of an allocator that makes no memory, and only has them
+/// counted.
 /// So limits, figures, leaks, events and reports know them, and the search for memory serves them.
 ///
 /// **Order.** For each device the requests are decided one after the other, in the order in which they came.
@@ -140,7 +141,9 @@ final class Admissions implements DeviceAllocator {
                     searched = System.nanoTime();
                 }
             }
-            if (isOver(end) || !couldEverFit(route.device(), byteSize) || Thread.currentThread().isInterrupted()) {
+            if (isOver(end)
+                    || !couldEverFit(route.device(), byteSize)
+                    || Thread.currentThread().isInterrupted()) {
                 throw refusal;
             }
             pause = here.ended.get() != seen ? PAUSE_NANOS : Math.min(2 * pause, LONGEST_PAUSE_NANOS);

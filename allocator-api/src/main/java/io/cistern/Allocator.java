@@ -116,7 +116,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         throw opened.closed();
     }
 
-    /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and lifted. It
+    /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and
+    /// lifted. It
     /// is the one that it was opened with, if any. Limits of scopes and of the device memory hold as well. An
     /// allocator around another one has the limit that this one was opened with.
     public MemoryLimit limit() {
@@ -124,7 +125,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         if (set == null) {
             opened.ownLimit().compareAndSet(null, LimitHandle.of(opened.toString(), Budget.UNLIMITED, null));
         }
-        LimitHandle handle = set != null ? set : Objects.requireNonNull(opened.ownLimit().get());
+        LimitHandle handle =
+                set != null ? set : Objects.requireNonNull(opened.ownLimit().get());
         Runnable begin = set != null ? null : () -> opened.limit(handle);
         return new MemoryLimit(
                 handle, new MemoryLimit.Home(begin, () -> DeviceLimits.capacity(memory), this::requestedBytes));
@@ -337,7 +339,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// ([MemoryPool.Builder#upstream]).
     ///
     /// ```java
-    /// try (DeviceAllocator small = pool.asUpstream(); DeviceAllocator large = memory.open("async").asUpstream()) {
+    /// try (DeviceAllocator small = pool.asUpstream(); DeviceAllocator large =
+    /// memory.open("async").asUpstream()) {
     ///     Allocator binned = memory.open(OpenOptions.made("binned", new Binning(small, large)));
     ///     …
     /// }

@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take memory past every
-/// allocator. A reserve leaves them some: allocators give back idle memory, and are refused more, before the driver's
+/// allocator. A reserve leaves them some: allocators give back idle memory, and are refused more, before the
+/// driver's
 /// free bytes fall below it. One thread watches it while there is a reserve, and gives idle memory
 /// back as soon as the reserve is not whole. Cached blocks are handed out as before. `async` grows within the
 /// driver, so it may take from the reserve; the watch restores that from its idle memory.
@@ -46,14 +47,16 @@ public final class DeviceLimits {
                         () -> memory.statistics(device).requestedBytes()));
     }
 
-    /// Returns the limit on the bytes requested on a device, over all allocators, to be set, changed and lifted.
+    /// Returns the limit on the bytes requested on a device, over all allocators, to be set, changed and
+    /// lifted.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public MemoryLimit device(int device) {
         return limits[Devices.check(device, limits.length)];
     }
 
-    /// Sets how many bytes of a device are left to what allocates past Cistern. Idle memory is given back now if
+    /// Sets how many bytes of a device are left to what allocates past Cistern. Idle memory is given back now
+    /// if
     /// fewer are free. Memory of blocks is not taken away.
     ///
     /// @param byteSize bytes; 0 for no reserve
@@ -77,13 +80,15 @@ public final class DeviceLimits {
         return memory.registry().reserves().of(Devices.check(device, limits.length));
     }
 
-    /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound for the wait.
+    /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound for the
+    /// wait.
     ///
     /// @param longest how long to wait; zero to be refused at once
     /// @param basis by what it is decided, after the limits
     /// @throws IllegalArgumentException if the bytes or the time are negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time, could never be, or the
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time, could never be,
+    ///     or the
     ///     thread is interrupted, which it stays
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {

@@ -582,16 +582,20 @@ public final class DeviceMemory implements AutoCloseable {
         registry.streamWaits(device, stream, awaited);
     }
 
-    /// Admits memory that other code takes for itself, such as a library that allocates past Cistern. Waits until
-    /// the bytes fit into the device, beside its reserve and all that allocators hold and others were admitted, and
+    /// Admits memory that other code takes for itself, such as a library that allocates past Cistern. Waits
+    /// until
+    /// the bytes fit into the device, beside its reserve and all that allocators hold and others were
+    /// admitted, and
     /// into its limit. Requests are admitted in the order in which they came. Idle memory is given back first.
-    /// [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free bytes if that is wanted.
+    /// [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free bytes if that is
+    /// wanted.
     ///
     /// @param byteSize how much the other code will take; the estimate is trusted
     /// @return the admission, to be closed when the memory is free again
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread is interrupted, which it stays
+    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread is interrupted, which it
+    ///     stays
     /// @throws IllegalStateException if this device memory is closed
     public Admission admit(int device, long byteSize) {
         return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);
@@ -607,8 +611,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns the statistics of a device, summed over all allocators that are open or still have
-    /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together had
-    /// requested at one moment, those closed since included; it is at most 2 % too high, for small sums some KiB a
+    /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
+    /// had
+    /// requested at one moment, those closed since included; it is at most 2 % too high, for small sums some
+    /// KiB a
     /// thread. Reserved bytes are those of the allocators that can tell.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of

@@ -29,14 +29,16 @@ import org.jspecify.annotations.Nullable;
 /// |---|---|---|
 /// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
 /// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceLimits#device] |
-/// | an allocator or pool | [OpenOptions#limit], [MemoryPool.Builder#limit], [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
+/// | an allocator | [OpenOptions#limit] | [Allocator#limit] |
+/// | a pool | [MemoryPool.Builder#limit], [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
 /// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.
 ///
 /// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
 /// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
-/// is freed, wherever that happens. The devices of one limit count together. A limit that a device or an allocator
+/// is freed, wherever that happens. The devices of one limit count together. A limit that a device or an
+/// allocator
 /// gets later counts the blocks that are alive then, too.
 ///
 /// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
@@ -121,16 +123,19 @@ public final class MemoryLimit {
         return byteSize() != Budget.UNLIMITED;
     }
 
-    /// Sets the limit, also while blocks are charged to it. If the allocators that are charged here have reserved
+    /// Sets the limit, also while blocks are charged to it. If the allocators that are charged here have
+    /// reserved
     /// more, they give idle memory back to the driver, without waiting. A limit below the bytes in use takes
     /// nothing away; it refuses allocations until enough was freed. An allocation that is under way in another
     /// thread happens before the change or after it.
     ///
     /// @param byteSize the most bytes requested at once from now on
     /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an allocation
+    /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an
+    ///     allocation
     ///     of its own, as for [Allocator#close]
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to take idle memory back; the limit is set then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to take idle memory back; the limit is set
+    ///     then
     public void setByteSize(long byteSize) {
         Sizes.notNegative("the limit of " + name(), byteSize);
         if (byteSize != Budget.UNLIMITED) {
@@ -144,12 +149,14 @@ public final class MemoryLimit {
         }
     }
 
-    /// Sets the limit to a share of the memory that it is about: of its device, or of all devices together. See
+    /// Sets the limit to a share of the memory that it is about: of its device, or of all devices together.
+    /// See
     /// [#setByteSize].
     ///
     /// @param share above 0, at most 1
     /// @throws IllegalArgumentException if it is not
-    /// @throws UnsupportedOperationException if the limit was [made][#of(String, long)] without a device memory
+    /// @throws UnsupportedOperationException if the limit was [made][#of(String, long)] without a device
+    ///     memory
     public void setShare(double share) {
         long capacity = home.capacity().getAsLong();
         if (capacity == 0) {

@@ -27,7 +27,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// An allocator over a private set of device memory: segments of its own from a source of its own, with its own
+/// An allocator over a private set of device memory: segments of its own from a source of its own, with its
+/// own
 /// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope]. Each method
 /// that takes an [Allocator] takes a pool.
 ///
@@ -367,7 +368,8 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Uses another allocator or pool of the same device memory as the source: its blocks become the pool's
+        /// Uses another allocator or pool of the same device memory as the source: its blocks become the
+        /// pool's
         /// segments, and are charged to its limit. It can be closed before the pool; its memory goes back once
         /// the pool has drained. Each segment costs a wait for the legacy default stream.
         ///

@@ -66,8 +66,7 @@ public final class Pools {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
-        Set<OpenAllocator> ofPools =
-                pools.stream().map(Allocator::opened).collect(Collectors.toSet());
+        Set<OpenAllocator> ofPools = pools.stream().map(Allocator::opened).collect(Collectors.toSet());
         return memory.trim(device, keepBytes, mode, allocator -> !ofPools.contains(allocator));
     }
 

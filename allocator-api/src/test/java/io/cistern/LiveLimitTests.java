@@ -179,7 +179,10 @@ class LiveLimitTests {
         for (int i = 0; i < 4; i++) {
             boolean virtual = i == 3;
             Runnable work = () -> allocateUntil(stop, allocator, failed);
-            threads.add(virtual ? Thread.ofVirtual().start(work) : Thread.ofPlatform().start(work));
+            threads.add(
+                    virtual
+                            ? Thread.ofVirtual().start(work)
+                            : Thread.ofPlatform().start(work));
         }
         MemoryLimit ofAllocator = allocator.limit();
         MemoryLimit ofDevice = memory.limits().device(0);

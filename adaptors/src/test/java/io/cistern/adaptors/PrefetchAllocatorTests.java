@@ -16,7 +16,8 @@ import org.junit.jupiter.api.Test;
 class PrefetchAllocatorTests {
     private static final long MIB = 1 << 20;
 
-    private final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1L << 30).build();
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final long stream = gpu.streams().create(0);
 
@@ -37,7 +38,9 @@ class PrefetchAllocatorTests {
 
         @Override
         public long allocate(long byteSize, int device, long on) {
-            return managed ? gpu.unifiedMemory().allocate(device, byteSize) : gpu.memory().allocate(device, byteSize);
+            return managed
+                    ? gpu.unifiedMemory().allocate(device, byteSize)
+                    : gpu.memory().allocate(device, byteSize);
         }
 
         @Override

@@ -88,9 +88,7 @@ record AsyncOptions(
         AsyncOptions options = new AsyncOptions(
                 pool,
                 AsyncOption.PER_STREAM.read(given).orElse(false),
-                AsyncOption.RELEASE_THRESHOLD
-                        .read(given)
-                        .or(() -> usualThreshold(pool, keptBytes)),
+                AsyncOption.RELEASE_THRESHOLD.read(given).or(() -> usualThreshold(pool, keptBytes)),
                 settings(given),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),

@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /// The host reads and writes memory of host pools and managed pools in place, as long as the buffer is open.
 class HostViewTests {
-    private final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1L << 30).build();
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(List.of(new AsyncProvider()), List.of()))
             .open();

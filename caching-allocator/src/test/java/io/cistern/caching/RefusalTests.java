@@ -3,7 +3,6 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
-import io.cistern.MemoryPool;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
@@ -11,7 +10,6 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;

@@ -16,7 +16,8 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.Test;
 
-/// Allocators that are built on open ones: pools over pools, and an allocator that chooses between two by size.
+/// Allocators that are built on open ones: pools over pools, and an allocator that chooses between two by
+/// size.
 class UpstreamTests extends PoolFixture {
     UpstreamTests() {
         super(256 * MIB);
@@ -138,7 +139,8 @@ class UpstreamTests extends PoolFixture {
     void anUpstreamOfOtherMemoryIsRefused() {
         try (SimulatedGpu other = SimulatedGpu.builder().build();
                 DeviceMemory elsewhere = DeviceMemory.builder(other).open()) {
-            Allocator foreign = elsewhere.open(OpenOptions.made("none", new Binning(new Refusing(), new Refusing(), 0)));
+            Allocator foreign =
+                    elsewhere.open(OpenOptions.made("none", new Binning(new Refusing(), new Refusing(), 0)));
             assertThatIllegalArgumentException().isThrownBy(() -> builder().upstream(foreign));
         }
     }

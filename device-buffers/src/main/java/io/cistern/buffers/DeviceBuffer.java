@@ -95,7 +95,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
     }
 
-    /// Allocates room for elements from the current allocator of a stream's device memory, for use on that stream.
+    /// Allocates room for elements from the current allocator of a stream's device memory, for use on that
+    /// stream.
     ///
     /// @param count number of elements
     /// @throws IllegalArgumentException if `count` is negative
@@ -136,7 +137,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the given allocator or pool for use on a stream, whichever is current and whatever scope the
+    /// Allocates from the given allocator or pool for use on a stream, whichever is current and whatever
+    /// scope the
     /// thread is in.
     ///
     /// @param from the allocator; it may belong to another device memory than the process's own
@@ -425,13 +427,17 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
-    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a pool on
-    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that it is a
-    /// slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses: wait for
+    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a
+    /// pool on
+    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that
+    /// it is a
+    /// slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses:
+    /// wait for
     /// the work that uses the buffer first. Several calls return one view.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an arena's
+    /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an
+    ///     arena's
     public MemorySegment hostView() {
         if (byteSize == 0) {
             address();

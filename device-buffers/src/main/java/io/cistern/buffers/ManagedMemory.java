@@ -58,7 +58,8 @@ public final class ManagedMemory {
         prefetch(buffer, target, stream.handle());
     }
 
-    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation, long)]
+    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation,
+    /// long)]
     /// does with each. All are checked before the first is moved.
     ///
     /// @throws IllegalArgumentException if one of them is not managed

@@ -108,10 +108,12 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    /// Pins native memory that the program has already, such as a mapped file's or another library's. It is not
+    /// Pins native memory that the program has already, such as a mapped file's or another library's. It is
+    /// not
     /// part of this cache, and in none of its figures.
     ///
-    /// @param memory native memory that lives at least until the region is closed, in no page of which other memory is
+    /// @param memory native memory that lives at least until the region is closed, in no page of which other
+    ///     memory is
     ///     registered
     /// @throws IllegalArgumentException if it is on the Java heap, or empty
     /// @throws CudaException if the driver can't pin it
@@ -454,7 +456,8 @@ public final class PinnedMemory implements HostMemory {
         statistics.resetPeaks(pinned);
     }
 
-    /// Sets the totals to 0: what was allocated and freed, and the driver's calls and their times. Current values and
+    /// Sets the totals to 0: what was allocated and freed, and the driver's calls and their times. Current
+    /// values and
     /// peaks stay.
     public synchronized void resetTotals() {
         statistics.resetTotals(pinned);

@@ -10,7 +10,8 @@ final class ViewedBlock implements Lifetime {
     private final Arena arena = Arena.ofShared();
     private final MemorySegment view;
 
-    /// The lifetime without the view; null if the buffer owns its block alone. Written while the buffer is busy.
+    /// The lifetime without the view; null if the buffer owns its block alone. Written while the buffer is
+    /// busy.
     private volatile @Nullable Lifetime within;
 
     ViewedBlock(long address, long byteSize, @Nullable Lifetime within) {

@@ -15,7 +15,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/// Lets threads use a native library that takes device memory by itself, the compiled `src/main/c/index.c`, without
+/// Lets threads use a native library that takes device memory by itself, the compiled `src/main/c/index.c`,
+/// without
 /// running out of memory: each says what the library will take, and waits its turn until there is room.
 ///
 /// Argument: the path of the library.
@@ -36,8 +37,7 @@ public final class AdmitLibrary {
         bytes = Linker.nativeLinker().downcallHandle(index.findOrThrow("index_bytes"), size);
         build = Linker.nativeLinker().downcallHandle(index.findOrThrow("index_build"), size);
         destroy = Linker.nativeLinker()
-                .downcallHandle(
-                        index.findOrThrow("index_destroy"), FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
+                .downcallHandle(index.findOrThrow("index_destroy"), FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
     }
 
     /// Builds some indexes at once, of which only two have room at a time.
@@ -53,7 +53,8 @@ public final class AdmitLibrary {
     private void buildAll() throws Exception {
         memory.limits().device(DEVICE).setByteSize(20 << 20); // two of 8 MiB, and 4 MiB for everything else
         try (ExecutorService threads = Executors.newFixedThreadPool(INDEXES)) {
-            for (Future<Boolean> built : threads.invokeAll(Collections.<Callable<Boolean>>nCopies(INDEXES, this::buildOne))) {
+            for (Future<Boolean> built :
+                    threads.invokeAll(Collections.<Callable<Boolean>>nCopies(INDEXES, this::buildOne))) {
                 built.get();
             }
         }

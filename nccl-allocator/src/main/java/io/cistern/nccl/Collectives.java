@@ -113,7 +113,8 @@ public abstract sealed class Collectives permits Communicator {
 
     /// Runs on a stream: see
     /// [#reduce(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, int, long)].
-    public void reduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, CudaStream stream) {
+    public void reduce(
+            DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, CudaStream stream) {
         reduce(send, receive, type, op, root, stream.handle());
     }
 
@@ -165,7 +166,8 @@ public abstract sealed class Collectives permits Communicator {
 
     /// Runs on a stream: see
     /// [#reduceScatter(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, long)].
-    public void reduceScatter(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
+    public void reduceScatter(
+            DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
         reduceScatter(send, receive, type, op, stream.handle());
     }
 

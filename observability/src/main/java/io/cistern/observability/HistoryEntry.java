@@ -19,8 +19,7 @@ public final class HistoryEntry {
     private final @Nullable CallStack stack;
     private final @Nullable String text;
 
-    HistoryEntry(
-            long nanos, Thread thread, MemoryEvent event, @Nullable CallStack stack, @Nullable String text) {
+    HistoryEntry(long nanos, Thread thread, MemoryEvent event, @Nullable CallStack stack, @Nullable String text) {
         this.text = text;
         this.nanos = nanos;
         this.threadId = thread.threadId();

@@ -33,7 +33,8 @@ public record HistoryOptions(
         this(capacity, stacks, false, Set.of());
     }
 
-    /// Returns these options with the place in the program for allocations alone: frees, which are as many, cost
+    /// Returns these options with the place in the program for allocations alone: frees, which are as many,
+    /// cost
     /// less then.
     public HistoryOptions onlyStacksOfAllocations() {
         return new HistoryOptions(capacity, true, true, leftOut);

@@ -57,8 +57,7 @@ public final class MemoryHistory implements AutoCloseable {
 
         final ThreadLocal<@Nullable String> texts;
 
-        Recording(
-                HistoryOptions options, int deviceCount, Listeners listeners, ThreadLocal<@Nullable String> texts) {
+        Recording(HistoryOptions options, int deviceCount, Listeners listeners, ThreadLocal<@Nullable String> texts) {
             this.options = options;
             this.texts = texts;
             this.listeners = listeners;
@@ -116,7 +115,8 @@ public final class MemoryHistory implements AutoCloseable {
         registration = memory.listeners().onEvent(next::add);
     }
 
-    /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event that the
+    /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event
+    /// that the
     /// thread causes from now on is recorded with it: PyTorch's `user_metadata`.
     ///
     /// @param text empty for none

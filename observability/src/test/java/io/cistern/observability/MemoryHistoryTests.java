@@ -83,7 +83,8 @@ final class MemoryHistoryTests extends ObservedMemory {
                 .without(Set.of(MemoryEvent.SegmentAcquired.class, MemoryEvent.Annotated.class)));
         memory.listeners().annotate("left out");
         free(allocate(MIB));
-        assertThat(history.entries()).extracting(entry -> entry.event().getClass().getSimpleName())
+        assertThat(history.entries())
+                .extracting(entry -> entry.event().getClass().getSimpleName())
                 .contains("Allocated", "Freed")
                 .doesNotContain("SegmentAcquired", "Annotated");
         assertThat(history.entries())

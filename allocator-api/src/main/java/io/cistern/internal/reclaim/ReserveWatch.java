@@ -11,7 +11,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread
-/// asks it now and then, while there is a reserve, and gives idle memory back as soon as a reserve is not whole.
+/// asks it now and then, while there is a reserve, and gives idle memory back as soon as a reserve is not
+/// whole.
 ///
 /// **Threads.** Any.
 public final class ReserveWatch implements AutoCloseable {

@@ -5,7 +5,8 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/// An open allocator as the upstream of allocators that the program builds on it. Its blocks are charged to the
+/// An open allocator as the upstream of allocators that the program builds on it. Its blocks are charged to
+/// the
 /// allocator's own limit, and have no owner record: the allocator on top hands them out.
 ///
 /// **Threads.** Any.
@@ -52,7 +53,9 @@ final class BuiltOn extends SharedUpstream {
 
     private @Nullable Budgets charged(int device) {
         allocator.checkedDevice(device);
-        return allocator.limit() == null ? null : Budgets.of(null, allocator.limit().budget());
+        return allocator.limit() == null
+                ? null
+                : Budgets.of(null, allocator.limit().budget());
     }
 
     @Override

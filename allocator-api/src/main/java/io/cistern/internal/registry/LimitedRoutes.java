@@ -20,8 +20,10 @@ import org.jspecify.annotations.Nullable;
 /// The routes to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
 /// Owner records have room for the numbers of few routes, while programs may make a limit for each request. So
-/// the routes of a limit that no scope uses, or that nothing refers to any more, serve the next new limit, as soon
-/// as their last block is gone. The limit gets others when it is used again. A scope or a carrier that holds such
+/// the routes of a limit that no scope uses, or that nothing refers to any more, serve the next new limit, as
+/// soon
+/// as their last block is gone. The limit gets others when it is used again. A scope or a carrier that holds
+/// such
 /// routes holds their limit too.
 ///
 /// **Threads.** Any.

@@ -157,7 +157,8 @@ public final class OpenAllocator {
         }
     }
 
-    /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on; the
+    /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on;
+    /// the
     /// former ones end with their last blocks, which count in the budget. Does nothing if that is done.
     ///
     /// @throws IllegalStateException as for [#requireOutside]; nothing changes then

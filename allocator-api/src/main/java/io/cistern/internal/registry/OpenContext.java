@@ -2,12 +2,12 @@ package io.cistern.internal.registry;
 
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.routing.ReservedBytes;
-import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;

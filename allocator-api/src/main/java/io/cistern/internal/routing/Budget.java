@@ -100,7 +100,8 @@ public final class Budget {
         former = Stream.of(former).filter(which.negate()).toArray(Route[]::new);
     }
 
-    /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until they
+    /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until
+    /// they
     /// have at most `keepBytes` reserved together.
     public void trim(long keepBytes) {
         Map<Meter, Route> allocators = new HashMap<>(); // meters are equal to themselves alone

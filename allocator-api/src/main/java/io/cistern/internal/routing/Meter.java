@@ -20,7 +20,8 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
 /// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
-/// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what all
+/// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what
+/// all
 /// threads together stayed below them. A reader of the peak recalls, if the present leases would decide it.
 final class Meter {
     /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
@@ -68,8 +69,10 @@ final class Meter {
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
 
-    /// Results of the last recall: the bytes by which it lowered all ceilings together, the bytes that all threads
-    /// together had stayed below their ceilings, and the number of threads of the route that has the most. Guarded
+    /// Results of the last recall: the bytes by which it lowered all ceilings together, the bytes that all
+    /// threads
+    /// together had stayed below their ceilings, and the number of threads of the route that has the most.
+    /// Guarded
     /// by this.
     long lowered;
 

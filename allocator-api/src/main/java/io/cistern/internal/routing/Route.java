@@ -107,7 +107,8 @@ public final class Route {
         return meter == other.meter;
     }
 
-    /// Names the route that serves in place of this one once this one is closed. Blocks that are freed in a way of
+    /// Names the route that serves in place of this one once this one is closed. Blocks that are freed in a
+    /// way of
     /// their own are freed so there too.
     @SuppressWarnings("ReferenceEquality") // allocators may count as equal
     public void succeededBy(Route next) {

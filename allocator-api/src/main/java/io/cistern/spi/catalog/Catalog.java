@@ -80,7 +80,8 @@ public interface Catalog {
                                 + " Catalog of your own"));
     }
 
-    /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or module
+    /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or
+    /// module
     /// path.
     static Catalog found() {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));

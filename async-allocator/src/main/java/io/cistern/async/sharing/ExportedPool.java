@@ -1,10 +1,9 @@
 package io.cistern.async.sharing;
 
-import java.util.ArrayList;
-import io.cistern.buffers.DeviceBuffer;
-import io.cistern.DeviceMemory;
 import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
 import io.cistern.async.internal.PoolHandle;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -21,6 +20,7 @@ import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -181,7 +181,8 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Publishes a buffer that was allocated from this pool's [#allocator]: see
-    /// [#publish(String, long, long, long)]. Importers come after the present work of the buffer's stream. Close the
+    /// [#publish(String, long, long, long)]. Importers come after the present work of the buffer's stream.
+    /// Close the
     /// published buffer before this one.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed

@@ -1,8 +1,8 @@
 package io.cistern.async.sharing;
 
-import io.cistern.buffers.DeviceBuffer;
 import io.cistern.CudaStream;
 import io.cistern.async.internal.PoolHandle;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -163,8 +163,10 @@ public final class ImportedPool implements AutoCloseable {
         return buffer;
     }
 
-    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it unmaps
-    /// it, after the work of its stream, and tells the exporter. It is no allocation here, so no limit applies and no
+    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
+    /// unmaps
+    /// it, after the work of its stream, and tells the exporter. It is no allocation here, so no limit
+    /// applies and no
     /// statistics count it.
     ///
     /// @param stream a stream of the pool's device, on which it is used first

@@ -22,8 +22,7 @@ final class OnnxFixture implements AutoCloseable {
     /// @param allocator what is current
     OnnxFixture(Path folder, long capacityBytes, String allocator) {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.builder(gpu)
-                .open();
+        memory = DeviceMemory.builder(gpu).open();
         memory.setCurrent(allocator);
         fake = new FakeOnnxRuntime(folder);
         onnx = OnnxMemory.register(fake.api(), memory, DEVICE);

@@ -21,8 +21,7 @@ class RegistrationTests {
     private Path folder;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
 
     @AfterEach
     void close() {

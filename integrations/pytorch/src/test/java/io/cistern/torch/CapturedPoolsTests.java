@@ -16,8 +16,7 @@ final class CapturedPoolsTests {
     private static final long MIB = 1 << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final Graphs graphs = gpu.graphs();
     private final long stream = gpu.streams().create(0, true, 0);
     private final TorchCommands torch = new TorchCommands(memory);

@@ -12,8 +12,7 @@ final class TorchFunctionsTests {
     private static final long MIB = 1 << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final TorchFunctions functions = new TorchFunctions(memory);
     private final long stream = gpu.streams().create(0, true, 0);
     private final long other = gpu.streams().create(0, true, 0);

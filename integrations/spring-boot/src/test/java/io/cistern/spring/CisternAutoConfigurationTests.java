@@ -188,7 +188,8 @@ final class CisternAutoConfigurationTests {
             assertThat(second.getEnvironment().getProperty("cistern.leaks")).isNull();
         }
         try (var third = start(Map.of())) {
-            assertThat(third.getBean(DeviceMemory.class).limits().device(DEVICE).isSet()).isFalse();
+            assertThat(third.getBean(DeviceMemory.class).limits().device(DEVICE).isSet())
+                    .isFalse();
         }
         assertThat(settings()).isEqualTo(before);
     }

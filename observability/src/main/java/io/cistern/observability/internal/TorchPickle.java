@@ -198,7 +198,8 @@ public final class TorchPickle {
         }
     }
 
-    /// Returns, for each entry, the place of the next one of the same thread; the number of entries if there is none.
+    /// Returns, for each entry, the place of the next one of the same thread; the number of entries if there
+    /// is none.
     private static int[] nextOfThread(List<HistoryEntry> entries) {
         int[] next = new int[entries.size()];
         Map<String, Integer> first = new HashMap<>();

@@ -34,8 +34,7 @@ class AllocatorFunctionsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final AllocatorFunctions functions = AllocatorFunctions.of(memory);
 
     @BeforeAll

@@ -43,8 +43,7 @@ class LibraryConformanceTests extends AllocatorConformance {
 
     /// Makes the library pass its calls on to an allocator of a driver; returns the library as a spec.
     private static String relayTo(CudaDriver driver) {
-        DeviceMemory behind = DeviceMemory.builder(driver)
-                .open();
+        DeviceMemory behind = DeviceMemory.builder(driver).open();
         AllocatorFunctions functions = AllocatorFunctions.of(behind, behind.open("direct"));
         try {
             relay.invokeExact(functions.malloc(), functions.free());

@@ -40,8 +40,7 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
 
     @AfterEach
     void nothingIsLeft() {

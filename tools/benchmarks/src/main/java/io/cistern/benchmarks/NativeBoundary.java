@@ -70,8 +70,7 @@ public final class NativeBoundary {
         int pairs = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 1_000_000;
         Path library = compiled();
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
-                DeviceMemory memory = DeviceMemory.builder(gpu)
-                        .open()) {
+                DeviceMemory memory = DeviceMemory.builder(gpu).open()) {
             SymbolLookup symbols = symbols(library);
             NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);
             if (!direction.equals("exported")) {

@@ -1,6 +1,5 @@
 package io.cistern.cli.refusals;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.Listeners;
 import io.cistern.MemoryLimit;
