@@ -111,6 +111,11 @@ public final class CudaFunction {
         }
     }
 
+    /// Launches the function on a stream: see [#launch(Grid, long, Object...)].
+    public void launch(Grid grid, CudaStream stream, Object... arguments) {
+        launch(grid, stream.handle(), arguments);
+    }
+
     private Object value(Object argument, long stream) {
         return switch (argument) {
             case DeviceBuffer buffer -> region(buffer, stream, true);

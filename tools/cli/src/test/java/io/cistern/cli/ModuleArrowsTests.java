@@ -43,7 +43,7 @@ final class ModuleArrowsTests {
             Map.entry(API, Set.of(DRIVER)),
             Map.entry(BUFFERS, Set.of(API, DRIVER)),
             Map.entry("io.cistern.caching", Set.of(API, DRIVER)),
-            Map.entry("io.cistern.async", Set.of(API, DRIVER)),
+            Map.entry("io.cistern.async", Set.of(API, DRIVER, "io.cistern.buffers")),
             Map.entry("io.cistern.nccl", Set.of(API, DRIVER, BUFFERS, "io.cistern.caching")),
             Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
             Map.entry("io.cistern.adaptors", Set.of(API)),

@@ -70,6 +70,7 @@ class OptionsPageTests {
                 "confined|confined:upstream=direct,no_such=1",
                 "events|events:threshold=1GiB,upstream=direct,no_such=1",
                 "limit|limit:bytes=1GiB,upstream=direct,no_such=1",
+                "prefetch|prefetch:upstream=direct,no_such=1",
                 "retry|retry:upstream=direct,no_such=1",
                 "statistics|statistics:upstream=direct,no_such=1",
                 "tracking|tracking:upstream=direct,no_such=1",

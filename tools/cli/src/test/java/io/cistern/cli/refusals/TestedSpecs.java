@@ -56,6 +56,7 @@ final class TestedSpecs {
             "events:threshold=1TiB,upstream=caching",
             "limit:bytes=48MiB,upstream=caching",
             "logging:file=/dev/null,upstream=caching",
+            "prefetch:upstream=\"caching:source=managed\"",
             "retry:attempts=1,upstream=caching",
             "statistics:upstream=caching",
             "tracking:upstream=caching",
