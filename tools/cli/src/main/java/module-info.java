@@ -25,6 +25,8 @@ module io.cistern.cli {
             info.picocli;
     opens io.cistern.cli.doctor to
             info.picocli;
+    opens io.cistern.cli.fit to
+            info.picocli;
     opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to

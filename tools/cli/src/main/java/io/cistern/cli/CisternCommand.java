@@ -10,6 +10,7 @@ import io.cistern.cli.common.WordConverter;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.doctor.DoctorCommand;
 import io.cistern.cli.doctor.OptionsCommand;
+import io.cistern.cli.fit.FitCommand;
 import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
@@ -44,6 +45,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ReplayCommand.class,
             TraceCommand.class,
             ImportCommand.class,
+            FitCommand.class,
             ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
@@ -65,7 +67,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
             "failed through an allocator that --allocator names, or without it through",
-            "the first of the table; 4 contents of a block were lost; 5 doctor --strict",
+            "the first of the table, of fit: it does not fit; 4 contents of a block were lost; 5 doctor --strict",
             "found a problem; 134 native code of a plug-in ended the process; 141 nobody",
             "reads the output."
         })

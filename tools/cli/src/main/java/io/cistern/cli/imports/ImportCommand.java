@@ -3,14 +3,10 @@ package io.cistern.cli.imports;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
-import io.cistern.cli.common.InputLines;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
-import io.cistern.cli.torch.TorchSnapshot;
-import io.cistern.cli.trace.TraceReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
@@ -57,7 +53,7 @@ public final class ImportCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--output", output, List.of(file));
-        ForeignLog log = InputFile.read(file, ImportCommand::read);
+        ForeignLog log = InputFile.read(file, ForeignLog::read);
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         if (log.warning() != null) {
             told.println("cistern: " + log.warning());
@@ -73,21 +69,6 @@ public final class ImportCommand implements Callable<Integer> {
                 summary.refused(),
                 summary.peakBytes());
         return ExitCode.OK;
-    }
-
-    private static ForeignLog read(String name, InputStream in) throws InputException, IOException {
-        in.mark(1);
-        boolean isPickle = TorchSnapshot.isPickle(in.read());
-        in.reset();
-        if (isPickle) {
-            return TorchLog.of(name, TorchSnapshot.read(name, in));
-        }
-        InputLines lines = new InputLines(name, in, TraceReader.MAX_TEXT_BYTES);
-        String header = lines.next();
-        if (header == null || !header.startsWith(RmmLog.HEADER)) {
-            throw lines.error("is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
-        }
-        return RmmLog.read(lines);
     }
 
     private ForeignTrace.Summary write(ForeignLog log) throws InputException {

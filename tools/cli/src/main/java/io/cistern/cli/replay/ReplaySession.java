@@ -9,7 +9,6 @@ import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.observability.MemorySnapshot;
 import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
@@ -34,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// @param catalog finds the allocator
 /// @param passCount number of passes, at least 1
 /// @param onPass called after each pass
-/// @param onFailure receives each failed allocation
+/// @param onFailure hears of failed allocations
 /// @param series receives the reserved bytes over time of observed passes, or null
 /// @param onPeak receives the snapshot at the trace's peak in the first observed pass, or null
 public record ReplaySession(
@@ -45,7 +44,7 @@ public record ReplaySession(
         Catalog catalog,
         int passCount,
         Runnable onPass,
-        Consumer<DeviceOutOfMemoryException> onFailure,
+        Replay.Failures onFailure,
         @Nullable PrintWriter series,
         @Nullable Consumer<MemorySnapshot> onPeak) {
     /// Runs timed passes, which contain only the allocator's calls and, for [Work#MEMSET], the fills.
@@ -61,7 +60,7 @@ public record ReplaySession(
 
     /// Returns the same session with another number of passes that reports nothing.
     ReplaySession unseen(int passes) {
-        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null, null);
+        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, (_, _) -> true, null, null);
     }
 
     private Outcome run(Work work, boolean observed) {
@@ -101,7 +100,7 @@ public record ReplaySession(
     private Outcome withAllocator(
             ReplayStreams streams, @Nullable BlockWork[] works, boolean observed, long[] freeBytesBefore) {
         try (DeviceMemory memory = gpu.open(streams.driver(), catalog);
-                Registration _ = memory.listeners().onCompaction(pause(works))) {
+                Registration _ = plan.pauses() ? memory.listeners().onCompaction(pause(works)) : () -> {}) {
             Routing routing = new Routing(memory, spec, streams, plan);
             if (!observed) {
                 return outcome(passes(memory, routing, streams, works), OptionalLong.empty(), routing, streams);

@@ -33,10 +33,7 @@ public record Snapshot(String name, String json) {
     }
 
     private static String read(String file, InputStream in) throws InputException, IOException {
-        in.mark(1);
-        boolean isPickle = TorchSnapshot.isPickle(in.read());
-        in.reset();
-        if (isPickle) {
+        if (TorchSnapshot.isNext(in)) {
             StringWriter written = new StringWriter();
             try (JsonGenerator out = JSON.createGenerator(written)) {
                 TorchJson.write(TorchSnapshot.read(file, in), out);

@@ -172,7 +172,9 @@ final class TorchJson {
         }
         json.writeNumberField("device", device);
         json.writeStringField("allocator", event.pool());
-        json.writeNumberField("address", event.address());
+        if (!event.action().equals("oom")) {
+            json.writeNumberField("address", event.address());
+        }
         json.writeNumberField("byteSize", event.byteSize());
         json.writeNumberField("stream", event.stream());
         writeFrames(event.frames());

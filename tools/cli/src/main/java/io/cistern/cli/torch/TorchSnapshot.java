@@ -2,6 +2,7 @@ package io.cistern.cli.torch;
 
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.trace.Trace;
+import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -47,7 +48,7 @@ public record TorchSnapshot(
     ///
     /// @param action PyTorch's word, as `alloc`
     /// @param pool the id of the pool, in words
-    /// @param address its address; of a refused request, 0
+    /// @param address its address; of a refused request, the free bytes of the device, or -1 if unknown
     /// @param nanos nanoseconds since the first event of all devices; 0 without a time
     /// @param thread what the program noted with it; empty if nothing
     /// @param frames where it happened, innermost first
@@ -89,9 +90,14 @@ public record TorchSnapshot(
         }
     }
 
-    /// Returns whether a file that begins with this byte may be a snapshot.
-    public static boolean isPickle(int firstByte) {
-        return firstByte == PICKLE;
+    /// Returns whether a file may be a snapshot: whether its next byte begins a pickle.
+    ///
+    /// @param in with marks
+    public static boolean isNext(InputStream in) throws IOException {
+        in.mark(1);
+        int first = in.read();
+        in.reset();
+        return first == PICKLE;
     }
 
     /// Reads a snapshot.
@@ -154,11 +160,11 @@ public record TorchSnapshot(
 
         private Event event(Fields entry) throws InputException {
             String action = entry.text("action", "");
-            boolean hasAddress = !action.equals("oom") && entry.has("addr");
+            String address = action.equals("oom") ? "device_free" : "addr";
             return new Event(
                     action,
                     entry.pool("pool_id"),
-                    hasAddress ? entry.number("addr") : 0,
+                    entry.has(address) ? entry.number(address) : action.equals("oom") ? -1 : 0,
                     entry.bytes("size"),
                     entry.number("stream"),
                     nanos(entry),

@@ -6,6 +6,8 @@ import io.cistern.cli.common.InputLines;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 
 /// Reads traces of both formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
 /// `.gz`; the header tells the format. The bytes of a free must be a number but are ignored, in format 1
@@ -28,8 +30,12 @@ public final class TraceReader {
     private final InputLines lines;
     private final TraceBuilder builder = new TraceBuilder();
 
-    private TraceReader(InputLines lines) {
+    private final boolean asksAgain;
+
+    /// @param asksAgain whether requests that were refused are made again
+    private TraceReader(InputLines lines, boolean asksAgain) {
         this.lines = lines;
+        this.asksAgain = asksAgain;
     }
 
     /// Reads a file.
@@ -42,16 +48,29 @@ public final class TraceReader {
         return parse(file, InputFile.unpacked(file, in));
     }
 
-    private static Trace parse(String file, InputStream text) throws InputException {
-        return new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
+    static Trace parse(String file, InputStream text) throws InputException {
+        TraceReader reader = new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES), false);
+        reader.readRows();
+        return reader.builder.build(nameOf(file));
+    }
+
+    /// Reads a trace as a recording, in which refused requests are made again.
+    ///
+    /// @param file the file's name
+    /// @param text its content, unpacked
+    public static Recording recording(String file, InputStream text) throws InputException {
+        TraceReader reader = new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES), true);
+        reader.readRows();
+        return reader.builder.recording(
+                nameOf(file), new CallStacks(), new Recorder("", 0, List.of(), List.of(), Map.of()));
     }
 
     /// Returns, for example, `gpt2_train` for `traces/gpt2_train.csv.gz`.
-    static String nameOf(String file) {
+    public static String nameOf(String file) {
         return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
 
-    private Trace read(String name) throws InputException {
+    private void readRows() throws InputException {
         String columns = lines.next();
         if (columns == null) {
             throw lines.error("empty file; " + LEGAL);
@@ -70,7 +89,6 @@ public final class TraceReader {
         if (builder.isEmpty()) {
             throw lines.error("no rows after the header");
         }
-        return builder.build(name);
     }
 
     /// Reads a row of format 1.
@@ -98,7 +116,7 @@ public final class TraceReader {
         long stream = number("stream", line, commas[2] + 1, commas[3]);
         long device = number("device", line, commas[3] + 1, commas[4]);
         builder.thread(number("thread", line, commas[4] + 1, commas[5]));
-        number("time", line, commas[5] + 1, line.length());
+        builder.origin(number("time", line, commas[5] + 1, line.length()), CallStacks.NONE);
         try {
             switch (line.substring(0, commas[0])) {
                 case "a" -> builder.allocate(id, byteSize, device, stream);
@@ -106,7 +124,11 @@ public final class TraceReader {
                 case "u" -> builder.use(id, device, stream);
                 case "w" -> builder.await(device, stream, id);
                 case "e" -> builder.end(device, stream);
-                case "o" -> {} // An allocation that was refused during recording took no memory.
+                case "o" -> { // An allocation that was refused during recording took no memory.
+                    if (asksAgain) {
+                        builder.refused(byteSize, device, stream, -1);
+                    }
+                }
                 default -> throw lines.error("op must be a, f, u, w, e or o");
             }
         } catch (IllegalArgumentException e) {

@@ -82,6 +82,13 @@ final class TraceStreams {
         return ended.size();
     }
 
+    /// Returns the ordinal of each device.
+    long[] ordinals() {
+        long[] ordinals = new long[deviceNumbers.size()];
+        deviceNumbers.forEach((ordinal, number) -> ordinals[number] = ordinal);
+        return ordinals;
+    }
+
     /// Returns the device of each number.
     int[] devices() {
         return devices.stream().mapToInt(Integer::intValue).toArray();

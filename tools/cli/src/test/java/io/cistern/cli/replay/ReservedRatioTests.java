@@ -127,7 +127,7 @@ final class ReservedRatioTests {
         }
     }
 
-    private static void unexpected(DeviceOutOfMemoryException failure) {
+    private static boolean unexpected(int row, DeviceOutOfMemoryException failure) {
         throw failure;
     }
 }
