@@ -78,12 +78,14 @@ final class FitText {
                         facts.add(List.of("may be taken", ByteSize.format(room.byteSize()) + ": " + room.why())));
         List<Holder> holders = fit.peak().holders();
         long all = holders.stream().mapToLong(Holder::byteSize).sum();
+        String title = "held most then";
         for (Holder holder : holders.subList(0, Math.min(MOST_HOLDERS, holders.size()))) {
             facts.add(List.of(
-                    holder == holders.getFirst() ? "held most then" : "",
+                    title,
                     ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ": "
                             + name(holder.site())
                             + count(", ", holder.blocks(), "block")));
+            title = "";
         }
         if (recording.recorder().olderBlocks() > 0) {
             facts.add(List.of(

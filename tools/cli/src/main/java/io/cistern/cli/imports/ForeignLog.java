@@ -3,6 +3,7 @@ package io.cistern.cli.imports;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputLines;
 import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.torch.TorchSnapshot.Segment;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.TraceReader;
@@ -16,11 +17,13 @@ import org.jspecify.annotations.Nullable;
 /// @param alive blocks that were live when the log ended; those that no event allocated were live
 ///     before it began
 /// @param events in the order in which they happened
+/// @param segments the memory of the allocator when the log ended; empty if the log does not say
 /// @param recorder what it says of the allocator; its count of older blocks is not known yet
 /// @param warning what was left out of the file, for people; null if nothing was
 record ForeignLog(
         List<ForeignEvent> alive,
         List<ForeignEvent> events,
+        List<Segment> segments,
         CallStacks callStacks,
         Recorder recorder,
         @Nullable String warning) {

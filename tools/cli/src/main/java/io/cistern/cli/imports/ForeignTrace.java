@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** One.
 final class ForeignTrace {
-    private static final String HEADER = "op,id,bytes,stream,device,thread,nanos\n";
+    private static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
 
     /// Takes the rows.
     private interface Rows {
@@ -67,17 +67,19 @@ final class ForeignTrace {
         this.rows = rows;
     }
 
-    /// Writes a log as a trace of format 2.
+    /// Writes a log as a trace of format 2 or 3.
     ///
     /// @param file the log's name, for errors
+    /// @param stacks whether rows have the numbers of their call stacks, as in format 3
     /// @throws InputException if no replay would read the trace
-    static Summary write(String file, ForeignLog log, Writer out) throws InputException, IOException {
-        out.write(HEADER);
+    static Summary write(String file, ForeignLog log, boolean stacks, Writer out) throws InputException, IOException {
+        out.write(HEADER + (stacks ? ",stack\n" : "\n"));
         return make(
                 file,
                 log,
-                (op, id, byteSize, thread, event) -> out.write(op + "," + id + "," + byteSize + "," + event.stream()
-                        + "," + event.device() + "," + thread + "," + event.nanos() + "\n"));
+                (op, id, byteSize, thread, event) ->
+                        out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + ","
+                                + thread + "," + event.nanos() + (stacks ? "," + event.stack() : "") + "\n"));
     }
 
     /// Returns a log as a recording.

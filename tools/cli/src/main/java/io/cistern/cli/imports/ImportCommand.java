@@ -47,12 +47,15 @@ public final class ImportCommand implements Callable<Integer> {
     @Option(
             names = {"-o", "--output"},
             paramLabel = "FILE",
-            description = "Where the trace goes, gzipped if the name ends in .gz; default: standard output.")
+            description =
+                    "Where the trace goes, gzipped if the name ends in .gz; default: standard output. Call stacks and"
+                            + " what else the recording knows go into a file beside it: FILE.details.json for FILE.csv.")
     private @Nullable Path output;
 
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--output", output, List.of(file));
+        OutputFile.check("--output", output == null ? null : RecordingDetails.beside(output), List.of(file));
         ForeignLog log = InputFile.read(file, ForeignLog::read);
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         if (log.warning() != null) {
@@ -73,12 +76,12 @@ public final class ImportCommand implements Callable<Integer> {
 
     private ForeignTrace.Summary write(ForeignLog log) throws InputException {
         try {
-            ForeignTrace.write(file.toString(), log, Writer.nullWriter()); // A refused log leaves no file.
+            ForeignTrace.write(file.toString(), log, false, Writer.nullWriter()); // A refused log leaves no file.
             if (output != null) {
                 return write(log, output);
             }
             PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, out);
+            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, false, out);
             out.flush();
             return summary;
         } catch (IOException e) {
@@ -87,10 +90,19 @@ public final class ImportCommand implements Callable<Integer> {
     }
 
     private ForeignTrace.Summary write(ForeignLog log, Path to) throws InputException, IOException {
+        boolean detailed = RecordingDetails.has(log);
+        ForeignTrace.Summary summary = writeRows(log, detailed, to);
+        if (detailed) {
+            RecordingDetails.write(log, summary.aliveBefore(), RecordingDetails.beside(to));
+        }
+        return summary;
+    }
+
+    private ForeignTrace.Summary writeRows(ForeignLog log, boolean stacks, Path to) throws InputException, IOException {
         try (OutputStream bytes = Files.newOutputStream(to);
                 OutputStream packed = to.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
                 Writer out = new BufferedWriter(new OutputStreamWriter(packed, StandardCharsets.US_ASCII))) {
-            return ForeignTrace.write(file.toString(), log, out);
+            return ForeignTrace.write(file.toString(), log, stacks, out);
         }
     }
 }

@@ -16,19 +16,25 @@ import java.nio.file.Path;
 public final class ProgramFile {
     private ProgramFile() {}
 
+    /// Reads a recording.
+    ///
     /// @param file a file, or the name of a trace that comes with Cistern
     /// @throws InputException if it can't be read or is none of these
     public static Recording read(Path file) throws InputException {
         String name = file.toString();
-        return Files.notExists(file) && BundledTraces.NAMES.contains(name)
-                ? BundledTraces.open(name, ProgramFile::read)
-                : InputFile.read(file, ProgramFile::read);
+        if (Files.notExists(file) && BundledTraces.NAMES.contains(name)) {
+            return BundledTraces.open(name, (resource, in) -> read(resource, in, RecordingDetails.NONE));
+        }
+        Path beside = RecordingDetails.beside(file);
+        RecordingDetails details = Files.isRegularFile(beside) ? RecordingDetails.read(beside) : RecordingDetails.NONE;
+        return InputFile.read(file, (path, in) -> read(path, in, details));
     }
 
-    private static Recording read(String name, InputStream in) throws InputException, IOException {
+    private static Recording read(String name, InputStream in, RecordingDetails details)
+            throws InputException, IOException {
         return TorchSnapshot.isNext(in) || begins(in, RmmLog.HEADER)
                 ? ForeignTrace.recording(name, ForeignLog.read(name, in))
-                : TraceReader.recording(name, in);
+                : TraceReader.recording(name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes());
     }
 
     private static boolean begins(InputStream in, String text) throws IOException {

@@ -59,6 +59,7 @@ final class RmmLog {
         return new ForeignLog(
                 List.of(),
                 log.events,
+                List.of(),
                 new CallStacks(),
                 new Recorder("RMM", 0, List.of(), List.of(), Map.of()),
                 warning);

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 
 /// Makes a log of a snapshot of PyTorch's.
 ///
@@ -31,7 +30,7 @@ final class TorchLog {
     private final List<ForeignEvent> events = new ArrayList<>();
     private final List<Reserved> reserved = new ArrayList<>();
     private final CallStacks stacks = new CallStacks();
-    private final Map<Object, Integer> known = new IdentityHashMap<>();
+    private final IdentityHashMap<Object, Integer> known = new IdentityHashMap<>();
 
     private TorchLog() {}
 
@@ -59,7 +58,8 @@ final class TorchLog {
                         .map(each -> new Mark(each.nanos(), each.text()))
                         .toList(),
                 snapshot.settings());
-        return new ForeignLog(log.alive(snapshot.segments()), log.events, log.stacks, recorder, null);
+        return new ForeignLog(
+                log.alive(snapshot.segments()), log.events, snapshot.segments(), log.stacks, recorder, null);
     }
 
     private void addEvents(int device, List<Event> trace) {
@@ -81,8 +81,26 @@ final class TorchLog {
                         device,
                         0,
                         event.nanos(),
-                        stack(event.frames())));
+                        stack(event)));
             }
+        }
+    }
+
+    /// Returns the stack of an event. What the program noted and a profiler found stands at its outer end.
+    private int stack(Event event) {
+        int known = stack(event.frames());
+        if (event.thread().isEmpty() && event.category().isEmpty()) {
+            return known;
+        }
+        List<String> lines = new ArrayList<>(stacks.lines(known));
+        addNote("category", event.category(), lines);
+        addNote("noted", event.thread(), lines);
+        return stacks.of(lines);
+    }
+
+    private static void addNote(String title, String text, List<String> lines) {
+        if (!text.isEmpty()) {
+            lines.add(title + ": " + text);
         }
     }
 

@@ -51,6 +51,7 @@ public record TorchSnapshot(
     /// @param address its address; of a refused request, the free bytes of the device, or -1 if unknown
     /// @param nanos nanoseconds since the first event of all devices; 0 without a time
     /// @param thread what the program noted with it; empty if nothing
+    /// @param category what kind of memory a profiler found it to be, as `parameter`; empty if unknown
     /// @param frames where it happened, innermost first
     public record Event(
             String action,
@@ -60,6 +61,7 @@ public record TorchSnapshot(
             long stream,
             long nanos,
             String thread,
+            String category,
             Frames frames) {}
 
     /// A mark that the program set.
@@ -169,6 +171,7 @@ public record TorchSnapshot(
                     entry.number("stream"),
                     nanos(entry),
                     entry.text("user_metadata", ""),
+                    entry.text("category", ""),
                     entry.frames());
         }
 

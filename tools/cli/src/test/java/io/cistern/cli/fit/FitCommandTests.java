@@ -156,6 +156,42 @@ class FitCommandTests {
                 .contains("vit_streams: 33,872 allocations and frees", "It fits on 2.00 GiB with caching");
     }
 
+    /// Call stacks, times, what was reserved and what was free lie beside the imported trace.
+    @Test
+    void anImportedTraceFitsAsTheSnapshotDoes() throws Exception {
+        Path snapshot = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+        Path trace = folder.resolve("oom.csv.gz");
+        ProgramRun.inProcess("import", snapshot.toString(), "-o", trace.toString());
+
+        String first = fit(snapshot, "--allocator=caching").out();
+        String second = fit(trace, "--allocator=caching").out();
+
+        assertThat(folder.resolve("oom.details.json.gz")).exists();
+        assertThat(second.replace(trace.toString(), "")).isEqualTo(first.replace(snapshot.toString(), ""));
+    }
+
+    @Test
+    void damagedDetailsAreRefusedInALine() throws Exception {
+        Path snapshot = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+        Path trace = folder.resolve("oom.csv");
+        ProgramRun.inProcess("import", snapshot.toString(), "-o", trace.toString());
+        Path details = folder.resolve("oom.details.json");
+        String whole = Files.readString(details);
+
+        for (String damaged : List.of(
+                whole.substring(0, whole.length() / 2),
+                "[]",
+                whole.replace("\"stacks\":[[],", "\"stacks\":[[999],"),
+                whole.replace("\"stacks\":[[],", "\"stacks\":["),
+                whole.replace("\"reserved\":[", "\"reserved\":[7,"))) {
+            Files.writeString(details, damaged);
+            ProgramRun run = fit(trace, "--allocator=caching");
+
+            assertThat(run.exitCode()).as(damaged).isEqualTo(2);
+            assertThat(run.err().lines()).singleElement().asString().startsWith(details + ": ");
+        }
+    }
+
     @Test
     void noFileIsReadThatIsNoRecording() throws Exception {
         Path file = Files.writeString(folder.resolve("notes.txt"), "hello\n");
