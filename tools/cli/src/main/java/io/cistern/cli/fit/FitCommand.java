@@ -19,6 +19,7 @@ import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -40,6 +41,9 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         sortOptions = false)
 public final class FitCommand implements Callable<Integer> {
+    /// Models to compare with. They are no plug-ins, and nobody is told of them elsewhere.
+    private static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
+
     @Spec
     private @Nullable CommandSpec command;
 
@@ -65,7 +69,8 @@ public final class FitCommand implements Callable<Integer> {
             completionCandidates = Candidates.Allocators.class,
             description =
                     "An allocator, NAME or NAME:key=value,...; may be given several times. Default: caching, async,"
-                            + " direct and plug-ins, as far as they can run.")
+                            + " direct and plug-ins, as far as they can run, and models of PyTorch's: pytorch-native and"
+                            + " pytorch-expandable.")
     private List<String> allocators = new ArrayList<>();
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
@@ -75,8 +80,15 @@ public final class FitCommand implements Callable<Integer> {
     public Integer call() throws InputException {
         Catalog catalog = Plugins.catalog();
         ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty());
-        List<String> specs = new AllocatorChoice(gpu, catalog, Work.NONE).specs(allocators);
-        List<String> judged = allocators.isEmpty() ? specs.subList(0, 1) : specs;
+        List<String> specs = new ArrayList<>(new AllocatorChoice(gpu, catalog, Work.NONE).specs(allocators));
+        List<String> judged = List.copyOf(allocators.isEmpty() ? specs.subList(0, 1) : specs);
+        if (allocators.isEmpty()) {
+            catalog.entries().stream()
+                    .map(Catalog.Entry::name)
+                    .filter(MODELS::contains)
+                    .sorted(Comparator.comparingInt(MODELS::indexOf))
+                    .forEach(specs::add);
+        }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         boolean fits = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {

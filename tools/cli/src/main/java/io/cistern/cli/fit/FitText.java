@@ -185,7 +185,17 @@ final class FitText {
                         + answer.smallestBytes().stream()
                                 .mapToObj(bytes -> ", which needs " + ByteSize.format(bytes))
                                 .collect(Collectors.joining())
+                        + others(fit, judged)
                         + held + ".")
                 .collect(Collectors.joining("\n"));
+    }
+
+    private static String others(Fit fit, List<String> judged) {
+        String others = fit.answers().stream()
+                .filter(answer -> !judged.contains(answer.spec())
+                        && answer.smallestBytes().isPresent())
+                .map(answer -> answer.spec() + " " + size(answer.smallestBytes()))
+                .collect(Collectors.joining(", "));
+        return others.isEmpty() ? "" : " (" + others + ")";
     }
 }
