@@ -31,8 +31,6 @@ module io.cistern.cli {
             info.picocli;
     opens io.cistern.cli.replay to
             info.picocli;
-    opens io.cistern.cli.report to
-            info.picocli;
     opens io.cistern.cli.top to
             info.picocli;
     opens io.cistern.cli.trace to

@@ -39,15 +39,20 @@ final class DamagedFilesTests {
     private static final int DRAWN_FOR_LONG = 20_000;
     private static final int MAX_SECONDS = 20;
     private static final int SECONDS_FOR_ALL = 600;
-    /// Of one run, with all that a command needs apart from the file.
-    private static final long MAX_ALLOCATED_BYTES = 256L << 20;
+    /// Of one run, with all that a command needs apart from the file: `report` replays it some fifty times.
+    private static final long MAX_ALLOCATED_BYTES = 1L << 30;
 
     /// The arguments that name files to be read.
     private static final Map<String, Reader> READERS = readers();
 
     /// The arguments that name files to be written.
-    private static final Set<String> OUTPUTS =
-            Set.of("import --output", "report --output", "replay --series", "replay --snapshot", "replay --html");
+    private static final Set<String> OUTPUTS = Set.of(
+            "import --output",
+            "report --output",
+            "replay --series",
+            "replay --snapshot",
+            "replay --html",
+            "fit --html");
 
     /// The settings that name files to be read, each with a sample; of plug-ins, the file lies in the directory.
     /// Shared libraries are read by the dynamic linker.

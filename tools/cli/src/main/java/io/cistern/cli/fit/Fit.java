@@ -45,6 +45,20 @@ record Fit(
                 .allMatch(answer -> answer.failures.isEmpty());
     }
 
+    /// Returns the memory of a device on which everything is served: the room if it is enough, else the smallest
+    /// that is; empty if none is known.
+    Optional<Long> capacityFor(Answer answer) {
+        if (room.isPresent() && answer.failures.isEmpty()) {
+            return Optional.of(room.get().byteSize());
+        }
+        return answer.smallestBytes.isPresent() ? Optional.of(answer.smallestBytes.getAsLong()) : Optional.empty();
+    }
+
+    /// Returns the row whose moment matters most: the last request that was refused, or the peak.
+    int decisiveRow() {
+        return refusal().map(Refusal::row).orElse(peak.row());
+    }
+
     /// Returns the last request that was refused.
     Optional<Refusal> refusal() {
         List<Refusal> refusals = recording.refusals();

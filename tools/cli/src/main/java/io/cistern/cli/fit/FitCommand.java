@@ -1,29 +1,23 @@
 package io.cistern.cli.fit;
 
-import io.cistern.cli.common.AllocatorChoice;
 import io.cistern.cli.common.ByteSizeConverter;
 import io.cistern.cli.common.Candidates;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
-import io.cistern.cli.common.Plugins;
-import io.cistern.cli.common.Progress;
-import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.ResultWriter;
 import io.cistern.cli.common.Version;
-import io.cistern.cli.common.Work;
-import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.imports.ProgramFile;
+import io.cistern.cli.report.ReportPage;
+import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.trace.Recording;
-import io.cistern.spi.catalog.Catalog;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -41,9 +35,6 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         sortOptions = false)
 public final class FitCommand implements Callable<Integer> {
-    /// Models to compare with. They are no plug-ins, and nobody is told of them elsewhere.
-    private static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
-
     @Spec
     private @Nullable CommandSpec command;
 
@@ -76,60 +67,52 @@ public final class FitCommand implements Callable<Integer> {
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
     private OutputFormat format = OutputFormat.TEXT;
 
+    @Option(
+            names = "--html",
+            paramLabel = "FILE",
+            description = "Writes a report as one HTML file: the recorded memory and that of the first allocator, or of"
+                    + " those that --allocator names, side by side.")
+    private @Nullable Path html;
+
     @Override
     public Integer call() throws InputException {
-        Catalog catalog = Plugins.catalog();
-        ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty());
-        List<String> specs = new ArrayList<>(new AllocatorChoice(gpu, catalog, Work.NONE).specs(allocators));
-        List<String> judged = List.copyOf(allocators.isEmpty() ? specs.subList(0, 1) : specs);
-        if (allocators.isEmpty()) {
-            catalog.entries().stream()
-                    .map(Catalog.Entry::name)
-                    .filter(MODELS::contains)
-                    .sorted(Comparator.comparingInt(MODELS::indexOf))
-                    .forEach(specs::add);
-        }
+        OutputFile.check("--html", html, files);
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        Fitting fitting =
+                Fitting.with(allocators, capacity, command.commandLine().getErr());
+        List<Snapshot> pages = new ArrayList<>();
         boolean fits = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {
             for (Path file : files) {
-                List<Recording> devices = ProgramFile.read(file).byDevice();
+                ProgramFile program = ProgramFile.read(file);
+                List<Recording> devices = program.recording().byDevice();
+                List<Fit> answers = new ArrayList<>();
+                StringBuilder text = new StringBuilder();
                 for (Recording device : devices) {
-                    Fit fit = fit(file, device, specs, catalog);
-                    fits &= fit.fits(judged);
+                    Fit fit = fitting.fit(String.valueOf(file.getFileName()), device);
+                    answers.add(fit);
+                    fits &= fit.fits(fitting.judged());
                     writer.write(fit.fields(file.toString()));
-                    if (format == OutputFormat.TEXT) {
-                        out.print(FitText.format(file.toString(), devices.size() > 1, fit, judged));
-                        out.flush();
-                    }
+                    text.append(FitText.format(file.toString(), devices.size() > 1, fit, fitting.judged()));
+                }
+                if (format == OutputFormat.TEXT) {
+                    out.print(text);
+                    out.flush();
+                }
+                if (html != null) {
+                    pages.addAll(fitting.pages(
+                            String.valueOf(file.getFileName()),
+                            program.snapshot().orElse(null),
+                            answers,
+                            text.toString()));
                 }
             }
+            if (html != null) {
+                fitting.err().println("cistern: " + ReportPage.write(pages, html));
+            }
+        } catch (IOException e) {
+            throw OutputFile.unwritable("--html", html, e);
         }
         return fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
-    }
-
-    private Fit fit(Path file, Recording recording, List<String> specs, Catalog catalog) {
-        Optional<Room> room =
-                capacity == null ? Room.of(recording) : Optional.of(new Room(capacity, "as --capacity says"));
-        Holders holders = new Holders(recording);
-        List<Answer> answers = new ArrayList<>();
-        PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
-        try (Progress progress = new Progress("fit", specs.size(), err)) {
-            for (String spec : specs) {
-                progress.message(file.getFileName() + " " + spec);
-                answers.add(answer(new Player(recording.trace().onOneThread(), spec, catalog), room));
-                progress.step();
-            }
-        }
-        return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), holders.leaks(), answers);
-    }
-
-    private static Answer answer(Player player, Optional<Room> room) {
-        OptionalLong reserved = player.reservedPeakBytes();
-        return new Answer(
-                player.spec(),
-                reserved,
-                room.map(each -> player.failures(each.byteSize())).orElse(List.of()),
-                reserved.isPresent() ? player.smallestBytes(reserved.getAsLong()) : OptionalLong.empty());
     }
 }

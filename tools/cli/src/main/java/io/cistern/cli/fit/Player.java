@@ -2,16 +2,19 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
+import io.cistern.cli.replay.PeakSnapshot;
 import io.cistern.cli.replay.Replay;
 import io.cistern.cli.replay.ReplaySession;
 import io.cistern.cli.replay.Routing;
 import io.cistern.cli.trace.Trace;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.observability.MemorySnapshot;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /// Plays a program through one allocator on simulated devices of any size. The program never pauses, so live memory
 /// stays where it is.
@@ -39,6 +42,16 @@ record Player(Trace trace, String spec, Catalog catalog) {
         Failed failed = new Failed(true);
         session(capacityBytes, failed).timed(Work.NONE);
         return failed.rows;
+    }
+
+    /// Returns the memory behind the allocation of a row.
+    ///
+    /// @param capacityBytes the memory of a device on which nothing fails
+    MemorySnapshot behind(int row, long capacityBytes) {
+        List<MemorySnapshot> taken = new ArrayList<>();
+        session(capacityBytes, new Failed(true), new PeakSnapshot.Moment(row, taken::add))
+                .observed(Work.NONE);
+        return taken.getFirst();
     }
 
     private boolean completes(long capacityBytes) {
@@ -85,6 +98,10 @@ record Player(Trace trace, String spec, Catalog catalog) {
     }
 
     private ReplaySession session(long capacityBytes, Replay.Failures failures) {
+        return session(capacityBytes, failures, null);
+    }
+
+    private ReplaySession session(long capacityBytes, Replay.Failures failures, PeakSnapshot.@Nullable Moment shown) {
         return new ReplaySession(
                 trace,
                 spec,
@@ -95,6 +112,6 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 () -> {},
                 failures,
                 null,
-                null);
+                shown);
     }
 }

@@ -283,7 +283,10 @@ public final class ReplayCommand implements Callable<Integer> {
                                 progress::step,
                                 (_, e) -> failed(trace, spec, e),
                                 reserved,
-                                peaks.isWanted() ? taken -> peaks.add(trace.name() + " " + spec, taken) : null));
+                                peaks.isWanted()
+                                        ? PeakSnapshot.Moment.atPeak(
+                                                taken -> peaks.add(trace.name() + " " + spec, taken))
+                                        : null));
                         results.add(result);
                         writer.write(result.fields());
                     }

@@ -9,7 +9,6 @@ import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.observability.MemorySnapshot;
 import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -20,7 +19,6 @@ import java.util.OptionalLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
-import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -35,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// @param onPass called after each pass
 /// @param onFailure hears of failed allocations
 /// @param series receives the reserved bytes over time of observed passes, or null
-/// @param onPeak receives the snapshot at the trace's peak in the first observed pass, or null
+/// @param shown receives a snapshot of the first observed pass, or null
 public record ReplaySession(
         Trace trace,
         String spec,
@@ -46,7 +44,7 @@ public record ReplaySession(
         Runnable onPass,
         Replay.Failures onFailure,
         @Nullable PrintWriter series,
-        @Nullable Consumer<MemorySnapshot> onPeak) {
+        PeakSnapshot.@Nullable Moment shown) {
     /// Runs timed passes, which contain only the allocator's calls and, for [Work#MEMSET], the fills.
     public Outcome timed(Work work) {
         return run(work, false);
@@ -109,11 +107,11 @@ public record ReplaySession(
                     .mapToObj(device -> new ReservedMeter(
                             streams.driver(), streams.ordinals()[device], routing, plan, freeBytesBefore[device]))
                     .toList();
-            PeakSnapshot peak = onPeak == null ? null : new PeakSnapshot(memory, trace);
+            PeakSnapshot peak = shown == null ? null : new PeakSnapshot(memory, trace, shown);
             observe(works, meters, peak);
             List<Replay.Pass> passes = passes(memory, routing, streams, works);
-            if (onPeak != null && peak != null) {
-                onPeak.accept(peak.snapshot());
+            if (peak != null) {
+                peak.handOver();
             }
             long peakBytes = meters.stream().mapToLong(ReservedMeter::peakBytes).sum();
             return outcome(passes, OptionalLong.of(peakBytes), routing, streams);

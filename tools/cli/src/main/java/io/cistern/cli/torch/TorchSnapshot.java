@@ -71,7 +71,7 @@ public record TorchSnapshot(
 
     /// A call stack. Events of one place share it.
     ///
-    /// @param entries the dictionaries that PyTorch wrote
+    /// @param entries the dictionaries that PyTorch wrote, or lines
     public record Frames(List<?> entries) {
         /// Returns lines as `step(train.py:12)`.
         ///
@@ -81,6 +81,9 @@ public record TorchSnapshot(
         }
 
         private static String line(Object entry) {
+            if (entry instanceof String line) {
+                return line;
+            }
             return entry instanceof Map<?, ?> frame
                     ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
                             + ")"

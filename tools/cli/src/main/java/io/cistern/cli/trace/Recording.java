@@ -11,6 +11,7 @@ import java.util.stream.IntStream;
 /// @param nanos the time of each row, since the recording began
 /// @param stacks the number of each row's call stack
 /// @param refusals the requests that were refused, in the order of their rows
+/// @param handles the handle of each stream
 /// @param ordinals the ordinals of the trace's devices
 @SuppressWarnings("ArrayRecordComponent") // As in the trace.
 public record Recording(
@@ -19,6 +20,7 @@ public record Recording(
         int[] stacks,
         CallStacks callStacks,
         List<Refusal> refusals,
+        long[] handles,
         long[] ordinals,
         Recorder recorder) {
     /// A request that was refused.
@@ -34,7 +36,8 @@ public record Recording(
             return List.of(this);
         }
         return trace.origins().mixed()
-                ? List.of(new Recording(trace.onOneDevice(), nanos, stacks, callStacks, refusals, ordinals, recorder))
+                ? List.of(new Recording(
+                        trace.onOneDevice(), nanos, stacks, callStacks, refusals, handles, ordinals, recorder))
                 : IntStream.range(0, ordinals.length).mapToObj(this::ofDevice).toList();
     }
 
@@ -56,6 +59,7 @@ public record Recording(
                         .filter(each -> devices[trace.streams()[each.row]] == device)
                         .map(each -> new Refusal(newRows[each.row], each.byteSize, each.freeBytes))
                         .toList(),
+                handles,
                 new long[] {ordinals[device]},
                 recorder);
     }

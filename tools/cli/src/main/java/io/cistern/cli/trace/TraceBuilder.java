@@ -223,6 +223,7 @@ public final class TraceBuilder {
                 Arrays.copyOf(stacks, rows),
                 callStacks,
                 refusals,
+                streamNumbers.handles(),
                 streamNumbers.ordinals(),
                 recorder);
     }

@@ -11,8 +11,9 @@ import java.util.TreeMap;
 import net.razorvine.pickle.Pickler;
 
 /// A program as a snapshot of PyTorch's has it: what was allocated and freed, by whom, in which segments.
-final class TorchProgram {
+public final class TorchProgram {
     static final long MIB = 1L << 20;
+    private static final long BASE = 0x7f00_0000_0000L;
     private static final String LIBRARY = "/usr/lib/python3.12/site-packages/torch/nn/modules/linear.py";
 
     private final int device;
@@ -22,7 +23,7 @@ final class TorchProgram {
     private final List<Object> marks = new ArrayList<>();
     private long micros = 1_795_687_399_000_000L;
 
-    TorchProgram(int device) {
+    public TorchProgram(int device) {
         this.device = device;
     }
 
@@ -54,12 +55,12 @@ final class TorchProgram {
         return Map.of("name", name, "filename", file, "line", line);
     }
 
-    TorchProgram segment(long address, long byteSize) {
+    public TorchProgram segment(long address, long byteSize) {
         segments.put(address, byteSize);
         return event("segment_alloc", address, byteSize, 0);
     }
 
-    TorchProgram allocate(long address, long byteSize, int line) {
+    public TorchProgram allocate(long address, long byteSize, int line) {
         live.put(
                 address,
                 Map.of(
@@ -76,22 +77,22 @@ final class TorchProgram {
         return event("alloc", address, byteSize, line);
     }
 
-    TorchProgram free(long address) {
+    public TorchProgram free(long address) {
         Map<String, Object> block = live.remove(address);
         long byteSize = (long) block.get("size");
         return event("free_requested", address, byteSize, 0).event("free_completed", address, byteSize, 0);
     }
 
-    TorchProgram refused(long byteSize, long deviceFree, int line) {
+    public TorchProgram refused(long byteSize, long deviceFree, int line) {
         return event("oom", deviceFree, byteSize, line);
     }
 
-    TorchProgram mark(String name) {
+    public TorchProgram mark(String name) {
         marks.add(Map.of("device", device, "time_us", micros, "name", name, "stage", "START"));
         return this;
     }
 
-    Path write(Path file) throws IOException {
+    public Path write(Path file) throws IOException {
         return write(file, this);
     }
 
@@ -137,9 +138,25 @@ final class TorchProgram {
                 blocks);
     }
 
+    /// A training of many steps, each of which allocates a block of 64 MiB and many small ones, and frees them.
+    public static TorchProgram ofManyEvents(int steps) {
+        TorchProgram program = new TorchProgram(0).segment(BASE, 128 * MIB);
+        for (int step = 0; step < steps; step++) {
+            program.allocate(BASE, 64 * MIB, 88);
+            for (int block = 1; block <= 100; block++) {
+                program.allocate(BASE + 64 * MIB + block * 4096L, 4096, 70 + block % 7);
+            }
+            for (int block = 1; block <= 100; block++) {
+                program.free(BASE + 64 * MIB + block * 4096L);
+            }
+            program.free(BASE);
+        }
+        return program.allocate(BASE, MIB, 12);
+    }
+
     /// A training that PyTorch refuses: 40 segments of 20 MiB keep a block of 4 MiB each, so of 800 MiB that are
     /// reserved 640 are free, but no 100 MiB in a row. Line 88 allocated what is left, line 70 the rest.
-    static TorchProgram fragmented(int device) {
+    public static TorchProgram fragmented(int device) {
         TorchProgram program = new TorchProgram(device);
         for (int segment = 0; segment < 40; segment++) {
             long base = 0x7f00_0000_0000L + segment * 32 * MIB;
