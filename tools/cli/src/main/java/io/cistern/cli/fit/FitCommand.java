@@ -43,7 +43,8 @@ public final class FitCommand implements Callable<Integer> {
             paramLabel = "FILE",
             description = "What was recorded, gzipped if the name ends in .gz: a snapshot of PyTorch's"
                     + " (torch.cuda.memory._dump_snapshot, with history), a log of RMM's (logging_resource_adaptor), or a"
-                    + " trace of Cistern's; or the name of a trace that comes with Cistern.")
+                    + " trace of Cistern's; or the name of a trace that comes with Cistern. Of two, it also tells what grew from the"
+                    + " first to the second, by call stack.")
     private List<Path> files = List.of();
 
     @Option(
@@ -81,10 +82,14 @@ public final class FitCommand implements Callable<Integer> {
         Fitting fitting =
                 Fitting.with(allocators, capacity, command.commandLine().getErr());
         List<Snapshot> pages = new ArrayList<>();
+        List<Recording> recordings = new ArrayList<>();
         boolean fits = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {
             for (Path file : files) {
                 ProgramFile program = ProgramFile.read(file);
+                if (files.size() == 2) {
+                    recordings.add(program.recording());
+                }
                 List<Recording> devices = program.recording().byDevice();
                 List<Fit> answers = new ArrayList<>();
                 StringBuilder text = new StringBuilder();
@@ -105,6 +110,16 @@ public final class FitCommand implements Callable<Integer> {
                             program.snapshot().orElse(null),
                             answers,
                             text.toString()));
+                }
+            }
+            if (recordings.size() == 2) {
+                Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
+                String first = files.getFirst().toString();
+                String second = files.getLast().toString();
+                writer.write(growth.fields(first, second));
+                if (format == OutputFormat.TEXT) {
+                    out.print("\n" + growth.text(first, second));
+                    out.flush();
                 }
             }
             if (html != null) {

@@ -62,7 +62,7 @@ public final class CallStacks {
     }
 
     /// Returns whether a frame is neither a library's nor native code.
-    private static boolean isOwn(String line) {
+    public static boolean isOwn(String line) {
         String file = line.substring(line.indexOf('(') + 1);
         boolean isPython = file.contains(".py:") || file.startsWith("<");
         return isPython && LIBRARIES.stream().noneMatch(file::contains);

@@ -120,6 +120,23 @@ class FitCommandTests {
     }
 
     @Test
+    void ofTwoFilesItTellsWhatGrewByCallStack() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram program = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);
+        Path first = program.allocate(base + 8 * MIB, 4 * MIB, 20).write(folder.resolve("first.pickle"));
+        program.allocate(base + 12 * MIB, 2 * MIB, 30).allocate(base + 14 * MIB, 2 * MIB, 30);
+        Path second = program.free(base + 8 * MIB).write(folder.resolve("second.pickle"));
+
+        ProgramRun run = fit(first, second.toString(), "--allocator=caching");
+
+        assertThat(run.out().lines().toList().reversed().subList(0, 3))
+                .containsExactly(
+                        "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
+                        "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
+                        "From the end of " + first + " to the end of " + second + ": +0 B");
+    }
+
+    @Test
     void whatOnlyGrowsLooksLikeALeak() throws Exception {
         TorchProgram program = new TorchProgram(0);
         for (int step = 0; step < 60; step++) {
