@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// PyTorch's caching allocator on one device, after its source (2.9 to 2.11), with its usual settings:
 ///
 /// 1. Sizes are multiples of 512 bytes. Requests of at most `1 MiB` are small, and have a pool of their own.
-/// 2. The smallest free block of the stream that is large enough serves. What remains is split off: at least 512
+/// 2. The smallest free block of the stream that is large enough serves. The rest is split off: at least 512
 ///    bytes of a small block or of a segment that grows, more than `1 MiB` of a large block.
 /// 3. Otherwise a segment comes from the driver: of `2 MiB` for small requests, of `20 MiB` for those below
 ///    `10 MiB`, else of the size rounded up to `2 MiB`. Or a segment that grows gets pages, of `2 MiB` or `20 MiB`,

@@ -14,14 +14,14 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// What grew between the ends of two recordings of a program.
+/// The growth of live memory from the end of one recording of a program to the end of another.
 ///
 /// @param changes by call stack, the greatest growth first; without those that did not change
 record Growth(List<Change> changes) {
     private static final int MOST_CHANGES = 10;
     private static final int MOST_FRAMES = 4;
 
-    /// What one call stack holds more; negative if it holds less.
+    /// The growth of one call stack's live memory; negative if it shrank.
     ///
     /// @param frames the innermost first; empty if not known
     record Change(List<String> frames, long byteSize, long blocks) {}

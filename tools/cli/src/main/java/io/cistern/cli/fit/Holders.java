@@ -32,7 +32,7 @@ final class Holders {
 
     private final BitSet refusedRows = new BitSet();
 
-    /// What one site holds at a moment.
+    /// The memory of one site at a moment.
     ///
     /// @param site empty if no call stack is known
     record Holder(String site, long byteSize, long blocks) {}

@@ -19,7 +19,8 @@ record ForeignEvent(
         REFUSED
     }
 
-    /// Returns the same block as allocated before the log began. Who freed it says nothing of who allocated it.
+    /// Returns the same block as allocated before the log began. A free's call stack says
+    /// nothing of the allocation.
     ForeignEvent before(long firstNanos) {
         return new ForeignEvent(
                 Kind.ALLOCATED,

@@ -25,7 +25,7 @@ import java.util.Map;
 import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 
-/// What a recording has besides its rows: a JSON file beside the trace, which `docs/trace-format.md` describes.
+/// The contents of a recording besides its rows: a JSON file beside the trace, as in `docs/trace-format.md`.
 ///
 /// @param callStacks the stacks that the trace's last column numbers
 /// @param recorder what is known of the allocator that served the program

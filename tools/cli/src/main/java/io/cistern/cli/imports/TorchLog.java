@@ -86,7 +86,7 @@ final class TorchLog {
         }
     }
 
-    /// Returns the stack of an event. What the program noted and a profiler found stands at its outer end.
+    /// Returns the stack of an event. Notes of the program and the category stand at its outer end.
     private int stack(Event event) {
         int known = stack(event.frames());
         if (event.thread().isEmpty() && event.category().isEmpty()) {

@@ -20,7 +20,7 @@ public final class PeakSnapshot implements BlockWork {
     private long liveBytes;
     private Optional<MemorySnapshot> taken = Optional.empty();
 
-    /// What is wanted.
+    /// The moment of a snapshot.
     ///
     /// @param row the row behind which the snapshot is taken; -1 for the peak
     /// @param receiver receives it

@@ -4,12 +4,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// What a recording says of the allocator that served the recorded program.
+/// The allocator that served a recorded program, as far as the recording says.
 ///
 /// @param name `PyTorch` or `RMM`; empty if the recording does not say
 /// @param olderBlocks blocks that were live before the recording began
 /// @param reserved the bytes that it held from the driver, by time; empty if the recording does not say
-/// @param marks what the program noted
+/// @param marks notes of the program
 /// @param settings the allocator's settings
 public record Recorder(
         String name, long olderBlocks, List<Reserved> reserved, List<Mark> marks, Map<String, String> settings) {
@@ -18,7 +18,7 @@ public record Recorder(
     /// @param device the device's ordinal
     public record Reserved(long nanos, long device, long byteSize) {}
 
-    /// What the program noted at a moment.
+    /// A note of the program.
     public record Mark(long nanos, String text) {}
 
     /// Returns the same with another count of older blocks.

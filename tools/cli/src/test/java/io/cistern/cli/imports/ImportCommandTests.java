@@ -105,10 +105,10 @@ class ImportCommandTests {
     /// A list that another one holds a thousand times over, and so on: a few bytes that stand for billions of values.
     @Test
     void aPickleThatNamesAListAMillionTimesIsRefused() throws Exception {
-        StringBuilder bomb = new StringBuilder("(lp0\n");
+        StringBuilder bomb = new StringBuilder("(lp0\n0");
         for (int level = 1; level < 12; level++) {
             bomb.append("(lp").append(level).append('\n');
-            bomb.append(("g" + (level - 1) + "\na").repeat(1000));
+            bomb.append(("g" + (level - 1) + "\na").repeat(1000)).append(level < 11 ? "0" : "");
         }
         Path file = Files.writeString(folder.resolve("bomb.pickle"), "(dS'device_traces'\n" + bomb.append("s."));
 
