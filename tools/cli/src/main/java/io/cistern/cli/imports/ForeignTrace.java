@@ -4,8 +4,8 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.imports.ForeignEvent.Kind;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.trace.TraceBuilder;
 import io.cistern.cli.trace.TraceReader;
+import io.cistern.cli.trace.TraceRows;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.ArrayList;
@@ -87,7 +87,7 @@ final class ForeignTrace {
     /// @param file the log's name, for errors
     /// @throws InputException if no replay would read its trace
     static Recording recording(String file, ForeignLog log) throws InputException, IOException {
-        TraceBuilder builder = new TraceBuilder();
+        TraceRows builder = new TraceRows();
         try {
             Summary summary = make(file, log, (op, id, byteSize, thread, event) -> {
                 builder.thread(thread);

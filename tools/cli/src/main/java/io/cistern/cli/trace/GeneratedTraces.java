@@ -24,12 +24,12 @@ public final class GeneratedTraces {
     /// @throws UsageException if the device is too small
     public static Trace build(GeneratedTrace generated, long seed, long capacityBytes) {
         requireCapacity(capacityBytes);
-        Rows rows = new Rows(new TraceBuilder());
+        Rows rows = new Rows(new TraceRows());
         generated.write(seed, capacityBytes, rows);
         return rows.builder().build(generated.label());
     }
 
-    private record Rows(TraceBuilder builder) implements TraceSink {
+    private record Rows(TraceRows builder) implements TraceSink {
         @Override
         public void allocate(long id, long byteSize, long stream) {
             builder.allocate(id, byteSize, 0, stream);

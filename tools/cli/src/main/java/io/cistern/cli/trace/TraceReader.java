@@ -33,7 +33,7 @@ public final class TraceReader {
     public static final long MAX_TEXT_BYTES = 128L * Trace.MAX_ROWS;
 
     private final InputLines lines;
-    private final TraceBuilder builder = new TraceBuilder();
+    private final TraceRows builder = new TraceRows();
 
     /// The free bytes at each refusal; null if requests that were refused are skipped.
     private final @Nullable Iterator<Long> refusedFreeBytes;

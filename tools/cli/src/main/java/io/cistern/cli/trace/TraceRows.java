@@ -13,7 +13,7 @@ import java.util.Map;
 /// in order, this class inserts missing waits: before a use on a stream that no row made wait for the block's
 /// earlier uses, and before a free on a stream that no row made wait for the allocation. A free needs no waits
 /// for the uses, because these are recorded.
-public final class TraceBuilder {
+public final class TraceRows {
     /// The id of a refused request, which no block has.
     private static final long REFUSED = -1;
 
