@@ -91,7 +91,7 @@ public final class GeneratedPrograms {
                         Plugins.catalog(),
                         passes,
                         () -> {},
-                        GeneratedPrograms::fail,
+                        (_, refusal) -> fail(refusal),
                         null,
                         null)
                 .observed(Work.NONE);

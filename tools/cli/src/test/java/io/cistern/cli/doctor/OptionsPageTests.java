@@ -55,7 +55,9 @@ class OptionsPageTests {
                 .map(Catalog.Entry::name)
                 .sorted()
                 .toList();
-        assertThat(without).containsExactly("direct", "linear", "managed", "nccl", "pages");
+        assertThat(without)
+                .containsExactly(
+                        "direct", "linear", "managed", "nccl", "pages", "pytorch-expandable", "pytorch-native");
     }
 
     /// The error for an unknown option lists those that were asked for.
