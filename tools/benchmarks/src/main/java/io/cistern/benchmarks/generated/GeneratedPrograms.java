@@ -91,13 +91,13 @@ public final class GeneratedPrograms {
                         Plugins.catalog(),
                         passes,
                         () -> {},
-                        (_, refusal) -> fail(refusal),
+                        GeneratedPrograms::fail,
                         null,
                         null)
                 .observed(Work.NONE);
     }
 
-    private static void fail(DeviceOutOfMemoryException refusal) {
+    private static boolean fail(int row, DeviceOutOfMemoryException refusal) {
         throw refusal;
     }
 
