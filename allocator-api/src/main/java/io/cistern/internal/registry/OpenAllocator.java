@@ -172,7 +172,7 @@ public final class OpenAllocator {
             }
             end = routing.beginClosing(allRoutes());
             if (end == null) {
-                throw inside();
+                throw inside("can't get its first limit here", "set it");
             }
             undrained.incrementAndGet();
             Route former = routes[device];
@@ -520,10 +520,14 @@ public final class OpenAllocator {
     }
 
     private IllegalStateException inside() {
-        return new IllegalStateException("allocator " + spec + " can't be closed or get its first limit here, in the"
-                + " middle of an allocation or a free of its own, of a listener that makes room for one, or of a call"
-                + " that a thread in one waits for: do it after that call, or on another thread that the call doesn't"
-                + " wait for");
+        return inside("can't be closed here", "close it");
+    }
+
+    private IllegalStateException inside(String what, String instead) {
+        return new IllegalStateException("allocator " + spec + " " + what + ", in the middle of an"
+                + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
+                + " in one waits for: " + instead
+                + " after that call, or on another thread that the call doesn't wait for");
     }
 
     public boolean isClosed() {

@@ -46,7 +46,7 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.async", Set.of(API, DRIVER, "io.cistern.buffers")),
             Map.entry("io.cistern.nccl", Set.of(API, DRIVER, BUFFERS, "io.cistern.caching")),
             Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
-            Map.entry("io.cistern.adaptors", Set.of(API)),
+            Map.entry("io.cistern.adaptors", Set.of(API, DRIVER)),
             Map.entry("io.cistern.hazards", Set.of(API)),
             Map.entry("io.cistern.pressure", Set.of(API, DRIVER)),
             Map.entry("io.cistern.handles", Set.of(API, DRIVER, BUFFERS)),
