@@ -1,5 +1,7 @@
 package io.cistern.hazards;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BiPredicate;
@@ -20,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 final class StreamClocks {
     private static final long LEGACY = 1;
     private static final long PER_THREAD = 2;
+
+    /// The most ended streams that are kept; the work of older ones has long finished.
+    private static final int MOST_ENDED = 1024;
 
     /// Entries about finished work are dropped once a clock has so many.
     private static final int MANY = 16;
@@ -91,6 +96,10 @@ final class StreamClocks {
     private record Mark(Map<Stream, Long> clock, @Nullable Capture capture) {}
 
     private final Map<Key, Stream> streams = new HashMap<>();
+
+    /// Streams that were destroyed and may still have work.
+    private final Deque<Stream> ended = new ArrayDeque<>();
+
     private final Map<Long, Mark> events = new HashMap<>();
     private final BiPredicate<Integer, Long> isBlocking;
 
@@ -150,11 +159,7 @@ final class StreamClocks {
     }
 
     void recordAll(int device, long event) {
-        Map<Stream, Long> all = new HashMap<>();
-        streams.values().stream()
-                .filter(each -> each.device == device && each.issued > each.finished)
-                .forEach(each -> all.put(each, each.issued));
-        events.put(event, new Mark(all, null));
+        events.put(event, new Mark(upTo(device), null));
     }
 
     void await(int device, long handle, long event) {
@@ -187,8 +192,11 @@ final class StreamClocks {
 
     /// Returns what has finished once a device is idle that got no more work.
     Map<Stream, Long> upTo(int device) {
+        ended.removeIf(each -> each.issued <= each.finished);
         Map<Stream, Long> all = new HashMap<>();
-        streams.values().stream().filter(each -> each.device == device).forEach(each -> all.put(each, each.issued));
+        java.util.stream.Stream.concat(streams.values().stream(), ended.stream())
+                .filter(each -> each.device == device && each.issued > each.finished)
+                .forEach(each -> all.put(each, each.issued));
         return all;
     }
 
@@ -198,7 +206,13 @@ final class StreamClocks {
 
     /// Forgets the handle of a stream that was destroyed. Its work goes on.
     void ended(int device, long handle) {
-        streams.remove(key(device, handle));
+        Stream gone = streams.remove(key(device, handle));
+        if (gone != null && gone.issued > gone.finished) {
+            ended.add(gone);
+            if (ended.size() > MOST_ENDED) {
+                ended.remove();
+            }
+        }
     }
 
     void begins(Capture capture, int device, long handle) {

@@ -204,6 +204,20 @@ class StreamHazardsTests {
     }
 
     @Test
+    void anEventOverAllWorkComesAfterThatOfStreamsThatHaveEnded() {
+        CudaDriver driver = watched.memory.driver();
+        watched.order(a, b);
+        watched.fill(block, BYTES, b);
+        watched.memory.streamClosing(0, b);
+        driver.streams().destroy(0, b);
+        long event = driver.events().create(0);
+        driver.events().recordAll(0, event);
+        driver.streams().await(0, a, event);
+        watched.fill(block, BYTES, a);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
     void eachLaunchOfAGraphUsesWhatItsCaptureUsed() {
         CudaDriver driver = watched.memory.driver();
         watched.order(a, b);
