@@ -18,14 +18,14 @@ import picocli.CommandLine.Parameters;
 final class Pack implements Callable<Integer> {
     private static final List<String> STEPS = List.of(
             "rm -rf tools/benchmarks/target/jmh",
-            "mvn -q -B -Pfast,dist package -pl tools/cli,tools/benchmarks,examples -am",
+            "mvn -q -B -Pfast,dist package -pl tools/cli,tools/benchmarks,examples,examples/spark -am",
             "mvn -q -B -Pfast package dependency:copy-dependencies -pl tools/benchmarks -am -DincludeScope=runtime"
                     + " -DincludeGroupIds=org.openjdk.jmh,net.sf.jopt-simple,org.apache.commons,io.netty,org.jcuda"
                     + " -DoutputDirectory=$PWD/tools/benchmarks/target/jmh",
             "mkdir -p $kit/jmh",
             "cp -r tools/cli/target/dist/cistern-*/ $kit/dist",
             "cp tools/benchmarks/target/jmh/*.jar"
-                    + " {tools/benchmarks,handle-pool,integrations/jcuda,examples}/target/fast/cistern-*.jar $kit/jmh",
+                    + " {tools/benchmarks,handle-pool,integrations/jcuda,examples,examples/spark}/target/fast/cistern-*.jar $kit/jmh",
             "cp -r tools/benchmarks/peers tools/benchmarks/measure $kit",
             "tar --sort=name --owner=0 --group=0 --numeric-owner -C $kit/.. -c cistern-measure | xz -6 -T0 > $archive",
             "rm -r $kit");
