@@ -8,12 +8,14 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /// Makes tables and a chart of handles: their cost beside PyTorch's, and the lives of threads
 /// in common programs.
 final class HandleFigures {
     private static final String COSTS = "handles.txt";
     private static final String THREADS = "handle-threads.csv";
+    private static final String LOADS = "handle-loads.jsonl";
     private static final Pattern MEDIAN = Pattern.compile("(.*): ([\\d.]+)(?: \\(.*|)");
     private static final Pattern JMH = Pattern.compile("HandleBenchmark\\.(\\w+) .* avgt +\\d+ +([\\d.]+) .*");
 
@@ -126,6 +128,52 @@ final class HandleFigures {
         }
         return table + "\nThe strategies ran one after the other; threads and their lives are those of the shared run. "
                 + raw.source(THREADS) + ".\n";
+    }
+
+    /// Returns which threads of PyTorch programs have handles: ranges over the runs of each load.
+    static String loads(RawOutput raw) {
+        List<Rows.Row> rows = Select.where(raw.json(LOADS), "what", "sums");
+        Table table = new Table(List.of(
+                "program",
+                "threads",
+                "with a handle",
+                "of these ended",
+                "their median life, ms",
+                "program, ms",
+                "handles created",
+                "that served another thread later",
+                "µs to create one, median"));
+        rows.stream().map(row -> row.text("load")).distinct().forEach(load -> {
+            List<Rows.Row> runs = Select.where(rows, "load", load);
+            table.row(Stream.concat(
+                            Stream.of("`" + load + "`"),
+                            Stream.of(
+                                            "threads",
+                                            "threadsWithHandle",
+                                            "ofThemEnded",
+                                            "lifeMedianMs",
+                                            "processMs",
+                                            "created",
+                                            "servedAnotherThread",
+                                            "createMedianUs")
+                                    .map(field -> range(runs, field)))
+                    .toList());
+        });
+        return table + "\nThe lowest and the highest of each load's runs. " + raw.source(LOADS) + ".\n";
+    }
+
+    private static String range(List<Rows.Row> runs, String field) {
+        double[] values = runs.stream()
+                .filter(row -> !row.textOr(field, "null").equals("null"))
+                .mapToDouble(row -> row.number(field))
+                .sorted()
+                .toArray();
+        if (values.length == 0) {
+            return "";
+        }
+        String low = Table.format("%,.0f", values[0]);
+        String high = Table.format("%,.0f", values[values.length - 1]);
+        return low.equals(high) ? low : low + " to " + high;
     }
 
     /// Draws the cost that handles add to a task, by the number of tasks that a thread does before it ends.

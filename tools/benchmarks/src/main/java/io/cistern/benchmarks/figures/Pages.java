@@ -30,6 +30,7 @@ final class Pages {
             Map.entry("onnx_convolutions", OnnxFigures::convolutions),
             Map.entry("onnx_threads", OnnxFigures::threads),
             Map.entry("handle_threads", HandleFigures::threads),
+            Map.entry("handle_loads", HandleFigures::loads),
             Map.entry("queries", QueryFigures::summary),
             Map.entry("queries_one_by_one", QueryFigures::byQuery),
             Map.entry("queries_together", QueryFigures::together),

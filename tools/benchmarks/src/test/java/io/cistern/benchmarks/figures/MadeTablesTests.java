@@ -12,7 +12,7 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Tables of queries follow from raw output.
+/// Tables of queries and of handles' threads follow from raw output.
 final class MadeTablesTests {
     @TempDir
     private Path folder;
@@ -61,5 +61,18 @@ final class MadeTablesTests {
         RawOutput raw = raw(
                 "queries.jsonl", query("one", "caching", 1, "all", 2).replace("\"right\": true", "\"right\": false"));
         assertThatThrownBy(() -> QueryFigures.summary(raw)).hasMessageContaining("wrong results");
+    }
+
+    @Test
+    void loadsOfThreadsHaveTheRangeOfTheirRuns() throws IOException {
+        String row = "{\"what\": \"sums\", \"load\": \"pool\", \"threads\": 17, \"threadsWithHandle\": 16,"
+                + " \"ofThemEnded\": 0, \"lifeMedianMs\": null, \"processMs\": 1200.4, \"created\": 16,"
+                + " \"servedAnotherThread\": 2, \"createMedianUs\": 250.2}";
+        RawOutput raw = raw(
+                "handle-loads.jsonl",
+                row,
+                row.replace("\"created\": 16", "\"created\": 18"),
+                "{\"what\": \"thread\", \"load\": \"pool\"}");
+        assertThat(HandleFigures.loads(raw)).contains("| `pool` | 17 | 16 | 0 |  | 1,200 | 16 to 18 | 2 | 250 |");
     }
 }
