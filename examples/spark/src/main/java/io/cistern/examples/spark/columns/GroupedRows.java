@@ -1,150 +1,119 @@
 package io.cistern.examples.spark.columns;
 
+import io.cistern.examples.spark.engine.Column;
+import io.cistern.examples.spark.engine.Groups;
+import io.cistern.examples.spark.engine.Operators;
 import io.cistern.spark.TaskMemory;
 import java.util.List;
+import java.util.function.Supplier;
 
 /// Sums rows by key on one task's device. Each method frees its memory when it throws.
-final class GroupedRows {
-    /// Marks a free slot of a table. Rows with this key have a slot of their own.
-    private static final long FREE_KEY = Long.MIN_VALUE;
-
+final class GroupedRows implements AutoCloseable {
     private final TaskMemory memory;
-    private final KeyedSumKernels kernels;
+    private final Operators operators;
 
-    GroupedRows(TaskMemory memory, KeyedSumKernels kernels) {
+    GroupedRows(TaskMemory memory) {
         this.memory = memory;
-        this.kernels = kernels;
+        operators = new Operators(memory.stream(), memory.device(), null);
     }
 
     /// Filters and sums some rows of a batch.
     DeviceColumns sums(RowRange range, long least) {
-        try (Scratch scratch = new Scratch(memory, kernels);
-                DeviceColumns.Use rows = range.columns().use()) {
-            long count = range.count();
-            long keys = scratch.longs(count);
-            long values = scratch.longs(count);
-            long passed = scratch.counter();
-            kernels.launch(
-                    KeyedSumKernels.FILTER,
-                    memory,
-                    count,
-                    rows.values(0),
-                    rows.validity(0),
-                    rows.values(1),
-                    rows.validity(1),
-                    range.first(),
-                    count,
-                    least,
-                    keys,
-                    values,
-                    passed);
-            long left = scratch.read(passed);
-            Table table = new Table(scratch, left);
-            table.add(keys, values, 0, left);
-            return table.compacted();
+        try (DeviceColumns.Use use = range.columns().use()) {
+            return output(() -> {
+                Column values = words(use, 1, range.first(), range.count());
+                Column hasKey = operators.valid(bits(use, 0, range), range.first(), range.count(), null);
+                Column hasBoth = operators.valid(bits(use, 1, range), range.first(), range.count(), hasKey);
+                Column rows = operators.select(operators.between(values, least, Long.MAX_VALUE, true, hasBoth));
+                Column keys = operators.gather(words(use, 0, range.first(), range.count()), rows);
+                Groups groups = operators.group(keys, keys.count());
+                return List.of(
+                        operators.gather(keys, groups.rows()),
+                        operators.sums(groups, operators.gather(values, rows)),
+                        operators.sums(groups, null));
+            });
         }
     }
 
-    /// Adds up the sums of several batches.
-    DeviceColumns merged(List<DeviceColumns> sums) {
-        try (Scratch scratch = new Scratch(memory, kernels)) {
-            Table table = new Table(
-                    scratch, sums.stream().mapToLong(DeviceColumns::rowCount).sum());
-            for (DeviceColumns each : sums) {
-                try (DeviceColumns.Use use = each.use()) {
-                    table.add(use.values(0), use.values(1), use.values(2), each.rowCount());
-                }
-            }
-            return table.compacted();
+    private static Column words(DeviceColumns.Use use, int column, long first, long count) {
+        return Column.borrowed(use.values(column) + first * Long.BYTES, count, Long.BYTES);
+    }
+
+    private static Column bits(DeviceColumns.Use use, int column, RowRange range) {
+        return Column.borrowed(use.validity(column), Bits.byteSize(range.first() + range.count()), 1);
+    }
+
+    /// Adds up the sums of one batch.
+    DeviceColumns merged(DeviceColumns sums) {
+        try (DeviceColumns.Use use = sums.use()) {
+            return output(() -> added(three(use, sums.rowCount())));
         }
+    }
+
+    /// Adds up the sums of two batches.
+    DeviceColumns merged(DeviceColumns one, DeviceColumns other) {
+        try (DeviceColumns.Use first = one.use();
+                DeviceColumns.Use second = other.use()) {
+            List<Column> before = three(first, one.rowCount());
+            List<Column> after = three(second, other.rowCount());
+            return output(() -> added(List.of(
+                    operators.concatenate(before.get(0), after.get(0)),
+                    operators.concatenate(before.get(1), after.get(1)),
+                    operators.concatenate(before.get(2), after.get(2)))));
+        }
+    }
+
+    private List<Column> added(List<Column> sums) {
+        Groups groups = operators.group(sums.get(0), sums.get(0).count());
+        return List.of(
+                operators.gather(sums.get(0), groups.rows()),
+                operators.sums(groups, sums.get(1)),
+                operators.sums(groups, sums.get(2)));
+    }
+
+    private static List<Column> three(DeviceColumns.Use use, long count) {
+        return List.of(words(use, 0, 0, count), words(use, 1, 0, count), words(use, 2, 0, count));
     }
 
     /// Sorts sums by key. Each key occurs once.
     DeviceColumns sorted(DeviceColumns sums) {
-        long count = sums.rowCount();
-        try (Scratch scratch = new Scratch(memory, kernels);
-                DeviceColumns.Use from = sums.use()) {
-            long size = powerOfTwo(count);
-            long[] columns = new long[3];
-            for (int column = 0; column < columns.length; column++) {
-                columns[column] = scratch.filled(size, 0);
-                scratch.copy(columns[column], from.values(column), count);
-            }
-            for (long run = 2; run <= size; run *= 2) {
-                for (long distance = run / 2; distance > 0; distance /= 2) {
-                    kernels.launch(
-                            KeyedSumKernels.SORT_STEP,
-                            memory,
-                            size,
-                            columns[0],
-                            columns[1],
-                            columns[2],
-                            size,
-                            distance,
-                            run);
-                }
-            }
-            return scratch.columns(count, columns);
+        try (DeviceColumns.Use use = sums.use()) {
+            return output(() -> {
+                List<Column> columns = three(use, sums.rowCount());
+                Column order = operators.order(columns.getFirst());
+                return columns.stream()
+                        .map(column -> operators.gather(column, order))
+                        .toList();
+            });
         }
     }
 
-    private static long powerOfTwo(long least) {
-        return least < 2 ? 1 : Long.highestOneBit(least - 1) * 2;
+    /// Copies the columns of a plan to a batch, and frees them.
+    private DeviceColumns output(Supplier<List<Column>> plan) {
+        return operators.stage(() -> copied(plan.get()), _ -> List.of());
     }
 
-    /// A hash table on the device, with at least twice as many slots as rows.
-    private final class Table {
-        private final Scratch scratch;
-        private final long capacity;
-        private final long keys;
-        private final long sums;
-        private final long counts;
-        private final long groups;
-
-        Table(Scratch scratch, long rowCount) {
-            this.scratch = scratch;
-            capacity = 2 * powerOfTwo(rowCount);
-            keys = scratch.filled(capacity + 1, FREE_KEY);
-            sums = scratch.filled(capacity + 1, 0);
-            counts = scratch.filled(capacity + 1, 0);
-            groups = scratch.counter();
-        }
-
-        void add(long rowKeys, long rowValues, long rowCounts, long rowCount) {
-            if (rowCount > 0) {
-                kernels.launch(
-                        KeyedSumKernels.AGGREGATE,
-                        memory,
-                        rowCount,
-                        rowKeys,
-                        rowValues,
-                        rowCounts,
-                        rowCount,
-                        keys,
-                        sums,
-                        counts,
-                        capacity,
-                        FREE_KEY,
-                        groups);
+    private DeviceColumns copied(List<Column> from) {
+        DeviceColumns result =
+                DeviceColumns.allocate(memory, KeyedSums.SCHEMA, from.getFirst().count());
+        try (DeviceColumns.Use use = result.use()) {
+            long stream = memory.stream().handle();
+            memory.memory()
+                    .driver()
+                    .copies()
+                    .fillBytes(memory.device(), use.address(), (byte) 0xff, result.byteSize(), stream);
+            for (int column = 0; column < from.size(); column++) {
+                operators.copy(from.get(column), use.values(column));
             }
+            return result;
+        } catch (RuntimeException | Error failure) {
+            result.close();
+            throw failure;
         }
+    }
 
-        DeviceColumns compacted() {
-            long count = scratch.read(groups);
-            long[] columns = {scratch.longs(count), scratch.longs(count), scratch.longs(count)};
-            kernels.launch(
-                    KeyedSumKernels.COMPACT,
-                    memory,
-                    capacity + 1,
-                    keys,
-                    sums,
-                    counts,
-                    capacity + 1,
-                    columns[0],
-                    columns[1],
-                    columns[2],
-                    scratch.counter());
-            return scratch.columns(count, columns);
-        }
+    @Override
+    public void close() {
+        operators.close();
     }
 }

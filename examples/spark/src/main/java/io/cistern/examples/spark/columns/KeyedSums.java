@@ -50,11 +50,16 @@ public final class KeyedSums implements ColumnsFunction {
     public Iterator<DeviceColumns> apply(Iterator<DeviceColumns> batches, TaskMemory memory) {
         List<DeviceColumns> all = new ArrayList<>();
         batches.forEachRemaining(all::add);
-        GroupedRows rows = new GroupedRows(memory, KeyedSumKernels.of(memory));
+        try (GroupedRows rows = new GroupedRows(memory)) {
+            return summed(memory, rows, all);
+        }
+    }
+
+    private Iterator<DeviceColumns> summed(TaskMemory memory, GroupedRows rows, List<DeviceColumns> all) {
         Deque<DeviceColumns> sums = new ArrayDeque<>();
         for (DeviceColumns batch : all) {
             if (merges) {
-                sums.add(once(memory, () -> rows.merged(List.of(batch))));
+                sums.add(once(memory, () -> rows.merged(batch)));
             } else {
                 sums.addAll(memory.<RowRange, DeviceColumns, RuntimeException>retry(
                         RowRange.all(batch), RowRange::halves, part -> rows.sums(part, least)));
@@ -66,9 +71,11 @@ public final class KeyedSums implements ColumnsFunction {
 
     private static Iterator<DeviceColumns> sorted(TaskMemory memory, GroupedRows rows, Deque<DeviceColumns> sums) {
         while (sums.size() > 1) {
-            List<DeviceColumns> two = List.of(sums.remove(), sums.remove());
-            sums.add(once(memory, () -> rows.merged(two)));
-            two.forEach(DeviceColumns::close);
+            DeviceColumns one = sums.remove();
+            DeviceColumns other = sums.remove();
+            sums.add(once(memory, () -> rows.merged(one, other)));
+            one.close();
+            other.close();
         }
         DeviceColumns last = sums.remove();
         DeviceColumns sorted = once(memory, () -> rows.sorted(last));

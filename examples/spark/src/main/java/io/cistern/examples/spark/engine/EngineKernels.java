@@ -1,9 +1,9 @@
-package io.cistern.examples.spark.columns;
+package io.cistern.examples.spark.engine;
 
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.CudaFunction;
 import io.cistern.buffers.CudaModule;
-import io.cistern.spark.TaskMemory;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -11,31 +11,26 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Pattern;
 
-/// Loads the kernels of [KeyedSums] once into each device: compiled from CUDA C++ on a real device, Java
+/// Loads the kernels of [Operators] once into each device: compiled from CUDA C++ on a real device, Java
 /// functions on a simulated one.
-final class KeyedSumKernels {
-    private static final String SOURCE = "keyed-sums.cu";
+final class EngineKernels {
+    private static final String SOURCE = "operators.cu";
+    private static final Pattern KERNEL = Pattern.compile("KERNEL (\\w+)\\(");
     private static final int THREADS = 256;
-    private static final int MAX_BLOCKS = 1 << 16;
-
-    static final String FILTER = "cistern_filter";
-    static final String AGGREGATE = "cistern_aggregate";
-    static final String COMPACT = "cistern_compact";
-    static final String SORT_STEP = "cistern_sort_step";
-    static final String FILL_LONGS = "cistern_fill_longs";
-    private static final List<String> NAMES = List.of(FILTER, AGGREGATE, COMPACT, SORT_STEP, FILL_LONGS);
+    private static final int MAX_BLOCKS = 1 << 12;
 
     private final Map<String, CudaFunction> functions = new ConcurrentHashMap<>();
 
     /// The loaded kernels of one device memory, by device.
     private static final class Loaded implements AutoCloseable {
         private final Map<Integer, CudaModule> modules = new ConcurrentHashMap<>();
-        private final Map<Integer, KeyedSumKernels> kernels = new ConcurrentHashMap<>();
+        private final Map<Integer, EngineKernels> kernels = new ConcurrentHashMap<>();
 
-        KeyedSumKernels on(DeviceMemory memory, int device) {
+        EngineKernels on(DeviceMemory memory, int device) {
             return kernels.computeIfAbsent(
-                    device, _ -> new KeyedSumKernels(modules.computeIfAbsent(device, _ -> load(memory, device))));
+                    device, _ -> new EngineKernels(modules.computeIfAbsent(device, _ -> load(memory, device))));
         }
 
         @Override
@@ -44,18 +39,18 @@ final class KeyedSumKernels {
         }
     }
 
-    private KeyedSumKernels(CudaModule module) {
-        NAMES.forEach(name -> functions.put(name, module.function(name)));
+    private EngineKernels(CudaModule module) {
+        names().forEach(name -> functions.put(name, module.function(name)));
     }
 
-    /// Returns the kernels of a task's device.
+    /// Returns the kernels of a device.
     ///
-    /// @throws UnsupportedOperationException if the device is real and NVIDIA's run-time compiler is missing
-    static KeyedSumKernels of(TaskMemory memory) {
-        return memory.memory()
-                .moduleSupport()
+    /// @throws UnsupportedOperationException if the device is real and NVIDIA's run-time compiler is
+    ///     missing
+    static EngineKernels of(DeviceMemory memory, int device) {
+        return memory.moduleSupport()
                 .attachment(Loaded.class, _ -> new Loaded())
-                .on(memory.memory(), memory.device());
+                .on(memory, device);
     }
 
     private static CudaModule load(DeviceMemory memory, int device) {
@@ -67,14 +62,18 @@ final class KeyedSumKernels {
     /// Returns PTX that declares the names, for a simulated device.
     private static String entries() {
         StringBuilder text = new StringBuilder(".version 8.0\n.target sm_90\n.address_size 64\n");
-        NAMES.forEach(name -> text.append(".entry ").append(name).append("() { ret; }\n"));
+        names().forEach(name -> text.append(".entry ").append(name).append("() { ret; }\n"));
         return text.toString();
     }
 
+    private static List<String> names() {
+        return KERNEL.matcher(source()).results().map(kernel -> kernel.group(1)).toList();
+    }
+
     private static String source() {
-        try (InputStream source = KeyedSumKernels.class.getResourceAsStream(SOURCE)) {
+        try (InputStream source = EngineKernels.class.getResourceAsStream(SOURCE)) {
             if (source == null) {
-                throw new IllegalStateException(SOURCE + " is missing beside " + KeyedSumKernels.class);
+                throw new IllegalStateException(SOURCE + " is missing beside " + EngineKernels.class);
             }
             return new String(source.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
@@ -82,13 +81,13 @@ final class KeyedSumKernels {
         }
     }
 
-    /// Launches a kernel with one thread for each item.
-    void launch(String name, TaskMemory memory, long items, Object... arguments) {
+    /// Launches a kernel with one thread for each item, or fewer that take several.
+    void launch(String name, CudaStream stream, long items, Object... arguments) {
         CudaFunction function = functions.get(name);
         if (function == null) {
             throw new IllegalArgumentException("there is no kernel " + name);
         }
         int blocks = Math.clamp((items + THREADS - 1) / THREADS, 1, MAX_BLOCKS);
-        function.launch(blocks, THREADS, memory.stream(), arguments);
+        function.launch(blocks, THREADS, stream, arguments);
     }
 }

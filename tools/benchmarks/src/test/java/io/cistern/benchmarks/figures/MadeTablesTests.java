@@ -1,0 +1,78 @@
+package io.cistern.benchmarks.figures;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.zip.GZIPOutputStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// Tables of queries and of handles' threads follow from raw output.
+final class MadeTablesTests {
+    @TempDir
+    private Path folder;
+
+    private RawOutput raw(String file, String... lines) throws IOException {
+        Files.createDirectories(folder.resolve("raw"));
+        try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(folder.resolve("raw/" + file + ".gz")))) {
+            out.write(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+        }
+        Files.writeString(
+                folder.resolve("README.md"), "| what | page | A test, 2026-11-29 | how | [it](raw/" + file + ".gz) |");
+        return new RawOutput(folder, "measurements/");
+    }
+
+    private static String query(String mode, String allocator, int turn, String query, double seconds) {
+        return "{\"mode\": \"%s\", \"allocator\": \"%s\", \"turn\": %d, \"query\": \"%s\", \"seconds\": %s,"
+                        .formatted(mode, allocator, turn, query, seconds)
+                + " \"allocatorSeconds\": 0.5, \"right\": true, \"mostBytes\": 3221225472, \"spilledBytes\": 1073741824}";
+    }
+
+    @Test
+    void queriesHaveMediansAndSpread() throws IOException {
+        RawOutput raw = raw(
+                "queries.jsonl",
+                query("one", "caching", 1, "Q1", 0.010),
+                query("one", "caching", 2, "Q1", 0.020),
+                query("one", "caching", 3, "Q1", 0.012),
+                query("one", "direct", 1, "Q1", 0.5),
+                query("one", "caching", 1, "all", 2),
+                query("short", "caching", 1, "all", 4),
+                "{\"mode\": \"short\", \"allocator\": \"direct\", \"turn\": 1, \"failure\": \"none\"}");
+        assertThat(QueryFigures.byQuery(raw))
+                .contains("| Q1 | 500 |  |  |  |  | 12.0 ± 5.00 |")
+                .contains("| all ten |  |  |  |  |  | 2000 |")
+                .contains("| of all, in the allocator |  |  |  |  |  | 500 |")
+                .contains("Medians of 3 runs in turns")
+                .contains("A test, 2026-11-29 ([raw](measurements/raw/queries.jsonl.gz))");
+        assertThat(QueryFigures.together(raw))
+                .contains("| one thread: seconds |  |  |  |  |  | 2.00 |")
+                .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |");
+        assertThat(QueryFigures.summary(raw)).contains("| eight tasks, memory short |  |  |  |  |  | 4.00 · 3.00 |");
+    }
+
+    @Test
+    void aWrongResultIsNoFigure() throws IOException {
+        RawOutput raw = raw(
+                "queries.jsonl", query("one", "caching", 1, "all", 2).replace("\"right\": true", "\"right\": false"));
+        assertThatThrownBy(() -> QueryFigures.summary(raw)).hasMessageContaining("wrong results");
+    }
+
+    @Test
+    void loadsOfThreadsHaveTheRangeOfTheirRuns() throws IOException {
+        String row = "{\"what\": \"sums\", \"load\": \"pool\", \"threads\": 17, \"threadsWithHandle\": 16,"
+                + " \"ofThemEnded\": 0, \"lifeMedianMs\": null, \"processMs\": 1200.4, \"created\": 16,"
+                + " \"servedAnotherThread\": 2, \"createMedianUs\": 250.2}";
+        RawOutput raw = raw(
+                "handle-loads.jsonl",
+                row,
+                row.replace("\"created\": 16", "\"created\": 18"),
+                "{\"what\": \"thread\", \"load\": \"pool\"}");
+        assertThat(HandleFigures.loads(raw)).contains("| `pool` | 17 | 16 | 0 |  | 1,200 | 16 to 18 | 2 | 250 |");
+    }
+}
