@@ -13,6 +13,7 @@ module io.cistern.adaptors {
             io.cistern.adaptors.EventProvider,
             io.cistern.adaptors.LimitProvider,
             io.cistern.adaptors.LoggingProvider,
+            io.cistern.adaptors.PrefetchProvider,
             io.cistern.adaptors.RetryProvider,
             io.cistern.adaptors.StatisticsProvider,
             io.cistern.adaptors.TrackingProvider;

@@ -5,6 +5,7 @@
 module io.cistern.async {
     requires static org.jspecify;
     requires transitive io.cistern.api;
+    requires transitive io.cistern.buffers;
 
     exports io.cistern.async;
     exports io.cistern.async.sharing;

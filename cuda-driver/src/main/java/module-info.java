@@ -33,6 +33,7 @@ module io.cistern.cuda {
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.handles,
+            io.cistern.hazards,
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,

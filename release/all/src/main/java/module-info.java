@@ -9,6 +9,7 @@ module io.cistern {
     requires transitive io.cistern.buffers;
     requires transitive io.cistern.pressure;
     requires transitive io.cistern.adaptors;
+    requires transitive io.cistern.hazards;
     requires transitive io.cistern.async;
     requires transitive io.cistern.caching;
     requires transitive io.cistern.loader;

@@ -10,6 +10,7 @@ open module io.cistern.testkit {
     requires transitive io.cistern.simulated;
     requires transitive org.junit.jupiter.api;
     requires transitive org.junit.jupiter.params;
+    requires io.cistern.hazards;
     requires org.assertj.core;
 
     exports io.cistern.testkit;

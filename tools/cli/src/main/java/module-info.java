@@ -25,11 +25,11 @@ module io.cistern.cli {
             info.picocli;
     opens io.cistern.cli.doctor to
             info.picocli;
+    opens io.cistern.cli.fit to
+            info.picocli;
     opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to
-            info.picocli;
-    opens io.cistern.cli.report to
             info.picocli;
     opens io.cistern.cli.top to
             info.picocli;

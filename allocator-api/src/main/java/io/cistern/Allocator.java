@@ -6,12 +6,15 @@ import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySleep;
 import io.cistern.spi.MemoryStatistics;
@@ -20,16 +23,18 @@ import io.cistern.spi.TrimResult;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 
 /// An allocator that was opened, as a program sees it. The framework counts and limits its blocks, also if a
-/// plug-in provides it.
+/// plug-in provides it. A [MemoryPool] is an allocator too.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
 /// **Threads.** Any thread may call any method at any time.
-public final class Allocator implements AutoCloseable {
+public sealed class Allocator implements AutoCloseable permits MemoryPool {
     private final DeviceMemory memory;
     private final Router router;
     private final OpenAllocator opened;
@@ -52,13 +57,6 @@ public final class Allocator implements AutoCloseable {
     /// Returns the device memory that it was opened on.
     public DeviceMemory memory() {
         return memory;
-    }
-
-    /// Returns the pool that allocates from it; empty if it belongs to none.
-    public Optional<MemoryPool> pool() {
-        return memory.pools().all().stream()
-                .filter(pool -> pool.allocator().equals(this))
-                .findFirst();
     }
 
     /// Returns the spec it was opened with.
@@ -118,6 +116,28 @@ public final class Allocator implements AutoCloseable {
         throw opened.closed();
     }
 
+    /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and
+    /// lifted. It
+    /// is the one that it was opened with, if any. Limits of scopes and of the device memory hold as well. An
+    /// allocator around another one has the limit that this one was opened with.
+    public MemoryLimit limit() {
+        LimitHandle set = opened.limit();
+        if (set == null) {
+            opened.ownLimit().compareAndSet(null, LimitHandle.of(opened.toString(), Budget.UNLIMITED, null));
+        }
+        LimitHandle handle =
+                set != null ? set : Objects.requireNonNull(opened.ownLimit().get());
+        Runnable begin = set != null ? null : () -> opened.limit(handle);
+        return new MemoryLimit(
+                handle, new MemoryLimit.Home(begin, () -> DeviceLimits.capacity(memory), this::requestedBytes));
+    }
+
+    private long requestedBytes() {
+        return IntStream.range(0, memory.environment().deviceCount())
+                .mapToLong(device -> opened.statistics(device).requestedBytes())
+                .sum();
+    }
+
     /// Opens a scope in which this allocator serves the calling thread on all devices and streams.
     ///
     /// @throws IllegalStateException if this allocator is closed
@@ -130,13 +150,26 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(ScopeOptions options) {
-        return enter(options, () -> {});
+        beginUse();
+        try {
+            return enter(options, this::endUse);
+        } catch (Throwable failure) {
+            endUse();
+            throw failure;
+        }
     }
 
     Scope enter(ScopeOptions options, Runnable whenClosed) {
         ScopeStack outer = memory.scopes().current();
         return new Scope(memory, this, outer, options.over(outer, opened), whenClosed);
     }
+
+    /// Begins a use by a scope.
+    ///
+    /// @throws IllegalStateException if it is a pool that is closed
+    void beginUse() {}
+
+    void endUse() {}
 
     /// Runs code in a scope: see [#call].
     ///
@@ -158,7 +191,17 @@ public final class Allocator implements AutoCloseable {
     /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
         ScopeStacks scopes = memory.scopes();
-        return scopes.call(options.over(scopes.current(), opened), body);
+        beginUse();
+        try {
+            ScopeStack inside = options.over(scopes.current(), opened);
+            try {
+                return scopes.call(inside, body);
+            } finally {
+                inside.ended();
+            }
+        } finally {
+            endUse();
+        }
     }
 
     /// Returns the framework's counts of a device.
@@ -292,6 +335,26 @@ public final class Allocator implements AutoCloseable {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
 
+    /// Returns this allocator for other allocators to build on: adaptors, binning, pools over pools
+    /// ([MemoryPool.Builder#upstream]).
+    ///
+    /// ```java
+    /// try (DeviceAllocator small = pool.asUpstream(); DeviceAllocator large =
+    /// memory.open("async").asUpstream()) {
+    ///     Allocator binned = memory.open(OpenOptions.made("binned", new Binning(small, large)));
+    ///     …
+    /// }
+    /// ```
+    ///
+    /// Its blocks have no owner in the framework, so what is built on it may hand them out as its own, or cut
+    /// them. They are charged to this allocator's own limit, and to no other.
+    ///
+    /// @return an allocator that is closed once all its blocks are freed. This one's memory stays until then
+    /// @throws IllegalStateException if this allocator is closed
+    public DeviceAllocator asUpstream() {
+        return memory.registry().builtOn(opened);
+    }
+
     /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads.
     /// Its memory goes back to the driver when the last live block has been freed, which may be now. Closing
     /// twice does nothing.
@@ -303,6 +366,10 @@ public final class Allocator implements AutoCloseable {
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {
+        closeNow();
+    }
+
+    final void closeNow() {
         try {
             opened.close();
         } finally {

@@ -46,6 +46,17 @@ public record AllocatorStatistics(
                 reserved.getCount() == 0 ? OptionalLong.empty() : OptionalLong.of(reserved.getSum()));
     }
 
+    AllocatorStatistics withPeak(long peakBytes) {
+        return new AllocatorStatistics(
+                allocations,
+                frees,
+                liveBlocks,
+                requestedBytes,
+                Math.max(requestedBytes, peakBytes),
+                requestedTotalBytes,
+                reservedBytes);
+    }
+
     private static long sum(List<AllocatorStatistics> all, ToLongFunction<AllocatorStatistics> figure) {
         return all.stream().mapToLong(figure).sum();
     }

@@ -21,6 +21,7 @@ import io.cistern.internal.names.Sizes;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.reclaim.ReserveWatch;
 import io.cistern.internal.reclaim.ThresholdNotifier;
 import io.cistern.internal.registry.CurrentAllocators;
 import io.cistern.internal.registry.OpenAllocator;
@@ -48,7 +49,6 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
@@ -102,14 +102,17 @@ public final class DeviceMemory implements AutoCloseable {
     private final Currents currents;
     private final Listeners listeners;
     private final ModuleSupport moduleSupport;
-    private final @Nullable MemoryLimit[] deviceLimits;
+    private final DeviceLimits limits;
+    private final ReserveWatch reserveWatch;
+    private final Admissions admissions;
 
     DeviceMemory(Builder builder) {
         CudaDriver driver = builder.driver;
         int deviceCount = driver.devices().count();
         leaks = new Leaks(router, builder.leakLevel);
         currentRoutes = new Route[deviceCount];
-        deviceLimits = builder.deviceLimits(deviceCount);
+        @Nullable MemoryLimit[] deviceLimits = builder.deviceLimits(deviceCount);
+        limits = new DeviceLimits(this, deviceLimits);
         registry = new Registry(
                 driver,
                 builder.catalog(),
@@ -126,6 +129,8 @@ public final class DeviceMemory implements AutoCloseable {
         eventStreams = new EventStreams(driver, order, deviceCount);
         captures = new Captures(registry, order, eventStreams);
         outOfMemory = new OutOfMemoryHandler(registry, captures, builder.longestWait);
+        reserveWatch = new ReserveWatch(registry);
+        admissions = new Admissions(this);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         if (openScopes != null) {
             scopes.watch(openScopes::moved);
@@ -155,6 +160,11 @@ public final class DeviceMemory implements AutoCloseable {
             facades.remove(opened);
         }
         return facade;
+    }
+
+    /// Notes a pool as the object by which programs know its allocator, before others can find that.
+    void know(OpenAllocator opened, MemoryPool pool) {
+        facades.put(opened, pool);
     }
 
     /// Returns that object for an allocator that was opened just now. If the Java heap is full, this closes the
@@ -484,6 +494,9 @@ public final class DeviceMemory implements AutoCloseable {
             moduleSupport.requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
+            if (observers.anyOfBlocks()) {
+                observers.tell(Events.USE_RECORDED, "", router.deviceOf(address), stream, address, 0, 0);
+            }
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -572,14 +585,28 @@ public final class DeviceMemory implements AutoCloseable {
         registry.streamWaits(device, stream, awaited);
     }
 
-    /// Returns the limit on the bytes requested on a device, over all allocators, to be read and
-    /// [changed][MemoryLimit#setByteSize]. All ways to set limits are on the page of
-    /// [MemoryLimit].
+    /// Admits memory that other code takes for itself, such as a library that allocates past Cistern. Waits
+    /// until
+    /// the bytes fit into the device, beside its reserve and all that allocators hold and others were
+    /// admitted, and
+    /// into its limit. Requests are admitted in the order in which they came. Idle memory is given back first.
+    /// [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free bytes if that is
+    /// wanted.
     ///
-    /// @return empty if neither [Builder#limitBytes] nor a setting set one
+    /// @param byteSize how much the other code will take; the estimate is trusted
+    /// @return the admission, to be closed when the memory is free again
+    /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    public Optional<MemoryLimit> limit(int device) {
-        return Optional.ofNullable(deviceLimits[checked(device)]);
+    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread is interrupted, which it
+    ///     stays
+    /// @throws IllegalStateException if this device memory is closed
+    public Admission admit(int device, long byteSize) {
+        return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);
+    }
+
+    /// Returns the object that limits devices. All ways to set limits are on the page of [MemoryLimit].
+    public DeviceLimits limits() {
+        return limits;
     }
 
     private int checked(int device) {
@@ -587,19 +614,22 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns the statistics of a device, summed over all allocators that are open or still have
-    /// live blocks, pools and the memory of graphs included. The peak is the sum of their peaks,
-    /// which need not be of one moment, so it may be too high. Reserved bytes are those of the
-    /// allocators that can tell.
+    /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
+    /// had
+    /// requested at one moment, those closed since included; it is at most 2 % too high, for small sums some
+    /// KiB a
+    /// thread. Reserved bytes are those of the allocators that can tell.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
-    /// [#allocators].
+    /// [#allocators]. The peak here begins anew with the last of these calls.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         checked(device);
-        return AllocatorStatistics.sum(allocators().stream()
+        AllocatorStatistics sum = AllocatorStatistics.sum(allocators().stream()
                 .map(allocator -> allocator.statistics(device))
                 .toList());
+        return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
     }
 
     /// Returns the statistics of a device as a text for people: of each allocator, and of all
@@ -637,6 +667,7 @@ public final class DeviceMemory implements AutoCloseable {
         registry.refuseOpening();
         Failures failures = new Failures();
         failures.gather(notifier::close);
+        failures.gather(reserveWatch::close);
         failures.gather(captures::close);
         failures.gather(outOfMemory::close);
         if (openScopes != null) {
@@ -680,6 +711,14 @@ public final class DeviceMemory implements AutoCloseable {
         return observers;
     }
 
+    Admissions admissions() {
+        return admissions;
+    }
+
+    ReserveWatch reserveWatch() {
+        return reserveWatch;
+    }
+
     ObservedCalls observed() {
         return observed;
     }
@@ -697,7 +736,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
-        final CudaDriver driver;
+        CudaDriver driver;
         private @Nullable Catalog catalog;
         private final Settings settings = Settings.ofProcess();
         Set<ReclaimStep> reclaimSteps = EnumSet.allOf(ReclaimStep.class);
@@ -713,10 +752,11 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Returns the allocators and sources that can be opened by name.
         Catalog catalog() {
-            return catalog != null ? catalog : Catalog.of(List.of(), List.of());
+            return catalog != null ? catalog : Catalog.found();
         }
 
-        /// Sets the allocators and sources that can be opened by name; none without this call.
+        /// Sets the allocators and sources that can be opened by name. Without this call these are the ones on
+        /// the class path or module path, if `cistern-pluggable-loader` is there to find them, else none.
         public Builder catalog(Catalog catalog) {
             this.catalog = catalog;
             return this;
@@ -724,7 +764,7 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Sets a limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
         /// that fits is refused. Without this call the settings `cistern.device.N.limit` and `cistern.limit`
-        /// decide. [DeviceMemory#limit] changes it later.
+        /// decide. [DeviceLimits#device] changes it later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -832,8 +872,10 @@ public final class DeviceMemory implements AutoCloseable {
                     SettingProblems.untold(settings, driver.devices().count())) {
                 System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
             }
+            NamedObservers named = NamedObservers.of(settings);
+            driver = named.around(driver);
             DeviceMemory memory = new DeviceMemory(this);
-            settings.get(Setting.OBSERVE).ifPresent(names -> NamedObservers.begin(memory, names));
+            named.begin(memory);
             return memory;
         }
     }

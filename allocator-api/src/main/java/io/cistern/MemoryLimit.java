@@ -1,11 +1,16 @@
 package io.cistern;
 
+import io.cistern.internal.names.Sizes;
+import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.LimitHandle;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /// A limit on the bytes that are requested at once, in a tree of limits: of the process, of pools, of
-/// scopes, of tasks.
+/// scopes, of tasks. It is set, raised, lowered and lifted at any time.
 ///
 /// ```java
+/// memory.limits().device(0).setShare(0.8);                                        // at any time
 /// MemoryLimit process = MemoryLimit.of("process", 40L << 30);
 /// MemoryLimit serving = process.child("serving", 8L << 30);
 /// Allocator caching = memory.open(OpenOptions.spec("caching").limit(serving));    // all its blocks
@@ -13,24 +18,28 @@ import io.cistern.internal.routing.LimitHandle;
 /// try (Scope _ = caching.enter(ScopeOptions.all().limit(request))) {              // blocks made in here
 ///     …
 /// }
-/// serving.setByteSize(6L << 30);                                                  // at any time
+/// serving.setByteSize(6L << 30);
+/// serving.lift();
 /// ```
 ///
-/// **Ways to set one.** Each is a limit on requested bytes, and each can be changed by [#setByteSize]:
+/// **Ways to set one.** Each is a limit on requested bytes, and each can be changed by [#setByteSize],
+/// [#setShare] and [#lift]:
 ///
-/// | on | set by | changed by |
+/// | on | set at the beginning by | at any time |
 /// |---|---|---|
 /// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
-/// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceMemory#limit] |
-/// | an allocator | [OpenOptions#limit] | the limit itself |
-/// | a pool | [MemoryPool.Builder#limit] or, for its own, [MemoryPool.Builder#limitBytes] | [MemoryPool#limit] |
+/// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceLimits#device] |
+/// | an allocator | [OpenOptions#limit] | [Allocator#limit] |
+/// | a pool | [MemoryPool.Builder#limit], [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
 /// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.
 ///
 /// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
 /// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
-/// is freed, wherever that happens. The devices of one limit count together.
+/// is freed, wherever that happens. The devices of one limit count together. A limit that a device or an
+/// allocator
+/// gets later counts the blocks that are alive then, too.
 ///
 /// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
@@ -45,18 +54,48 @@ import io.cistern.internal.routing.LimitHandle;
 /// refers to it.
 public final class MemoryLimit {
     private final LimitHandle handle;
+    private final Home home;
 
-    private MemoryLimit(LimitHandle handle) {
+    /// The device, allocator or device memory that a limit belongs to.
+    ///
+    /// @param begin charges blocks to the limit; called before its first change
+    /// @param capacity the memory that a share is of; 0 if there is none
+    /// @param used the requested bytes until the limit begins
+    record Home(@Nullable Runnable begin, LongSupplier capacity, LongSupplier used) {
+        static final Home NONE = of(() -> 0);
+
+        /// Returns the home of a limit that somebody charges blocks to.
+        static Home of(LongSupplier capacity) {
+            return new Home(null, capacity, () -> 0);
+        }
+    }
+
+    /// Whether blocks are charged here.
+    private volatile boolean begun;
+
+    MemoryLimit(LimitHandle handle, Home home) {
         this.handle = handle;
+        this.home = home;
+        this.begun = home.begin() == null;
     }
 
     /// Makes a limit that stands under no other one.
     ///
     /// @param name a name for messages
-    /// @param byteSize the most bytes requested at once
+    /// @param byteSize the most bytes requested at once; [Long#MAX_VALUE] for no limit until one is set
     /// @throws IllegalArgumentException if `byteSize` is negative
     public static MemoryLimit of(String name, long byteSize) {
-        return new MemoryLimit(LimitHandle.of(name, byteSize, null));
+        return new MemoryLimit(LimitHandle.of(name, byteSize, null), Home.NONE);
+    }
+
+    /// Makes a limit that stands under no other one, as a share of the memory of all devices together.
+    ///
+    /// @param name a name for messages
+    /// @param share above 0, at most 1
+    /// @throws IllegalArgumentException if it is not
+    public static MemoryLimit of(String name, DeviceMemory memory, double share) {
+        Home home = Home.of(() -> DeviceLimits.capacity(memory));
+        return new MemoryLimit(LimitHandle.of(name, part(share, DeviceLimits.capacity(memory)), null), home);
     }
 
     /// Makes a limit whose bytes count against this one as well.
@@ -65,7 +104,8 @@ public final class MemoryLimit {
     /// @param byteSize the most bytes requested at once; may be more than this limit, which holds too
     /// @throws IllegalArgumentException if `byteSize` is negative
     public MemoryLimit child(String name, long byteSize) {
-        return new MemoryLimit(LimitHandle.of(name, byteSize, handle));
+        begin();
+        return new MemoryLimit(LimitHandle.of(name, byteSize, handle), Home.of(home.capacity()));
     }
 
     /// Returns the name.
@@ -73,29 +113,98 @@ public final class MemoryLimit {
         return handle.budget().name();
     }
 
-    /// Returns the most bytes requested at once.
+    /// Returns the most bytes requested at once; [Long#MAX_VALUE] if there is no limit now.
     public long byteSize() {
         return handle.budget().limitBytes();
     }
 
-    /// Changes the limit, also while blocks are charged to it. A limit below the bytes in use takes nothing
-    /// back; it refuses allocations until enough was freed. An allocation that is under way in another thread
-    /// happens before the change or after it.
+    /// Returns whether there is a limit now.
+    public boolean isSet() {
+        return byteSize() != Budget.UNLIMITED;
+    }
+
+    /// Sets the limit, also while blocks are charged to it. If the allocators that are charged here have
+    /// reserved
+    /// more, they give idle memory back to the driver, without waiting. A limit below the bytes in use takes
+    /// nothing away; it refuses allocations until enough was freed. An allocation that is under way in another
+    /// thread happens before the change or after it.
     ///
     /// @param byteSize the most bytes requested at once from now on
     /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an
+    ///     allocation
+    ///     of its own, as for [Allocator#close]
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to take idle memory back; the limit is set
+    ///     then
     public void setByteSize(long byteSize) {
-        handle.budget().setLimitBytes(byteSize);
+        Sizes.notNegative("the limit of " + name(), byteSize);
+        if (byteSize != Budget.UNLIMITED) {
+            begin();
+        }
+        Budget budget = handle.budget();
+        long former = budget.limitBytes();
+        budget.setLimitBytes(byteSize);
+        if (byteSize < former) {
+            budget.trim(byteSize);
+        }
+    }
+
+    /// Sets the limit to a share of the memory that it is about: of its device, or of all devices together.
+    /// See
+    /// [#setByteSize].
+    ///
+    /// @param share above 0, at most 1
+    /// @throws IllegalArgumentException if it is not
+    /// @throws UnsupportedOperationException if the limit was [made][#of(String, long)] without a device
+    ///     memory
+    public void setShare(double share) {
+        long capacity = home.capacity().getAsLong();
+        if (capacity == 0) {
+            throw new UnsupportedOperationException(
+                    name() + " belongs to no device memory of which it could be a share: see MemoryLimit.of");
+        }
+        setByteSize(part(share, capacity));
+    }
+
+    private static long part(double share, long capacity) {
+        if (!(share > 0 && share <= 1)) {
+            throw new IllegalArgumentException("share is not above 0 and at most 1: " + share);
+        }
+        return share == 1 ? capacity : (long) (share * capacity);
+    }
+
+    /// Lifts the limit. Limits above it still hold.
+    public void lift() {
+        setByteSize(Budget.UNLIMITED);
+    }
+
+    private void begin() {
+        Runnable beginning = home.begin();
+        if (!begun && beginning != null) {
+            beginning.run();
+            begun = true;
+        }
     }
 
     /// Returns the bytes of the live blocks charged to this limit and to those below it; weakly consistent
     /// while other threads allocate, exact at rest.
     public long usedBytes() {
-        return handle.budget().usedBytes();
+        return begun ? handle.budget().usedBytes() : home.used().getAsLong();
     }
 
     LimitHandle handle() {
         return handle;
+    }
+
+    /// Returns whether the other object is the same limit.
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof MemoryLimit that && that.handle.equals(handle);
+    }
+
+    @Override
+    public int hashCode() {
+        return handle.hashCode();
     }
 
     /// Returns name, limit and use, of this limit and of those above it.

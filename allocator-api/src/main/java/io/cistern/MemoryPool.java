@@ -1,8 +1,6 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
-import io.cistern.diagnostics.CompactionResult;
-import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.SharingException;
@@ -22,8 +20,6 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -31,8 +27,10 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates from a private set of device memory: segments of its own from a source of its own, with its own
-/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope].
+/// An allocator over a private set of device memory: segments of its own from a source of its own, with its
+/// own
+/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope]. Each method
+/// that takes an [Allocator] takes a pool.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -47,16 +45,13 @@ import org.jspecify.annotations.Nullable;
 /// goes back when the last of them is freed: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
-public final class MemoryPool implements AutoCloseable {
+public final class MemoryPool extends Allocator {
     private static final AtomicLong IDS = new AtomicLong();
 
     private final long id;
     private final String tag;
-    private final DeviceMemory memory;
     private final AllocatorSpec spec;
-    private final Allocator allocator;
     private final boolean lends;
-    private final @Nullable MemoryLimit limit;
 
     /// Held by the thread that puts the pool to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
@@ -66,28 +61,36 @@ public final class MemoryPool implements AutoCloseable {
 
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    MemoryPool(Builder builder) {
-        id = IDS.incrementAndGet();
-        tag = builder.tag;
-        memory = builder.memory;
-        lends = builder.lends;
-        spec = builder.resolvedSpec();
-        limit = builder.limit();
-        allocator = memory.facadeOfNew(memory.registry()
-                .openForPool(
-                        toString(),
-                        spec,
-                        builder.ownSource(),
-                        limit == null ? null : limit.handle(),
-                        () -> memory.pools().remove(this)));
+    private MemoryPool(Builder builder, long id, AllocatorSpec spec, OpenAllocator opened) {
+        super(builder.memory, opened);
+        this.id = id;
+        this.tag = builder.tag;
+        this.spec = spec;
+        this.lends = builder.lends;
     }
 
     /// Opens a pool with a builder's options.
     static MemoryPool open(Builder builder) {
-        MemoryPool pool = new MemoryPool(builder);
+        DeviceMemory memory = builder.memory;
+        long id = IDS.incrementAndGet();
+        AllocatorSpec spec = builder.resolvedSpec();
+        MemoryLimit limit = builder.limit();
+        MemoryPool[] made = new MemoryPool[1];
+        memory.registry()
+                .openForPool(
+                        name(id, builder.tag, spec),
+                        spec,
+                        builder.ownSource(),
+                        limit == null ? null : limit.handle(),
+                        opened -> {
+                            made[0] = new MemoryPool(builder, id, spec, opened);
+                            memory.know(opened, made[0]);
+                        },
+                        () -> memory.pools().remove(id));
+        MemoryPool pool = made[0];
         try {
-            builder.prepare(pool.allocator);
-            pool.memory.pools().add(pool);
+            builder.prepare(pool);
+            memory.pools().add(pool);
             return pool;
         } catch (Throwable failure) {
             pool.close();
@@ -149,16 +152,9 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     /// Returns the spec it was opened with; the name of a source is completed to `caching` over it.
+    @Override
     public AllocatorSpec spec() {
         return spec;
-    }
-
-    /// Returns the limit on the bytes requested from the pool, to be read and
-    /// [changed][MemoryLimit#setByteSize]. Limits of scopes and of the device memory hold as well.
-    ///
-    /// @return empty if the pool was opened without one
-    public Optional<MemoryLimit> limit() {
-        return Optional.ofNullable(limit);
     }
 
     /// Returns the number of uses: 1 until it is closed, and 1 for each scope that it serves.
@@ -166,157 +162,13 @@ public final class MemoryPool implements AutoCloseable {
         return uses.get();
     }
 
-    /// Allocates from this pool; no other pool lends to it. See [Allocator#allocate].
-    ///
-    /// @param byteSize bytes wanted; 0 gives address 0
-    /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory, or a limit refuses
-    ///     the request
-    /// @throws io.cistern.errors.MemoryAsleepException if this pool is asleep
-    /// @throws IllegalStateException if the last use of this pool has ended
-    public long allocate(long byteSize, int device, long stream) {
-        return allocator.allocate(byteSize, device, stream);
-    }
-
-    /// Opens a scope in which this pool serves the calling thread on all devices and streams.
-    ///
-    /// @throws IllegalStateException if this pool is closed
-    public Scope enter() {
-        return enter(ScopeOptions.all());
-    }
-
-    /// Opens a scope in which this pool serves the calling thread.
-    ///
-    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
-    /// @throws IllegalStateException if this pool is closed
-    public Scope enter(ScopeOptions options) {
-        beginUse();
-        try {
-            return allocator.enter(options, this::endUse);
-        } catch (Throwable failure) {
-            endUse();
-            throw failure;
-        }
-    }
-
-    /// Runs code in a scope of this pool, which is in use meanwhile: see [Allocator#run].
-    ///
-    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
-    /// @throws IllegalStateException if this pool is closed
-    public void run(ScopeOptions options, Runnable body) {
-        beginUse();
-        try {
-            allocator.run(options, body);
-        } finally {
-            endUse();
-        }
-    }
-
-    /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].
-    ///
-    /// @return the result of the code
-    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
-    /// @throws IllegalStateException if this pool is closed
-    /// @throws X if the code throws it
-    public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
-        beginUse();
-        try {
-            return allocator.call(options, body);
-        } finally {
-            endUse();
-        }
-    }
-
-    /// Returns the framework's counts of a device, also after closing.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public AllocatorStatistics statistics(int device) {
-        return allocator.statistics(device);
-    }
-
-    /// Sets all peaks of a device to the present values: see [Allocator#resetPeaks].
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetPeaks(int device) {
-        allocator.resetPeaks(device);
-    }
-
-    /// Sets all totals of a device to 0: see [Allocator#resetTotals].
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public void resetTotals(int device) {
-        allocator.resetTotals(device);
-    }
-
-    /// Returns the figures of a device by the names of PyTorch's `memory_stats`: see
-    /// [Allocator#memoryStatistics].
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public Map<String, Long> memoryStatistics(int device) {
-        return allocator.memoryStatistics(device);
-    }
-
-    /// Returns the [figures][#memoryStatistics] as a text for people.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public String memorySummary(int device) {
-        return allocator.memorySummary(device);
-    }
-
-    /// Returns the blocks of this pool that are alive: see [DeviceMemory#leaks].
-    public List<LiveBlock> leaks() {
-        return allocator.leaks();
-    }
-
     /// Returns the number of live blocks on all devices, also after closing.
     public long liveBlocks() {
         long blocks = 0;
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+        for (int device = 0; device < memory().environment().deviceCount(); device++) {
             blocks += statistics(device).liveBlocks();
         }
         return blocks;
-    }
-
-    /// Returns the bytes that the pool holds from its source; empty if it can't tell.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public OptionalLong reservedBytes(int device) {
-        return allocator.reservedBytes(device);
-    }
-
-    /// Calls a listener when this pool's memory in use on a device rises above a threshold: see
-    /// [Listeners#onThreshold].
-    ///
-    /// @return a registration; closing it removes the listener
-    /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public Registration onThreshold(int device, MemoryMeasure measure, long byteSize, Listeners.Threshold listener) {
-        return allocator.onThreshold(device, measure, byteSize, listener);
-    }
-
-    /// Returns an optional ability of the pool's allocator or of its source: see [Allocator#extension].
-    ///
-    /// @return empty if it has not got it
-    public <T> Optional<T> extension(Class<T> type) {
-        return allocator.extension(type);
-    }
-
-    /// Gives this pool's idle memory back to its source: see [Allocator#trim(int, long,
-    /// TrimMode)].
-    ///
-    /// @throws IllegalArgumentException if `keepBytes` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        return allocator.trim(device, keepBytes, mode);
-    }
-
-    /// Moves this pool's live memory on a device together: see [Allocator#compact].
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
-    public CompactionResult compact(int device) {
-        return allocator.compact(device);
     }
 
     /// Lets kernels and copies of a device read and write the pool's present and later memory on another
@@ -330,10 +182,10 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; nothing changes then
     public void openTo(int device, int peer) {
-        if (allocator.opened().checkedDevice(device) == allocator.opened().checkedDevice(peer)) {
+        if (opened().checkedDevice(device) == opened().checkedDevice(peer)) {
             return;
         }
-        if (!memory.driver().peers().canAccess(/* device= */ peer, /* peer= */ device)) {
+        if (!memory().driver().peers().canAccess(/* device= */ peer, /* peer= */ device)) {
             throw new SharingException(
                     SharingException.Reason.NOT_SUPPORTED,
                     "device " + peer + " can't reach memory of device " + device
@@ -377,7 +229,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin enough memory. The pool is
     ///     awake then, unless it [is asleep][#isAsleep] because the driver refused to wake it too
     public TrimResult sleep(SleepMode mode) {
-        return new PoolSleep(memory, List.of(this)).sleep(mode);
+        return new PoolSleep(memory(), List.of(this)).sleep(mode);
     }
 
     /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept.
@@ -389,12 +241,12 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the pool sleeps on, and nothing
     ///     is lost
     public void wake() {
-        new PoolSleep(memory, List.of(this)).wake();
+        new PoolSleep(memory(), List.of(this)).wake();
     }
 
     /// Returns whether it [sleeps][#sleep].
     public boolean isAsleep() {
-        return memory.pools().isAsleep(this);
+        return memory().pools().isAsleep(this);
     }
 
     /// Ends the program's own use, and the pool with it unless a scope still uses the pool. The pool serves
@@ -404,31 +256,27 @@ public final class MemoryPool implements AutoCloseable {
     ///     free, as for [Allocator#close]; nothing changes then
     @Override
     public void close() {
-        allocator.opened().requireOutside();
+        opened().requireOutside();
         Failures failures = new Failures();
         if (closed.compareAndSet(false, true)) {
-            OpenScopes scopes = memory.openScopes();
+            OpenScopes scopes = memory().openScopes();
             if (scopes != null) {
                 scopes.closing(this);
             }
             endUse(failures);
         } else if (useCount() == 0) {
-            allocator.close(); // tries again if it failed before, else does nothing
+            closeNow(); // tries again if it failed before, else does nothing
         }
     }
 
-    /// Returns whether its last use has ended and its last block is gone, so that its memory is
-    /// back with the source.
-    public boolean isDrained() {
-        return allocator.isDrained();
-    }
-
+    @Override
     void beginUse() {
         if (closed.get() || uses.getAndUpdate(now -> now == 0 ? 0 : now + 1) == 0) {
             throw new IllegalStateException(this + " is closed");
         }
     }
 
+    @Override
     void endUse() {
         endUse(new Failures());
     }
@@ -438,7 +286,7 @@ public final class MemoryPool implements AutoCloseable {
         if (uses.decrementAndGet() > 0) {
             return;
         }
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+        for (int device = 0; device < memory().environment().deviceCount(); device++) {
             try {
                 giveBackIdle(device);
             } catch (RuntimeException | Error failure) {
@@ -446,7 +294,7 @@ public final class MemoryPool implements AutoCloseable {
             }
         }
         try {
-            allocator.close();
+            closeNow();
         } catch (RuntimeException | Error failure) {
             failures.add(failure);
         }
@@ -455,7 +303,7 @@ public final class MemoryPool implements AutoCloseable {
 
     private void giveBackIdle(int device) {
         try {
-            allocator.trim(device, 0, TrimMode.WITHOUT_WAITING);
+            trim(device, 0, TrimMode.WITHOUT_WAITING);
         } catch (CudaException dead) {
             if (!dead.result().endsContext()) { // else the memory went with its context
                 throw dead;
@@ -463,22 +311,11 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    Allocator allocator() {
-        return allocator;
-    }
-
-    /// Returns the device memory that it belongs to.
-    public DeviceMemory memory() {
-        return memory;
-    }
-
     boolean lendsNow() {
         return lends && !closed.get();
     }
 
-    /// Returns its number, tag and spec.
-    @Override
-    public String toString() {
+    private static String name(long id, String tag, AllocatorSpec spec) {
         return "pool " + id + (tag.isEmpty() ? "" : " '" + tag + "'") + " (" + spec + ")";
     }
 
@@ -500,6 +337,7 @@ public final class MemoryPool implements AutoCloseable {
         private int initialDevice;
         private long initialStream;
         private @Nullable SegmentSource source;
+        private @Nullable Allocator upstream;
         private String spec = CACHING;
         private final Map<String, List<String>> options = new LinkedHashMap<>();
 
@@ -525,13 +363,30 @@ public final class MemoryPool implements AutoCloseable {
         /// gone, or when [#open] fails.
         public Builder source(SegmentSource source) {
             this.source = source;
+            this.upstream = null;
+            options.put("source", List.of(OWN_SOURCE));
+            return this;
+        }
+
+        /// Uses another allocator or pool of the same device memory as the source: its blocks become the
+        /// pool's
+        /// segments, and are charged to its limit. It can be closed before the pool; its memory goes back once
+        /// the pool has drained. Each segment costs a wait for the legacy default stream.
+        ///
+        /// @throws IllegalArgumentException if it belongs to other device memory
+        public Builder upstream(Allocator allocator) {
+            if (allocator.memory() != memory) {
+                throw new IllegalArgumentException(allocator + " is of other device memory");
+            }
+            this.source = null;
+            this.upstream = allocator;
             options.put("source", List.of(OWN_SOURCE));
             return this;
         }
 
         /// Uses two functions of the program's own as the source: segments come from the maker and
         /// go back to the deleter. A maker without memory returns 0. It must not return blocks of an open
-        /// allocator or pool, which have an owner already: see [OpenOptions#around].
+        /// allocator or pool, which have an owner already: see [#upstream].
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }
@@ -567,7 +422,7 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         /// Sets a limit of the pool's own on the bytes requested from it at once, on all devices
-        /// together: never exceeded, and nothing that fits is refused. [MemoryPool#limit] changes it
+        /// together: never exceeded, and nothing that fits is refused. [Allocator#limit] changes it
         /// later. Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
@@ -596,6 +451,12 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
+        /// Sets how much memory the pool obtains when it is opened, for a first block on a stream: see
+        /// [#initialBytes(long, int, long)].
+        public Builder initialBytes(long byteSize, CudaStream stream) {
+            return initialBytes(byteSize, stream.device(), stream.handle());
+        }
+
         /// Opens the pool.
         ///
         /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if
@@ -614,6 +475,9 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         Map<String, SegmentSource> ownSource() {
+            if (upstream != null) {
+                return Map.of(OWN_SOURCE, new UpstreamSource(upstream));
+            }
             return source == null ? Map.of() : Map.of(OWN_SOURCE, source);
         }
 

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
@@ -18,11 +19,19 @@ import java.util.function.Supplier;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
-    /// Observes each device memory that is opened while the setting `cistern.observe` names it.
-    /// [java.util.ServiceLoader] finds it.
+    /// Observes each device memory that is opened while the setting `cistern.observe` names it, or, for the observer
+    /// `streams`, while `cistern.check=streams`. [java.util.ServiceLoader] finds it.
     public interface Observer {
         /// Returns its name in the setting.
         String name();
+
+        /// Returns the driver that a device memory uses in place of another one. An observer that watches driver
+        /// calls returns one that forwards them. Called before [#observe].
+        ///
+        /// @param driver the driver that the program gave
+        default CudaDriver around(CudaDriver driver) {
+            return driver;
+        }
 
         /// Begins to observe a device memory, before the program gets it and until it is closed. Exceptions are
         /// logged and change nothing for the program.

@@ -1,9 +1,12 @@
 package io.cistern;
 
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.names.NearestName;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceConfigurationError;
@@ -14,26 +17,60 @@ import java.util.stream.Stream;
 /// Finds and starts the observers that the setting `cistern.observe` names. A diagnostic must not stop a
 /// program, so problems are logged.
 final class NamedObservers {
+    /// The observer of the level of `cistern.check` with that name.
+    private static final String STREAMS = "streams";
+
     private static final System.Logger LOGGER = System.getLogger(ModuleSupport.Observer.class.getName());
 
-    private NamedObservers() {}
+    private final Map<String, ModuleSupport.Observer> chosen;
 
-    /// Lets the named observers observe a device memory that was opened just now.
-    ///
-    /// @param names separated by commas
-    static void begin(DeviceMemory memory, Settings.Value names) {
+    private NamedObservers(Map<String, ModuleSupport.Observer> chosen) {
+        this.chosen = chosen;
+    }
+
+    /// Finds the observers that the settings ask for.
+    static NamedObservers of(Settings settings) {
+        Map<String, ModuleSupport.Observer> chosen = new LinkedHashMap<>();
+        settings.get(Setting.CHECK)
+                .filter(level -> level.text().equals(STREAMS))
+                .ifPresent(level -> choose(level, STREAMS, chosen));
+        settings.get(Setting.OBSERVE).ifPresent(names -> choose(names, names.text(), chosen));
+        return new NamedObservers(chosen);
+    }
+
+    private static void choose(Settings.Value asked, String names, Map<String, ModuleSupport.Observer> chosen) {
         try {
             Map<String, ModuleSupport.Observer> found = found();
-            for (String name : split(names.text())) {
+            for (String name : split(names)) {
                 ModuleSupport.Observer observer = found.get(name);
                 if (observer == null) {
-                    LOGGER.log(Level.WARNING, names.source() + ": " + unknown(name, found));
+                    LOGGER.log(Level.WARNING, asked.source() + ": " + unknown(name, found));
                 } else {
-                    begin(memory, name, observer);
+                    chosen.put(name, observer);
                 }
             }
         } catch (RuntimeException | ServiceConfigurationError | LinkageError broken) {
-            LOGGER.log(Level.WARNING, "observers can't be found for " + names.source(), broken);
+            LOGGER.log(Level.WARNING, "observers can't be found for " + asked.source(), broken);
+        }
+    }
+
+    /// Returns the driver with all that the observers put around it.
+    CudaDriver around(CudaDriver driver) {
+        CudaDriver[] outermost = {driver};
+        chosen.forEach((name, observer) -> tryTo(name, () -> outermost[0] = observer.around(outermost[0])));
+        return outermost[0];
+    }
+
+    /// Lets them observe a device memory that was opened just now.
+    void begin(DeviceMemory memory) {
+        chosen.forEach((name, observer) -> tryTo(name, () -> observer.observe(memory)));
+    }
+
+    private static void tryTo(String name, Runnable begin) {
+        try {
+            begin.run();
+        } catch (RuntimeException | LinkageError broken) {
+            LOGGER.log(Level.WARNING, "observer '" + name + "' failed to begin", broken);
         }
     }
 
@@ -67,13 +104,5 @@ final class NamedObservers {
                 + (found.isEmpty()
                         ? "none is found, those of Cistern are in cistern-observability"
                         : "known: " + NearestName.listed(name, found.keySet()));
-    }
-
-    private static void begin(DeviceMemory memory, String name, ModuleSupport.Observer observer) {
-        try {
-            observer.observe(memory);
-        } catch (RuntimeException | LinkageError broken) {
-            LOGGER.log(Level.WARNING, "observer '" + name + "' failed to begin", broken);
-        }
     }
 }

@@ -48,8 +48,7 @@ final class OpenScopes {
         Thread caller = Thread.currentThread();
         report(
                 "the pool closes",
-                entry -> entry.allocator.equals(pool.allocator())
-                        && (entry.owner.equals(caller) || !entry.owner.isAlive()));
+                entry -> entry.allocator.equals(pool) && (entry.owner.equals(caller) || !entry.owner.isAlive()));
     }
 
     /// Called when the device memory closes. Reports all open scopes.

@@ -56,8 +56,7 @@ final class PoolSleep {
         if (pool.isDrained()) {
             throw new IllegalStateException(pool + " is closed");
         }
-        return pool.allocator()
-                .opened()
+        return pool.opened()
                 .extension(MemorySleep.class)
                 .orElseThrow(() -> new UnsupportedOperationException(pool
                         + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
@@ -83,8 +82,8 @@ final class PoolSleep {
 
     private TrimResult sleep(MemoryPool pool, SleepMode mode) {
         MemorySleep sleeps = sleeps(pool);
-        memory.pools().setAsleep(pool, true);
-        pool.allocator().opened().sleep();
+        memory.pools().setAsleep(pool.id(), true);
+        pool.opened().sleep();
         try {
             return sleeps.sleep(mode, host());
         } finally {
@@ -100,8 +99,8 @@ final class PoolSleep {
     }
 
     private void awake(MemoryPool pool) {
-        memory.pools().setAsleep(pool, false);
-        pool.allocator().opened().wake();
+        memory.pools().setAsleep(pool.id(), false);
+        pool.opened().wake();
     }
 
     private void wakeAfter(List<MemoryPool> fallen, Throwable failure) {

@@ -28,7 +28,9 @@ public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final DeviceMemory memory;
-    private final Set<MemoryPool> asleep = new HashSet<>();
+    /// The ids of the pools that are asleep.
+    private final Set<Long> asleep = new HashSet<>();
+
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
 
@@ -64,8 +66,7 @@ public final class Pools {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
-        Set<OpenAllocator> ofPools =
-                pools.stream().map(pool -> pool.allocator().opened()).collect(Collectors.toSet());
+        Set<OpenAllocator> ofPools = pools.stream().map(Allocator::opened).collect(Collectors.toSet());
         return memory.trim(device, keepBytes, mode, allocator -> !ofPools.contains(allocator));
     }
 
@@ -109,7 +110,7 @@ public final class Pools {
         own(pool).beginUse();
         Scope scope;
         try {
-            scope = pool.allocator().enter(ScopeOptions.all().device(device));
+            scope = pool.enter(ScopeOptions.all().device(device), () -> {});
         } catch (Throwable failure) {
             pool.endUse();
             throw failure;
@@ -168,23 +169,23 @@ public final class Pools {
 
     /// Adds a pool, unless somebody closed its allocator already.
     void add(MemoryPool pool) {
-        pool.allocator().opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow));
+        pool.opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow));
         pools.add(pool);
         if (pool.isDrained()) {
-            remove(pool);
+            remove(pool.id());
         }
     }
 
-    void remove(MemoryPool pool) {
-        pools.remove(pool);
-        unreleased.remove(pool.id());
-        setAsleep(pool, false);
+    void remove(long id) {
+        pools.removeIf(pool -> pool.id() == id);
+        unreleased.remove(id);
+        setAsleep(id, false);
     }
 
     /// Notes that a pool is asleep, or awake again.
-    void setAsleep(MemoryPool pool, boolean sleeps) {
+    void setAsleep(long id, boolean sleeps) {
         synchronized (asleep) {
-            boolean changed = sleeps ? asleep.add(pool) : asleep.remove(pool);
+            boolean changed = sleeps ? asleep.add(id) : asleep.remove(id);
             if (changed) {
                 anyAsleep = !asleep.isEmpty();
             }
@@ -193,7 +194,7 @@ public final class Pools {
 
     boolean isAsleep(MemoryPool pool) {
         synchronized (asleep) {
-            return asleep.contains(pool);
+            return asleep.contains(pool.id());
         }
     }
 }

@@ -7,8 +7,8 @@ import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()] or
-/// [MemoryPool#enter()], ended by [#close].
+/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()],
+/// ended by [#close].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
@@ -81,6 +81,7 @@ public final class Scope implements AutoCloseable {
                 entry.closed();
             }
             stacks.set(outer);
+            scopes.ended();
             if (observers.any()) {
                 observers.tell(Events.SCOPE_LEFT, allocator.toString());
             }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// try (Scope _ = pool.enter(ScopeOptions.all().device(1).limit(request))) { … }
-/// pool.run(ScopeOptions.all().stream(0, stream), () -> step());
+/// pool.run(ScopeOptions.all().stream(stream), () -> step());
 /// ```
 ///
 /// **Threads.** Immutable; any thread may use it at any time.
@@ -50,6 +50,13 @@ public final class ScopeOptions {
     /// @throws IndexOutOfBoundsException if the device is negative
     public ScopeOptions stream(int device, long stream) {
         return new ScopeOptions(ordinal(device), OptionalLong.of(stream), limit);
+    }
+
+    /// Returns these options for one stream.
+    ///
+    /// @throws IllegalStateException if the stream is closed
+    public ScopeOptions stream(CudaStream stream) {
+        return stream(stream.device(), stream.handle());
     }
 
     private static OptionalInt ordinal(int device) {

@@ -61,14 +61,14 @@ class SetLimitTests {
     void theLimitOfADeviceCanBeReadAndChanged() {
         set("cistern.device.0.limit", "2MiB");
         try (DeviceMemory memory = builder().open()) {
-            assertThat(memory.limit(1)).isEmpty();
-            MemoryLimit limit = memory.limit(0).orElseThrow();
+            assertThat(memory.limits().device(1).isSet()).isFalse();
+            MemoryLimit limit = memory.limits().device(0);
             assertThat(limit.byteSize()).isEqualTo(2 * MIB);
             limit.setByteSize(4 * MIB);
             long block = memory.allocate(3 * MIB, 0, 0);
             assertThat(limit.usedBytes()).isEqualTo(3 * MIB);
             memory.free(block, 0);
-            assertThatThrownBy(() -> memory.limit(2)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> memory.limits().device(2)).isInstanceOf(IndexOutOfBoundsException.class);
         }
     }
 

@@ -127,6 +127,25 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
+    /// Writes the rows so far to the file, where they can be read. In a gzipped file some of them stay with
+    /// the
+    /// compressor until [#close].
+    ///
+    /// @return whether all rows could be written so far; if not, [#failure] tells why
+    public boolean flush() {
+        lock.lock();
+        try {
+            if (file != null) {
+                file.flush();
+            }
+        } catch (IOException e) {
+            fail(e);
+        } finally {
+            lock.unlock();
+        }
+        return failure().isEmpty();
+    }
+
     /// Returns the number of rows written so far.
     public long rows() {
         return locked(() -> rows);

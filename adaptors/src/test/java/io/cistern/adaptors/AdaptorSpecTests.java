@@ -91,6 +91,7 @@ final class AdaptorSpecTests {
                 "tracking",
                 "retry",
                 "confined",
+                "prefetch",
                 "events:threshold=1",
                 "logging:file=never.csv"
             })

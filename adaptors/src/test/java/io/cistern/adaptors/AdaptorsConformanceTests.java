@@ -7,7 +7,7 @@ import io.cistern.testkit.AllocatorConformance;
 /// The adaptors that need nothing from outside, nested by spec over the caching allocator, do what every allocator
 /// does.
 class AdaptorsConformanceTests extends AllocatorConformance {
-    /// Six layers: what one of them gets wrong shows in the contents of blocks or in the counts.
+    /// Seven layers: what one of them gets wrong shows in the contents of blocks or in the counts.
     static final String NESTED = nest(
             "caching",
             "limit:bytes=1TiB",
@@ -15,6 +15,7 @@ class AdaptorsConformanceTests extends AllocatorConformance {
             "statistics",
             "tracking:frames=2",
             "retry:attempts=1",
+            "prefetch",
             "events:threshold=1TiB");
 
     /// Puts each layer around those before it.

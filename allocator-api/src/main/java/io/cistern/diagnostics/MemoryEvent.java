@@ -40,6 +40,13 @@ public sealed interface MemoryEvent {
     /// @param byteSize bytes asked for
     record Freed(String allocator, int device, long stream, long address, long byteSize) implements MemoryEvent {}
 
+    /// A program noted that a block is used on another stream too ([io.cistern.DeviceMemory#recordUse]).
+    ///
+    /// @param device the device
+    /// @param stream the stream that uses it, until the block is freed
+    /// @param address where the block begins
+    record UseRecorded(int device, long stream, long address) implements MemoryEvent {}
+
     /// A freed block has to wait for another stream, or for a graph, that may still use it.
     ///
     /// @param allocator the spec, or the pool's name, of the allocator that has it

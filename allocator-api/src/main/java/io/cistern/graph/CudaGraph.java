@@ -1,5 +1,6 @@
 package io.cistern.graph;
 
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
@@ -82,6 +83,11 @@ public final class CudaGraph implements AutoCloseable {
             outOfMemory.callAgain(failure, device, bytes(), stream, "the driver has none to launch " + this, again);
         }
         wasLaunched = true; // a refused launch allocates nothing
+    }
+
+    /// Launches the graph on a stream: see [#launch(long)].
+    public void launch(CudaStream stream) {
+        launch(stream.handle());
     }
 
     /// Returns the bytes that a launch may need.

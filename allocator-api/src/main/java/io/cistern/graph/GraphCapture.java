@@ -1,5 +1,6 @@
 package io.cistern.graph;
 
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -52,6 +53,14 @@ public final class GraphCapture implements AutoCloseable {
         return begin(memory, device, stream, mode, GraphMemory.of(memory));
     }
 
+    /// Begins to capture a stream: see
+    /// [#begin(DeviceMemory, int, long, CaptureMode)].
+    ///
+    /// @throws IllegalStateException if the stream is closed
+    public static GraphCapture begin(CudaStream stream, CaptureMode mode) {
+        return begin(stream.memory(), stream.device(), stream.handle(), mode);
+    }
+
     /// Begins to capture a stream into a graph that shares the memory of others: see
     /// [GraphMemory].
     ///
@@ -72,6 +81,14 @@ public final class GraphCapture implements AutoCloseable {
             captures.end(capture, 0);
             throw failure;
         }
+    }
+
+    /// Begins to capture a stream: see
+    /// [#begin(DeviceMemory, int, long, CaptureMode, GraphMemory)].
+    ///
+    /// @throws IllegalStateException if the stream is closed
+    public static GraphCapture begin(CudaStream stream, CaptureMode mode, GraphMemory shared) {
+        return begin(stream.memory(), stream.device(), stream.handle(), mode, shared);
     }
 
     /// Announces a capture that other code begins, right before it begins; or right after, if no other thread uses

@@ -37,7 +37,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "release_threshold",
             "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
                     + " `pool=own`",
-            "`keep_all` for own pools, under `driver_pool` `zero`; what the pool has for others",
+            "`keep_all` for own pools, and for the driver's default pool if nobody has set its own, until `async` closes;"
+                    + " under `driver_pool` `zero`; what the pool has for others",
             "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
                     + " keeps what the program will want again, found while it runs",
             ReleaseThreshold::read,

@@ -88,9 +88,7 @@ record AsyncOptions(
         AsyncOptions options = new AsyncOptions(
                 pool,
                 AsyncOption.PER_STREAM.read(given).orElse(false),
-                AsyncOption.RELEASE_THRESHOLD
-                        .read(given)
-                        .or(() -> pool.own() ? Optional.of(new ReleaseThreshold.Bytes(keptBytes)) : Optional.empty()),
+                AsyncOption.RELEASE_THRESHOLD.read(given).or(() -> usualThreshold(pool, keptBytes)),
                 settings(given),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
@@ -100,6 +98,15 @@ record AsyncOptions(
                 positive(AsyncOption.INITIAL_SIZE, given));
         options.check();
         return options;
+    }
+
+    private static Optional<ReleaseThreshold> usualThreshold(PoolChoice pool, long keptBytes) {
+        if (pool.own()) {
+            return Optional.of(new ReleaseThreshold.Bytes(keptBytes));
+        }
+        return pool == PoolChoice.DEFAULT && keptBytes > 0
+                ? Optional.of(new ReleaseThreshold.Raised())
+                : Optional.empty();
     }
 
     private static void refuseWithChosen(PoolChoice pool, AllocatorOptions given) {

@@ -9,6 +9,7 @@ import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.Failures;
+import java.lang.System.Logger.Level;
 import java.util.EnumMap;
 import java.util.Map;
 
@@ -23,6 +24,8 @@ final class DriverPool {
     /// The unit in which the driver gives memory back on an H200. The driver keeps at least the bytes it is
     /// told, so up to a page more. To make it keep at most that many, it is told a page less, plus one byte.
     private static final long PAGE_BYTES = 32L << 20;
+
+    private static final System.Logger LOG = System.getLogger(DriverPool.class.getName());
 
     private final PoolHandle handle;
     private final MemoryPools pools;
@@ -76,10 +79,23 @@ final class DriverPool {
     private void set(CudaDriver driver, AsyncOptions options) {
         options.settings().forEach(this::set);
         options.threshold()
+                .filter(threshold -> !(threshold instanceof ReleaseThreshold.Raised) || isThresholdUnset())
                 .ifPresent(threshold -> set(PoolAttribute.RELEASE_THRESHOLD, threshold.initialBytes(driver, device)));
         if (options.location().isClosed()) {
             openTo(device);
         }
+    }
+
+    private boolean isThresholdUnset() {
+        boolean unset = attribute(PoolAttribute.RELEASE_THRESHOLD) == 0;
+        if (unset) {
+            LOG.log(
+                    Level.INFO,
+                    "the default pool of device {0} keeps its memory over synchronisations while async uses it; with"
+                            + " release_threshold=zero it does not",
+                    device);
+        }
+        return unset;
     }
 
     /// Sets an attribute; for somebody else's pool it remembers the value to restore.

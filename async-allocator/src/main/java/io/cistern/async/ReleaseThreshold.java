@@ -64,6 +64,16 @@ public sealed interface ReleaseThreshold {
         }
     }
 
+    /// Everything is kept, unless the pool's owner has set a threshold already: for the driver's default
+    /// pool, whose
+    /// threshold is 0 if nobody set one, so that it empties at each synchronisation.
+    record Raised() implements ReleaseThreshold {
+        @Override
+        public long initialBytes(CudaDriver driver, int device) {
+            return Long.MAX_VALUE;
+        }
+    }
+
     /// Returns the threshold of a new pool on a device, in bytes.
     long initialBytes(CudaDriver driver, int device);
 
@@ -73,6 +83,7 @@ public sealed interface ReleaseThreshold {
             case Bytes(long byteSize) when byteSize == Long.MAX_VALUE -> "keep_all";
             case Bytes(long byteSize) -> Long.toString(byteSize);
             case Fraction(double share) -> String.format(Locale.ROOT, "%f", share);
+            case Raised() -> "keep_all";
             case Adaptive() -> "adaptive";
         };
     }

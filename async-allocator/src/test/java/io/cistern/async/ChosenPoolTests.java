@@ -102,8 +102,32 @@ class ChosenPoolTests extends AsyncFixture {
     void primingSetsTheThresholdBackAtOnce() {
         Allocator async = memory.open("async:pool=default,initial_size=64MiB");
         memory.free(async.allocate(MIB, DEVICE, stream), stream);
-        assertThat(attribute(defaultPool, PoolAttribute.RELEASE_THRESHOLD)).isZero();
+        assertThat(attribute(defaultPool, PoolAttribute.RELEASE_THRESHOLD)).isEqualTo(Long.MAX_VALUE);
         assertThat(attribute(defaultPool, PoolAttribute.RESERVED_HIGH)).isEqualTo(64 * MIB);
+    }
+
+    /// As RMM, CuPy and cuda.core do.
+    @Test
+    void theDefaultPoolKeepsItsMemoryWhileItIsUsed() {
+        Allocator async = memory.open("async:pool=default");
+        memory.free(async.allocate(MIB, DEVICE, stream), stream);
+        gpu.streams().synchronize(DEVICE, stream);
+        assertThat(attribute(defaultPool, PoolAttribute.RESERVED_CURRENT)).isPositive();
+        async.close();
+        assertThat(attribute(defaultPool, PoolAttribute.RELEASE_THRESHOLD)).isZero();
+    }
+
+    @Test
+    void aThresholdThatSomebodySetOrASpecNamesStays() {
+        gpu.pools().setAttribute(DEVICE, defaultPool, PoolAttribute.RELEASE_THRESHOLD, 5 * MIB);
+        Allocator first = memory.open("async:pool=default");
+        memory.free(first.allocate(MIB, DEVICE, stream), stream);
+        assertThat(attribute(defaultPool, PoolAttribute.RELEASE_THRESHOLD)).isEqualTo(5 * MIB);
+        first.close();
+        gpu.pools().setAttribute(DEVICE, defaultPool, PoolAttribute.RELEASE_THRESHOLD, 0);
+        Allocator second = memory.open("async:pool=default,release_threshold=zero");
+        memory.free(second.allocate(MIB, DEVICE, stream), stream);
+        assertThat(attribute(defaultPool, PoolAttribute.RELEASE_THRESHOLD)).isZero();
     }
 
     @Test

@@ -3,7 +3,6 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
-import io.cistern.MemoryPool;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
@@ -11,7 +10,6 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
@@ -152,17 +150,10 @@ final class RefusalTests extends PoolFixture {
 
     private Allocator open(Way way) {
         return switch (way) {
-            case POOL -> allocatorOf(memory.pools().open(way.spec));
-            case POOL_OF_FUNCTIONS -> allocatorOf(new Functions().pool());
+            case POOL -> memory.pools().open(way.spec);
+            case POOL_OF_FUNCTIONS -> new Functions().pool();
             default -> memory.open(way.spec);
         };
-    }
-
-    private Allocator allocatorOf(MemoryPool pool) {
-        return memory.allocators().stream()
-                .filter(each -> each.pool().equals(Optional.of(pool)))
-                .findFirst()
-                .orElseThrow();
     }
 
     private void fill(Allocator allocator, Way way, long largest) throws Exception {

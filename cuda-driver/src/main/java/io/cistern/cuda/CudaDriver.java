@@ -121,6 +121,11 @@ public interface CudaDriver extends AutoCloseable {
         return facets().sharing();
     }
 
+    /// Returns the driver under all that observers put around it: this object, if there is nothing.
+    default CudaDriver original() {
+        return this;
+    }
+
     /// Returns how often each driver function was called through this object.
     CallCounts calls();
 

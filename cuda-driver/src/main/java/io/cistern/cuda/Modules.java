@@ -22,9 +22,17 @@ public interface Modules {
     /// Launches a kernel in stream order (`cuLaunchKernel`).
     ///
     /// @param arguments the values that the kernel's signature takes: each a `Long` (also for pointers),
-    ///     `Integer`, `Float`, `Double`, `Short` or `Byte`
+    ///     [Region], `Integer`, `Float`, `Double`, `Short` or `Byte`
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
+
+    /// A pointer, with what the kernel does behind it. The driver gets the address alone; whoever watches its calls
+    /// gets the rest.
+    ///
+    /// @param address what the kernel is given
+    /// @param byteSize how far the kernel reads or writes
+    /// @param isWritten false if the kernel only reads
+    record Region(long address, long byteSize, boolean isWritten) {}
 
     /// The shape of a launch.
     ///

@@ -1,8 +1,11 @@
 package io.cistern.buffers;
 
+import io.cistern.CudaEvent;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.UnusableStreamException;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -109,7 +112,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
 
     /// Makes the block one that several buffers may hold.
     private SharedBlock shared(long start) {
-        Lifetime depends = lifetime;
+        Lifetime whole = lifetime;
+        Lifetime depends = whole instanceof ViewedBlock viewed ? viewed.within() : whole;
         if (depends instanceof SharedBlock already) {
             return already;
         }
@@ -120,8 +124,35 @@ abstract sealed class BufferLife permits DeviceBuffer {
         if (depends instanceof WatchedBlock watched) {
             watched.watch().end();
         }
-        lifetime = block;
+        if (whole instanceof ViewedBlock viewed) {
+            viewed.within(block);
+        } else {
+            lifetime = block;
+        }
         return block;
+    }
+
+    /// Returns the host's view of a buffer that is no slice, and ends it with the buffer.
+    final MemorySegment viewed() {
+        if (lifetime instanceof ParentBuffer || lifetime instanceof ArenaGeneration) {
+            throw notOwner();
+        }
+        long start = beginChange();
+        try {
+            if (lifetime instanceof ViewedBlock already) {
+                return already.view();
+            }
+            ViewedBlock viewed = new ViewedBlock(start, byteSize, lifetime);
+            lifetime = viewed;
+            return viewed.view();
+        } finally {
+            address = start;
+        }
+    }
+
+    /// Returns the buffer that this one is a slice of, or null.
+    final @Nullable DeviceBuffer parent() {
+        return lifetime instanceof ParentBuffer slice ? slice.parent() : null;
     }
 
     /// Throws if the memory is another buffer's, an arena's, or borrowed.
@@ -159,6 +190,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
             memory.recordUse(block, stream);
         }
         usedOnAnotherStream();
+    }
+
+    /// Records a use on another stream: see [#recordUse(long)].
+    public void recordUse(CudaStream stream) {
+        recordUse(stream.handle());
     }
 
     /// Records uses that are over when an event of any device has passed.
@@ -250,9 +286,15 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
+    /// Frees the memory after an event: see [#closeAfter(long)].
+    public void closeAfter(CudaEvent event) {
+        closeAfter(event.handle());
+    }
+
     private void reopenIfBorrowed(long taken) {
         Lifetime depends = lifetime;
-        if (depends instanceof BorrowedMemory borrowed && !borrowed.hasEnded()) {
+        boolean viewed = depends instanceof ViewedBlock view && !view.hasEnded();
+        if (viewed || (depends instanceof BorrowedMemory borrowed && !borrowed.hasEnded())) {
             address = taken;
         }
     }

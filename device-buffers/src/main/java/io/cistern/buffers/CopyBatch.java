@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.CudaStream;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -103,5 +104,10 @@ public final class CopyBatch {
             last.memory().driver().streams().synchronize(last.device(), stream);
         }
         copies.clear();
+    }
+
+    /// Submits the copies in the order of a stream: see [#submit(long, CopyMode)].
+    public void submit(CudaStream stream, CopyMode mode) {
+        submit(stream.handle(), mode);
     }
 }

@@ -5,6 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Modules.Extent;
 import io.cistern.cuda.Modules.Grid;
+import io.cistern.cuda.Modules.Region;
 import java.lang.ref.Reference;
 
 /// A kernel of a [CudaModule], ready to be launched.
@@ -12,6 +13,9 @@ import java.lang.ref.Reference;
 /// **Arguments** follow the kernel's signature: `Integer`, `Long`, `Float`, `Double`, `Short` or `Byte` for
 /// numbers; a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or `Long` for pointers. Sizes are not checked:
 /// if the kernel takes 64 bits and gets an `int`, the other half is garbage.
+///
+/// **What is written.** `cistern.check=streams` takes a buffer for written by the kernel, unless it is given as
+/// [#readOnly]. Kernels on several streams may read one buffer at the same time.
 ///
 /// **Streams.** A launch records its stream as a use of each buffer of another stream, so buffers may be closed
 /// right after it. The program orders the kernel after the work that fills its buffers.
@@ -31,6 +35,13 @@ public final class CudaFunction {
         this.device = device;
         this.handle = handle;
         this.name = name;
+    }
+
+    private record ReadOnly(DeviceBuffer buffer) {}
+
+    /// Marks an argument that the kernel only reads, for the check of stream order.
+    public static Object readOnly(DeviceBuffer buffer) {
+        return new ReadOnly(buffer);
     }
 
     /// Returns the kernel's name.
@@ -100,10 +111,16 @@ public final class CudaFunction {
         }
     }
 
+    /// Launches the function on a stream: see [#launch(Grid, long, Object...)].
+    public void launch(Grid grid, CudaStream stream, Object... arguments) {
+        launch(grid, stream.handle(), arguments);
+    }
+
     private Object value(Object argument, long stream) {
         return switch (argument) {
-            case DeviceBuffer buffer -> address(buffer, stream);
-            case DeviceElements elements -> address(elements.buffer(), stream);
+            case DeviceBuffer buffer -> region(buffer, stream, true);
+            case DeviceElements elements -> region(elements.buffer(), stream, true);
+            case ReadOnly(DeviceBuffer buffer) -> region(buffer, stream, false);
             case PinnedBuffer pinned -> {
                 pinned.recordUse(device, stream);
                 yield pinned.segment().address();
@@ -115,9 +132,9 @@ public final class CudaFunction {
         };
     }
 
-    private long address(DeviceBuffer buffer, long stream) {
+    private Region region(DeviceBuffer buffer, long stream, boolean isWritten) {
         if (buffer.device() == device) {
-            return buffer.addressOn(stream);
+            return new Region(buffer.addressOn(stream), buffer.byteSize(), isWritten);
         }
         throw new IllegalArgumentException("kernel " + name + " runs on device " + device + ", but " + buffer
                 + " lies on another: copy it, or give its address where the devices reach each other");

@@ -1,8 +1,8 @@
 package io.cistern.buffers;
 
 import io.cistern.Allocator;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
-import io.cistern.MemoryPool;
 import io.cistern.internal.names.Devices;
 import java.util.ArrayList;
 import java.util.List;
@@ -277,7 +277,7 @@ public final class DeviceArena implements AutoCloseable {
             this.from = memory::allocate;
         }
 
-        /// Takes memory from an allocator, whichever is current. Without this call and [#from(MemoryPool)], the
+        /// Takes memory from an allocator or pool, whichever is current. Without this call the
         /// arena takes memory from the allocator that is current, or that the scope names, when it grows.
         ///
         /// @throws IllegalArgumentException if it is an allocator of other device memory
@@ -286,17 +286,6 @@ public final class DeviceArena implements AutoCloseable {
                 throw new IllegalArgumentException(allocator + " is of other device memory");
             }
             this.from = allocator::allocate;
-            return this;
-        }
-
-        /// Takes memory from a pool.
-        ///
-        /// @throws IllegalArgumentException if it is a pool of other device memory
-        public Builder from(MemoryPool pool) {
-            if (pool.memory() != memory) {
-                throw new IllegalArgumentException(pool + " is of other device memory");
-            }
-            this.from = pool::allocate;
             return this;
         }
 
@@ -340,6 +329,11 @@ public final class DeviceArena implements AutoCloseable {
         public DeviceArena open(int device, long stream) {
             Devices.check(device, memory.environment().deviceCount());
             return new DeviceArena(this, device, stream);
+        }
+
+        /// Opens the arena for a stream of its device memory: see [#open(int, long)].
+        public DeviceArena open(CudaStream stream) {
+            return open(stream.device(), stream.handle());
         }
     }
 }

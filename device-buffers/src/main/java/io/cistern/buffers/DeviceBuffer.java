@@ -3,11 +3,11 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
-import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.leaks.Leaks;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
@@ -95,6 +95,21 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
     }
 
+    /// Allocates room for elements from the current allocator of a stream's device memory, for use on that
+    /// stream.
+    ///
+    /// @param count number of elements
+    /// @throws IllegalArgumentException if `count` is negative
+    /// @throws ArithmeticException if they have more bytes than a `long` counts
+    /// @throws IllegalStateException if the stream is closed
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
+    public static DeviceBuffer allocate(long count, MemoryLayout layout, CudaStream stream) {
+        if (count < 0) {
+            throw new IllegalArgumentException("count is negative: " + count);
+        }
+        return allocate(Math.multiplyExact(count, layout.byteSize()), stream);
+    }
+
     /// Allocates from the current allocator of the given device memory.
     ///
     /// @param memory the device memory to allocate from
@@ -108,7 +123,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the given allocator, whichever is current and whatever scope the thread is in.
+    /// Allocates from the given allocator or pool, whichever is current and whatever scope the thread is in.
     ///
     /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
@@ -122,14 +137,20 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from a pool, whatever scope the thread is in: see [#allocate(Allocator, long, int, long)].
+    /// Allocates from the given allocator or pool for use on a stream, whichever is current and whatever
+    /// scope the
+    /// thread is in.
     ///
-    /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalStateException if the last use of the pool has ended
+    /// @param from the allocator; it may belong to another device memory than the process's own
+    /// @param byteSize bytes wanted; 0 gives a buffer without memory
+    /// @throws IllegalArgumentException if `byteSize` is negative, or the stream is of other device memory
+    /// @throws IllegalStateException if the allocator or the stream is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
-    public static DeviceBuffer allocate(MemoryPool from, long byteSize, int device, long stream) {
-        return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
+    public static DeviceBuffer allocate(Allocator from, long byteSize, CudaStream stream) {
+        if (from.memory() != stream.memory()) {
+            throw new IllegalArgumentException(stream + " is of other device memory than " + from);
+        }
+        return allocate(from, byteSize, stream.device(), stream.handle());
     }
 
     /// Allocates from the current allocator at an address with the given alignment. Takes up to
@@ -155,6 +176,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         try (DeviceBuffer whole = allocate(memory, byteSize + spare, device, stream)) {
             return whole.retained(-whole.address() & (byteAlignment - 1), byteSize, stream);
         }
+    }
+
+    /// Allocates at an address with the given alignment, for use on a stream: see
+    /// [#allocateAligned(DeviceMemory, long, long, int, long)].
+    public static DeviceBuffer allocateAligned(long byteSize, long byteAlignment, CudaStream stream) {
+        return allocateAligned(stream.memory(), byteSize, byteAlignment, stream.device(), stream.handle());
     }
 
     /// Wraps a block that the caller allocated and hands over; frees it if the Java heap is full.
@@ -343,6 +370,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return handedOver(byteSize, newStream);
     }
 
+    /// Returns a buffer of the same memory on another stream: see [#moveToStream(long)].
+    public DeviceBuffer moveToStream(CudaStream newStream) {
+        return moveToStream(newStream.handle());
+    }
+
     private DeviceBuffer handedOver(long newByteSize, long newStream) {
         DeviceBuffer next = retained(0, newByteSize, newStream);
         close();
@@ -395,6 +427,33 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
+    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a
+    /// pool on
+    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that
+    /// it is a
+    /// slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses:
+    /// wait for
+    /// the work that uses the buffer first. Several calls return one view.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an
+    ///     arena's
+    public MemorySegment hostView() {
+        if (byteSize == 0) {
+            address();
+            return MemorySegment.NULL;
+        }
+        DeviceBuffer whole = parent();
+        if (whole != null) {
+            return whole.hostView().asSlice(address() - whole.address(), byteSize);
+        }
+        if (!ManagedMemory.isOnHost(this)) {
+            throw new UnsupportedOperationException(this + " is not memory that the host reaches: allocate it from"
+                    + " 'managed', 'async:location=managed' or 'async:location=host', or copy it");
+        }
+        return viewed();
+    }
+
     /// Copies host memory to the beginning of the buffer, on its stream, and waits for the copy.
     ///
     /// @param source native memory, or an array by [MemorySegment#ofArray(float[])]
@@ -424,6 +483,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toDevice(this, source, stream, mode);
     }
 
+    /// Copies host memory in the order of a stream: see
+    /// [#copyFrom(MemorySegment, long, CopyMode)].
+    public void copyFrom(MemorySegment source, CudaStream stream, CopyMode mode) {
+        copyFrom(source, stream.handle(), mode);
+    }
+
     /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be
     /// closed at once: its memory is reused only after the copy.
     ///
@@ -434,6 +499,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     public void copyFrom(PinnedBuffer source, long stream, CopyMode mode) {
         source.recordUse(device, stream);
         HostCopies.toDevice(this, source.segment(), stream, mode);
+    }
+
+    /// Copies pinned memory in the order of a stream: see
+    /// [#copyFrom(PinnedBuffer, long, CopyMode)].
+    public void copyFrom(PinnedBuffer source, CudaStream stream, CopyMode mode) {
+        copyFrom(source, stream.handle(), mode);
     }
 
     /// Copies the buffer to host memory, on its stream, and waits for the copy.
@@ -468,6 +539,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toHost(this, target, stream, mode);
     }
 
+    /// Copies to host memory in the order of a stream: see
+    /// [#copyTo(MemorySegment, long, CopyMode)].
+    public void copyTo(MemorySegment target, CudaStream stream, CopyMode mode) {
+        copyTo(target, stream.handle(), mode);
+    }
+
     /// Copies the buffer to pinned memory in the order of a stream.
     ///
     /// @param stream a stream of the buffer's device
@@ -476,6 +553,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     public void copyTo(PinnedBuffer target, long stream, CopyMode mode) {
         target.recordUse(device, stream);
         HostCopies.toHost(this, target.segment(), stream, mode);
+    }
+
+    /// Copies to pinned memory in the order of a stream: see
+    /// [#copyTo(PinnedBuffer, long, CopyMode)].
+    public void copyTo(PinnedBuffer target, CudaStream stream, CopyMode mode) {
+        copyTo(target, stream.handle(), mode);
     }
 
     /// Copies another buffer to the beginning of this one, without waiting on the host. On one GPU the copy
@@ -500,6 +583,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         DeviceCopies.on(this, source, stream);
     }
 
+    /// Copies another buffer in the order of a stream: see [#copyFrom(DeviceBuffer, long)].
+    public void copyFrom(DeviceBuffer source, CudaStream stream) {
+        copyFrom(source, stream.handle());
+    }
+
     /// Sets every byte, on the buffer's stream.
     ///
     /// @throws IllegalStateException if the buffer is closed
@@ -513,6 +601,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value, long stream) {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
+    }
+
+    /// Sets every byte in the order of a stream: see [#fill(byte, long)].
+    public void fill(byte value, CudaStream stream) {
+        fill(value, stream.handle());
     }
 
     /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
@@ -536,6 +629,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start) + " is not whole words");
         }
         memory.driver().copies().fillWords(device, addressOn(stream), value, byteSize / Integer.BYTES, stream);
+    }
+
+    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int, long)].
+    public void fillWords(int value, CudaStream stream) {
+        fillWords(value, stream.handle());
     }
 
     /// Returns size, device and stream.

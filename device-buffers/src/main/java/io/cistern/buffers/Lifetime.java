@@ -2,7 +2,8 @@ package io.cistern.buffers;
 
 /// Says on what, besides itself, the memory of a [DeviceBuffer] depends, and what closing the buffer does. A
 /// buffer without a lifetime owns its block alone.
-sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory {
+sealed interface Lifetime
+        permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory, ViewedBlock {
     /// Returns whether the memory ended before the buffer was closed.
     boolean isOver();
 

@@ -1,11 +1,11 @@
 package io.cistern.buffers;
 
+import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
-import io.cistern.cuda.library.NativeCode;
-import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
@@ -21,23 +21,16 @@ import java.lang.foreign.MemorySegment;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
+    /// The driver's number for host memory.
+    private static final long ON_HOST = 1;
+
     private ManagedMemory() {}
 
     /// Returns whether a buffer is in managed memory; false if the driver does not know its address.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public static boolean isManaged(DeviceBuffer buffer) {
-        long address = buffer.address();
-        try {
-            return address != 0
-                    && buffer.memory()
-                                    .driver()
-                                    .memory()
-                                    .attribute(buffer.device(), PointerAttribute.IS_MANAGED, address)
-                            != 0;
-        } catch (CudaException unknown) {
-            return false;
-        }
+        return buffer.address() != 0 && attribute(buffer, PointerAttribute.IS_MANAGED) != 0;
     }
 
     /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. Pages for which
@@ -59,6 +52,24 @@ public final class ManagedMemory {
         }
     }
 
+    /// Moves a buffer to a place in the order of a stream: see
+    /// [#prefetch(DeviceBuffer, MemoryLocation, long)].
+    public static void prefetch(DeviceBuffer buffer, MemoryLocation target, CudaStream stream) {
+        prefetch(buffer, target, stream.handle());
+    }
+
+    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation,
+    /// long)]
+    /// does with each. All are checked before the first is moved.
+    ///
+    /// @throws IllegalArgumentException if one of them is not managed
+    /// @throws IllegalStateException if one of them, or the stream, is closed
+    /// @throws CudaException if the driver refuses; some may be moved then
+    public static void prefetch(List<DeviceBuffer> buffers, MemoryLocation target, CudaStream stream) {
+        buffers.forEach(ManagedMemory::requireManaged);
+        buffers.forEach(buffer -> prefetch(buffer, target, stream));
+    }
+
     /// Tells the driver how a buffer will be used. The advice holds from now on, for everything in the buffer's
     /// pages.
     ///
@@ -77,15 +88,17 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the buffer as memory that the host reads and writes. Nothing orders the host's accesses: first
-    /// wait for the work that uses the buffer, and access it only while the buffer is open, since nothing
-    /// checks that.
-    ///
-    /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed
-    public static MemorySegment segment(DeviceBuffer buffer) {
-        requireManaged(buffer);
-        return NativeCode.memory(buffer.address(), buffer.byteSize());
+    /// Returns whether the host reaches a buffer at its address.
+    static boolean isOnHost(DeviceBuffer buffer) {
+        return isManaged(buffer) || attribute(buffer, PointerAttribute.MEMORY_TYPE) == ON_HOST;
+    }
+
+    private static long attribute(DeviceBuffer buffer, PointerAttribute attribute) {
+        try {
+            return buffer.memory().driver().memory().attribute(buffer.device(), attribute, buffer.address());
+        } catch (CudaException unknown) {
+            return 0;
+        }
     }
 
     private static void requireManaged(DeviceBuffer buffer) {

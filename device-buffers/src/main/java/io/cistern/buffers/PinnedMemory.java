@@ -108,6 +108,22 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
+    /// Pins native memory that the program has already, such as a mapped file's or another library's. It is
+    /// not
+    /// part of this cache, and in none of its figures.
+    ///
+    /// @param memory native memory that lives at least until the region is closed, in no page of which other
+    ///     memory is
+    ///     registered
+    /// @throws IllegalArgumentException if it is on the Java heap, or empty
+    /// @throws CudaException if the driver can't pin it
+    public PinnedRegion register(MemorySegment memory) {
+        if (!memory.isNative() || memory.byteSize() == 0) {
+            throw new IllegalArgumentException("not native memory of at least one byte: " + memory);
+        }
+        return new PinnedRegion(driver, memory);
+    }
+
     /// Returns how many bytes are pinned for a buffer that needs a new block.
     ///
     /// @param byteSize the buffer's bytes, from 1 to 4 TiB
@@ -438,6 +454,13 @@ public final class PinnedMemory implements HostMemory {
     /// Resets all peaks to the current values.
     public synchronized void resetPeaks() {
         statistics.resetPeaks(pinned);
+    }
+
+    /// Sets the totals to 0: what was allocated and freed, and the driver's calls and their times. Current
+    /// values and
+    /// peaks stay.
+    public synchronized void resetTotals() {
+        statistics.resetTotals(pinned);
     }
 
     /// Unpins idle memory after waiting for the streams that use freed memory. From now on each free unpins.

@@ -20,8 +20,11 @@ final class PinnedStatistics {
     private final Size[] sizes = new Size[PinnedSizes.COUNT];
     private final Gauge pinnedBlocks = new Gauge();
     private final Gauge pinnedBytes = new Gauge();
-    private final Timer pinning = new Timer();
-    private final Timer unpinning = new Timer();
+    private Timer pinning = new Timer();
+    private Timer unpinning = new Timer();
+
+    /// The totals at their last reset, by name.
+    private Map<String, Long> atReset = Map.of();
 
     PinnedStatistics() {
         Arrays.setAll(sizes, _ -> new Size());
@@ -70,6 +73,16 @@ final class PinnedStatistics {
     }
 
     /// @param blocks the pinned blocks
+    void resetTotals(Iterable<PinnedBlock> blocks) {
+        pinning = new Timer();
+        unpinning = new Timer();
+        atReset = Map.of();
+        Map<String, Long> now = figures(blocks);
+        now.keySet().removeIf(name -> !name.endsWith(".allocated") && !name.endsWith(".freed"));
+        atReset = now;
+    }
+
+    /// @param blocks the pinned blocks
     Map<String, Long> figures(Iterable<PinnedBlock> blocks) {
         Map<String, Long> figures = new LinkedHashMap<>();
         pinnedBlocks.put(figures, "allocations");
@@ -80,6 +93,7 @@ final class PinnedStatistics {
         figures.put("num_host_free", unpinning.count);
         pinning.put(figures, "host_alloc_time");
         unpinning.put(figures, "host_free_time");
+        atReset.forEach((name, before) -> figures.merge(name, -before, Long::sum));
         return figures;
     }
 

@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
@@ -17,6 +18,7 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -81,13 +83,30 @@ class ManagedMemoryTests {
     }
 
     @Test
+    void severalBuffersMoveTogetherOrNone() {
+        long free = gpu.memory().freeBytes(0);
+        try (DeviceBuffer one = buffer(managed, 16 * MIB);
+                DeviceBuffer two = buffer(managed, 8 * MIB);
+                DeviceBuffer other = buffer(plain, MIB)) {
+            long before = gpu.memory().freeBytes(0);
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> ManagedMemory.prefetch(List.of(one, other), HERE, stream));
+            stream.synchronize();
+            assertThat(gpu.memory().freeBytes(0)).isEqualTo(before);
+            ManagedMemory.prefetch(List.of(one, two), HERE, stream);
+            stream.synchronize();
+            assertThat(gpu.memory().freeBytes(0)).isEqualTo(before - 24 * MIB);
+        }
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(free);
+    }
+
+    @Test
     void theHostSeesTheBuffer() {
         try (DeviceBuffer buffer = buffer(managed, 1000)) {
             buffer.fill((byte) 9);
             stream.synchronize();
-            assertThat(ManagedMemory.segment(buffer).byteSize()).isEqualTo(1000);
-            assertThat(ManagedMemory.segment(buffer).get(ValueLayout.JAVA_BYTE, 999))
-                    .isEqualTo((byte) 9);
+            assertThat(buffer.hostView().byteSize()).isEqualTo(1000);
+            assertThat(buffer.hostView().get(ValueLayout.JAVA_BYTE, 999)).isEqualTo((byte) 9);
         }
     }
 
@@ -102,7 +121,7 @@ class ManagedMemoryTests {
                     .isThrownBy(() -> ManagedMemory.advise(other, MemoryAdvice.SET_READ_MOSTLY, HERE))
                     .withMessageContaining("caching:source=managed");
             assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.prefetch(other, HERE, stream.handle()));
-            assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.segment(other));
+            assertThatThrownBy(other::hostView).isInstanceOf(UnsupportedOperationException.class);
         }
     }
 

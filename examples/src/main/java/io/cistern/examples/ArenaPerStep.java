@@ -15,7 +15,7 @@ public final class ArenaPerStep {
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         try (CudaStream stream = CudaStream.open(memory, DEVICE);
-                DeviceArena arena = DeviceArena.builder(memory).name("step").open(DEVICE, stream.handle())) {
+                DeviceArena arena = DeviceArena.builder(memory).name("step").open(stream)) {
             DeviceBuffer kept = arena.buffer(1);
             for (int step = 0; step < 100; step++) {
                 kept = arena.buffer(3 << 20);

@@ -69,9 +69,9 @@ public final class OverlapCopies {
             MemorySegment out = arena.allocate(byteSize, 64);
             for (int batch = 0; batch < batches; batch++) {
                 try (DeviceBuffer x = DeviceBuffer.allocate(byteSize, stream)) {
-                    x.copyFrom(in, stream.handle(), mode);
+                    x.copyFrom(in, stream, mode);
                     work(x, stream);
-                    x.copyTo(out, stream.handle(), mode);
+                    x.copyTo(out, stream, mode);
                 }
             }
             stream.synchronize();
@@ -88,9 +88,9 @@ public final class OverlapCopies {
                 boolean even = batch % 2 == 0;
                 CudaStream stream = even ? first : second;
                 try (DeviceBuffer x = DeviceBuffer.allocate(byteSize, stream)) {
-                    x.copyFrom(in, stream.handle(), CopyMode.NON_BLOCKING);
+                    x.copyFrom(in, stream, CopyMode.NON_BLOCKING);
                     work(x, stream);
-                    x.copyTo(even ? firstOut : secondOut, stream.handle(), CopyMode.NON_BLOCKING);
+                    x.copyTo(even ? firstOut : secondOut, stream, CopyMode.NON_BLOCKING);
                 }
             }
             first.synchronize();

@@ -1,15 +1,14 @@
 package io.cistern.examples;
 
+import io.cistern.Allocator;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.async.sharing.ExportedBuffer;
 import io.cistern.async.sharing.ExportedPool;
-import io.cistern.async.sharing.ImportedBuffer;
 import io.cistern.async.sharing.ImportedPool;
-import io.cistern.cuda.CudaDriver;
+import io.cistern.buffers.DeviceBuffer;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -21,8 +20,8 @@ public final class TwoProcesses {
     private static final int DEVICE = 0;
     private static final long BYTES = 1 << 20;
 
-    private final CudaDriver driver = DeviceMemory.system().driver();
-    private final long stream = driver.streams().create(DEVICE);
+    private final DeviceMemory memory = DeviceMemory.system();
+    private final CudaStream stream = CudaStream.open(memory, DEVICE);
 
     private TwoProcesses() {}
 
@@ -36,19 +35,19 @@ public final class TwoProcesses {
     }
 
     private void export(Path path) throws IOException, InterruptedException {
-        try (ExportedPool pool = ExportedPool.builder(driver, DEVICE).serve(path)) {
-            long address = driver.pools().allocateFrom(DEVICE, pool.handle(), BYTES, stream);
-            driver.copies().fillBytes(DEVICE, address, (byte) 42, BYTES, stream);
-            try (ExportedBuffer _ = pool.publish("weights", address, BYTES, stream)) {
+        try (ExportedPool pool = ExportedPool.builder(memory.driver(), DEVICE).serve(path);
+                Allocator allocator = pool.allocator(memory);
+                DeviceBuffer weights = DeviceBuffer.allocate(allocator, BYTES, stream)) {
+            weights.fill((byte) 42);
+            try (ExportedBuffer _ = pool.publish("weights", weights)) {
                 int exitCode = secondProcess(path).waitFor();
                 if (exitCode != 0) {
                     throw new IOException("the importer ended with exit code " + exitCode);
                 }
             } // No process maps the buffer any more, and their work on it is complete.
-            System.out.printf("exporter: the last byte is %d now%n", lastByte(address));
-            driver.pools().free(DEVICE, address, stream);
+            System.out.printf("exporter: the last byte is %d now%n", lastByte(weights));
         }
-        driver.streams().destroy(DEVICE, stream);
+        stream.close();
     }
 
     private static Process secondProcess(Path path) throws IOException {
@@ -64,19 +63,16 @@ public final class TwoProcesses {
     }
 
     private void importFrom(Path path) {
-        try (ImportedPool pool = ImportedPool.connect(driver, path);
-                ImportedBuffer weights = pool.map("weights", BYTES, stream)) {
-            System.out.printf("importer: %d bytes, the last is %d%n", weights.byteSize(), lastByte(weights.address()));
-            driver.copies().fillBytes(DEVICE, weights.address(), (byte) 43, BYTES, stream);
+        try (ImportedPool pool = ImportedPool.connect(memory.driver(), path);
+                DeviceBuffer weights = pool.open("weights", stream)) {
+            System.out.printf("importer: %d bytes, the last is %d%n", weights.byteSize(), lastByte(weights));
+            weights.fill((byte) 43);
         } // Waits for the stream and notifies the exporter.
     }
 
-    private byte lastByte(long address) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment bytes = arena.allocate(BYTES);
-            driver.copies().toHost(DEVICE, bytes, address, BYTES, stream);
-            driver.streams().synchronize(DEVICE, stream);
-            return bytes.get(ValueLayout.JAVA_BYTE, BYTES - 1);
-        }
+    private static byte lastByte(DeviceBuffer buffer) {
+        byte[] last = new byte[1];
+        buffer.slice(BYTES - 1, 1).copyTo(MemorySegment.ofArray(last));
+        return last[0];
     }
 }

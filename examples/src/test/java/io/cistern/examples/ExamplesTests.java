@@ -270,6 +270,14 @@ class ExamplesTests {
     }
 
     @Test
+    void aLibraryThatAllocatesByItselfIsAdmitted() throws Exception {
+        Path library = compiler().library(folder.resolve("libindex.so"), c("index.c"));
+
+        assertThat(run(Map.of(), AdmitLibrary.class, List.of(), List.of(library.toString())))
+                .containsExactly("6 indexes; at most 16 MiB admitted at once, 0 left");
+    }
+
+    @Test
     void anApplicationIsPutTogetherByGuice() throws Exception {
         assertThat(run(GuiceApplication.class, "--sun-misc-unsafe-memory-access=allow"))
                 .contains("1 block from caching, 1 from gradients");

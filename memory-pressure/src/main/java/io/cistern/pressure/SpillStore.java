@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
@@ -131,6 +132,11 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
                 closeDevices(); // a close that ran meanwhile left the device to this buffer
             }
         }
+    }
+
+    /// Allocates a buffer for use on a stream: see [#allocate(long, int, long, int)].
+    public SpillableBuffer allocate(long byteSize, CudaStream stream, int priority) {
+        return allocate(byteSize, stream.device(), stream.handle(), priority);
     }
 
     /// Under a lock, so that no stream is created once the store is closed.

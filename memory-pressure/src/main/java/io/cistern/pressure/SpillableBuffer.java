@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.errors.MemoryAsleepException;
@@ -177,6 +178,11 @@ public final class SpillableBuffer implements AutoCloseable {
         } finally {
             unlock();
         }
+    }
+
+    /// Acquires the buffer for work on a stream: see [#acquire(long)].
+    public Lease acquire(CudaStream stream) {
+        return acquire(stream.handle());
     }
 
     /// Allocates, copies in stream order, and gives host memory back once the copy is done.

@@ -1,5 +1,6 @@
 package io.cistern.nccl;
 
+import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
@@ -46,11 +47,23 @@ public abstract sealed class Collectives permits Communicator {
         allReduce(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
+    /// Runs on a stream: see
+    /// [#allReduce(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, long)].
+    public void allReduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
+        allReduce(send, receive, type, op, stream.handle());
+    }
+
     /// Reduces a whole buffer in place; otherwise like the form for addresses.
     ///
     /// @throws IllegalArgumentException if the buffer does not fit
     public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op, long stream) {
         allReduce(inPlace, inPlace, type, op, stream);
+    }
+
+    /// Runs on a stream: see
+    /// [#allReduce(DeviceBuffer, DataType, ReductionOp, long)].
+    public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op, CudaStream stream) {
+        allReduce(inPlace, type, op, stream.handle());
     }
 
     /// Copies the elements of the root to every rank.
@@ -73,6 +86,12 @@ public abstract sealed class Collectives permits Communicator {
         broadcast(address, address, count, type, root, stream);
     }
 
+    /// Runs on a stream: see
+    /// [#broadcast(DeviceBuffer, DataType, int, long)].
+    public void broadcast(DeviceBuffer inPlace, DataType type, int root, CudaStream stream) {
+        broadcast(inPlace, type, root, stream.handle());
+    }
+
     /// Reduces the elements of all ranks to one result, which only the root gets.
     ///
     /// @param send the address of this rank's elements
@@ -90,6 +109,13 @@ public abstract sealed class Collectives permits Communicator {
         Operands operands = new Operands(this, Kind.REDUCE, type, stream);
         long count = operands.count(send, 1, receive, 1);
         reduce(operands.use(send), operands.use(receive), count, type, op, root, stream);
+    }
+
+    /// Runs on a stream: see
+    /// [#reduce(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, int, long)].
+    public void reduce(
+            DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, CudaStream stream) {
+        reduce(send, receive, type, op, root, stream.handle());
     }
 
     /// Gathers the elements of all ranks, in the order of ranks; every rank gets all of them.
@@ -112,6 +138,12 @@ public abstract sealed class Collectives permits Communicator {
         allGather(operands.use(send), operands.use(receive), count, type, stream);
     }
 
+    /// Runs on a stream: see
+    /// [#allGather(DeviceBuffer, DeviceBuffer, DataType, long)].
+    public void allGather(DeviceBuffer send, DeviceBuffer receive, DataType type, CudaStream stream) {
+        allGather(send, receive, type, stream.handle());
+    }
+
     /// Reduces the elements of all ranks to one result, of which each rank gets its part.
     ///
     /// @param send the address of this rank's `receiveCount` × ranks elements
@@ -132,6 +164,13 @@ public abstract sealed class Collectives permits Communicator {
         reduceScatter(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
+    /// Runs on a stream: see
+    /// [#reduceScatter(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, long)].
+    public void reduceScatter(
+            DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
+        reduceScatter(send, receive, type, op, stream.handle());
+    }
+
     /// Sends a part of its own to each rank.
     ///
     /// @param send the address of `count` elements for each rank, in the order of ranks
@@ -150,6 +189,12 @@ public abstract sealed class Collectives permits Communicator {
         allToAll(operands.use(send), operands.use(receive), count, type, stream);
     }
 
+    /// Runs on a stream: see
+    /// [#allToAll(DeviceBuffer, DeviceBuffer, DataType, long)].
+    public void allToAll(DeviceBuffer send, DeviceBuffer receive, DataType type, CudaStream stream) {
+        allToAll(send, receive, type, stream.handle());
+    }
+
     /// Sends elements to one rank, which [receives][#receive] as many.
     ///
     /// @throws IllegalArgumentException if `peer` is not a rank
@@ -164,6 +209,12 @@ public abstract sealed class Collectives permits Communicator {
     public void send(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.SEND, type, stream);
         send(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
+    }
+
+    /// Runs on a stream: see
+    /// [#send(DeviceBuffer, DataType, int, long)].
+    public void send(DeviceBuffer buffer, DataType type, int peer, CudaStream stream) {
+        send(buffer, type, peer, stream.handle());
     }
 
     /// Receives elements from one rank, which [sends][#send] as many. A rank that sends and receives at once
@@ -181,6 +232,12 @@ public abstract sealed class Collectives permits Communicator {
     public void receive(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.RECEIVE, type, stream);
         receive(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
+    }
+
+    /// Runs on a stream: see
+    /// [#receive(DeviceBuffer, DataType, int, long)].
+    public void receive(DeviceBuffer buffer, DataType type, int peer, CudaStream stream) {
+        receive(buffer, type, peer, stream.handle());
     }
 
     private int checkedPeer(int peer) {

@@ -17,8 +17,10 @@ public final class HistoryEntry {
     private final String threadName;
     private final MemoryEvent event;
     private final @Nullable CallStack stack;
+    private final @Nullable String text;
 
-    HistoryEntry(long nanos, Thread thread, MemoryEvent event, @Nullable CallStack stack) {
+    HistoryEntry(long nanos, Thread thread, MemoryEvent event, @Nullable CallStack stack, @Nullable String text) {
+        this.text = text;
         this.nanos = nanos;
         this.threadId = thread.threadId();
         this.threadName = thread.getName();
@@ -40,6 +42,11 @@ public final class HistoryEntry {
     /// it has no name.
     public String thread() {
         return threadName.isEmpty() ? "#" + threadId : threadName;
+    }
+
+    /// Returns the text that the thread had [set][MemoryHistory#text]; empty if it had none.
+    public String text() {
+        return text == null ? "" : text;
     }
 
     /// Returns the place in the program that caused the event, innermost frame first; empty if

@@ -1,12 +1,19 @@
 package io.cistern.observability;
 
+import io.cistern.diagnostics.MemoryEvent;
+import java.util.HashSet;
+import java.util.Set;
+
 /// Says how many events a [MemoryHistory] keeps, and whether with stacks.
 ///
 /// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. Each event takes
 ///     memory of the Java heap, several times as much with its stack. The collector copies what is kept, so a
 ///     larger capacity makes each event slower
-/// @param stacks whether to record the place in the program with each event, which makes each event slower
-public record HistoryOptions(int capacity, boolean stacks) {
+/// @param stacks whether to record the place in the program with events, which makes each of them slower
+/// @param stacksOfAllocationsOnly whether only allocations get it, with `stacks`
+/// @param leftOut kinds of events that are not recorded, such as [MemoryEvent.ScopeEntered]
+public record HistoryOptions(
+        int capacity, boolean stacks, boolean stacksOfAllocationsOnly, Set<Class<? extends MemoryEvent>> leftOut) {
     private static final int USUAL_CAPACITY = 1 << 16;
     private static final int MAX_CAPACITY = 1 << 28;
 
@@ -18,6 +25,34 @@ public record HistoryOptions(int capacity, boolean stacks) {
             throw new IllegalArgumentException("capacity must be 1 to " + MAX_CAPACITY + ", not " + capacity);
         }
         capacity = Integer.highestOneBit(2 * capacity - 1);
+        leftOut = Set.copyOf(leftOut);
+    }
+
+    /// Returns options for all kinds of events.
+    public HistoryOptions(int capacity, boolean stacks) {
+        this(capacity, stacks, false, Set.of());
+    }
+
+    /// Returns these options with the place in the program for allocations alone: frees, which are as many,
+    /// cost
+    /// less then.
+    public HistoryOptions onlyStacksOfAllocations() {
+        return new HistoryOptions(capacity, true, true, leftOut);
+    }
+
+    /// Returns these options without some kinds of events.
+    public HistoryOptions without(Set<Class<? extends MemoryEvent>> kinds) {
+        Set<Class<? extends MemoryEvent>> all = new HashSet<>(leftOut);
+        all.addAll(kinds);
+        return new HistoryOptions(capacity, stacks, stacksOfAllocationsOnly, all);
+    }
+
+    boolean records(MemoryEvent event) {
+        return leftOut.isEmpty() || !leftOut.contains(event.getClass());
+    }
+
+    boolean recordsStackOf(MemoryEvent event) {
+        return stacks && (!stacksOfAllocationsOnly || event instanceof MemoryEvent.Allocated);
     }
 
     /// Returns options for 65,536 events a device, with stacks.

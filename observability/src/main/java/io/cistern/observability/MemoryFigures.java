@@ -108,7 +108,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         Map<String, Integer> ids = new LinkedHashMap<>();
         List<OfAllocator> figures = new ArrayList<>();
         for (Allocator allocator : allocators) {
-            String pool = allocator.pool().map(MemoryFigures::poolName).orElse("");
+            String pool = allocator instanceof MemoryPool its ? poolName(its) : "";
             int id = ids.merge(allocator + " " + pool, 1, Integer::sum);
             figures.add(ofAllocator(allocator, id, pool, device));
         }

@@ -31,6 +31,10 @@ import org.jspecify.annotations.Nullable;
 public final class MemoryHistory implements AutoCloseable {
     private final DeviceMemory memory;
 
+    /// The text of each thread that has set one.
+    @SuppressWarnings("ThreadLocalUsage") // each device memory has a history of its own
+    private final ThreadLocal<@Nullable String> texts = new ThreadLocal<>();
+
     /// Null before the first start.
     private volatile @Nullable Recording recording;
 
@@ -51,8 +55,11 @@ public final class MemoryHistory implements AutoCloseable {
         /// Events that arrived but could not be recorded.
         final AtomicLong unrecorded = new AtomicLong();
 
-        Recording(HistoryOptions options, int deviceCount, Listeners listeners) {
+        final ThreadLocal<@Nullable String> texts;
+
+        Recording(HistoryOptions options, int deviceCount, Listeners listeners, ThreadLocal<@Nullable String> texts) {
             this.options = options;
+            this.texts = texts;
             this.listeners = listeners;
             this.lostBefore = listeners.lostEvents();
             this.rings = new HistoryRing[deviceCount + 1];
@@ -72,11 +79,14 @@ public final class MemoryHistory implements AutoCloseable {
         }
 
         private void record(MemoryEvent event) {
-            CallStack stack = options.stacks() ? new CallStack() : null;
+            if (!options.records(event)) {
+                return;
+            }
+            CallStack stack = options.recordsStackOf(event) ? new CallStack() : null;
             int device = event.device();
             HistoryRing ring = rings[device < 0 ? rings.length - 1 : device];
             long nanos = event instanceof MemoryEvent.Allocated block ? block.endNanos() : System.nanoTime();
-            ring.add(new HistoryEntry(nanos, Thread.currentThread(), event, stack));
+            ring.add(new HistoryEntry(nanos, Thread.currentThread(), event, stack, texts.get()));
         }
 
         long lost() {
@@ -99,10 +109,23 @@ public final class MemoryHistory implements AutoCloseable {
 
     /// Starts to record and forgets everything recorded before.
     public synchronized void start(HistoryOptions options) {
-        var next = new Recording(options, memory.environment().deviceCount(), memory.listeners());
+        var next = new Recording(options, memory.environment().deviceCount(), memory.listeners(), texts);
         stop();
         recording = next;
         registration = memory.listeners().onEvent(next::add);
+    }
+
+    /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event
+    /// that the
+    /// thread causes from now on is recorded with it: PyTorch's `user_metadata`.
+    ///
+    /// @param text empty for none
+    public void text(String text) {
+        if (text.isEmpty()) {
+            texts.remove();
+        } else {
+            texts.set(text);
+        }
     }
 
     /// Stops recording and keeps the events recorded so far.

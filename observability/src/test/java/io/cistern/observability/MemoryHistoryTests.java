@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.diagnostics.MemoryEvent;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /// What is kept of the events of a device memory.
@@ -73,6 +74,37 @@ final class MemoryHistoryTests extends ObservedMemory {
         assertThat(history.lost()).isZero();
         assertThat(history.entries().stream().filter(entry -> entry.event() instanceof MemoryEvent.Freed))
                 .hasSize(8000);
+    }
+
+    @Test
+    void kindsCanBeLeftOutAndStacksKeptForAllocations() {
+        history.start(HistoryOptions.withStacks()
+                .onlyStacksOfAllocations()
+                .without(Set.of(MemoryEvent.SegmentAcquired.class, MemoryEvent.Annotated.class)));
+        memory.listeners().annotate("left out");
+        free(allocate(MIB));
+        assertThat(history.entries())
+                .extracting(entry -> entry.event().getClass().getSimpleName())
+                .contains("Allocated", "Freed")
+                .doesNotContain("SegmentAcquired", "Annotated");
+        assertThat(history.entries())
+                .allSatisfy(entry -> assertThat(entry.site().isEmpty())
+                        .isEqualTo(!(entry.event() instanceof MemoryEvent.Allocated)));
+    }
+
+    @Test
+    void eventsBearTheTextOfTheirThread() throws InterruptedException {
+        history.start(HistoryOptions.withoutStacks());
+        history.text("request 7");
+        long block = allocate(MIB);
+        Thread.ofPlatform().start(() -> free(block)).join();
+        history.text("");
+        free(allocate(MIB));
+        assertThat(history.entries().stream()
+                        .filter(entry -> entry.event() instanceof MemoryEvent.Allocated
+                                || entry.event() instanceof MemoryEvent.Freed)
+                        .map(HistoryEntry::text))
+                .containsExactly("request 7", "", "", "");
     }
 
     @Test

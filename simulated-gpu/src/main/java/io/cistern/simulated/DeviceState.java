@@ -32,7 +32,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private final StreamQueue legacy;
     private final PoolSimulation defaultPool;
     private final Set<PoolSimulation> pools = new LinkedHashSet<>();
-    private final Map<PoolSimulation, NativeRange> managedPools = new HashMap<>();
+    private final Map<PoolSimulation, NativeRange> nativePools = new HashMap<>();
     private final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
@@ -49,15 +49,21 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
         long addressBytes = poolAddressBytes();
-        NativeRange range = properties.managed() ? NativeRange.map(addressBytes, PoolGrowth.PAGE_BYTES) : null;
+        NativeRange range = isSeenByTheHost(properties) ? NativeRange.map(addressBytes, PoolGrowth.PAGE_BYTES) : null;
         long base =
                 range != null ? range.memory().address() : space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
         PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);
         if (range != null) {
-            managedPools.put(pool, range);
+            nativePools.put(pool, range);
         }
         pools.add(pool);
         return pool;
+    }
+
+    /// Returns whether the host reads and writes the pool's memory at its addresses.
+    private static boolean isSeenByTheHost(MemoryPoolProperties properties) {
+        return properties.managed()
+                || (properties.location().type() != MemoryLocation.Type.DEVICE && properties.handleTypes() == 0);
     }
 
     /// Returns how many addresses a new pool takes. It is one range for all that the pool could hold: twice the
@@ -70,7 +76,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     void returnAddresses(PoolSimulation pool) {
-        NativeRange range = managedPools.remove(pool);
+        NativeRange range = nativePools.remove(pool);
         if (range != null) {
             range.close();
         } else {
@@ -117,9 +123,13 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     private PhysicalBlock newPage(PoolSimulation pool, long address) {
-        NativeRange range = managedPools.get(pool);
+        NativeRange range = nativePools.get(pool);
         if (range != null) {
             MemorySegment page = range.memory().asSlice(address - pool.base(), PoolGrowth.PAGE_BYTES);
+            if (pool.onHost()) {
+                return new PhysicalBlock(
+                        PoolGrowth.PAGE_BYTES, pool.properties().location(), 0, new HostContents(page), null);
+            }
             return PhysicalBlock.managed(ordinal, PoolGrowth.PAGE_BYTES, new HostContents(page));
         }
         return pool.onHost()
@@ -187,7 +197,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     /// Frees the native memory that remains.
     void close() {
-        managedPools.values().forEach(NativeRange::close);
-        managedPools.clear();
+        nativePools.values().forEach(NativeRange::close);
+        nativePools.clear();
     }
 }

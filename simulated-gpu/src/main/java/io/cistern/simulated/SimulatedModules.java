@@ -17,6 +17,7 @@ import java.util.Set;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {
@@ -88,7 +89,7 @@ final class SimulatedModules implements Modules {
                     && grid.threads().count() <= MAX_THREADS);
             require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MAX_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
-            KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
+            KernelLaunch launch = new KernelLaunch(device, grid, values(arguments), memory);
             SimulatedKernel kernel = found.kernel();
             List<AddressRange> uses = new ArrayList<>();
             long nanos = prepare(found, launch, uses);
@@ -98,6 +99,12 @@ final class SimulatedModules implements Modules {
                 machine.streams().enqueue(each, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
             });
         });
+    }
+
+    private static List<Object> values(Object[] arguments) {
+        return Stream.of(arguments)
+                .map(each -> each instanceof Region region ? (Object) region.address() : each)
+                .toList();
     }
 
     private static boolean isLegal(Extent extent) {

@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
+import org.jspecify.annotations.Nullable;
 
 /// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. `cuMemFree` waits for all
 /// running work of the device, so streams need no further order.
@@ -14,9 +15,12 @@ final class DirectAllocator implements DeviceAllocator {
     private final CudaDriver driver;
     private final DriverRanges.Allocation allocation;
     private final OwedFrees frees;
+    private final @Nullable DeviceReserves reserves;
 
-    DirectAllocator(CudaDriver driver) {
+    /// @param reserves the memory that is left to others, or null
+    DirectAllocator(CudaDriver driver, @Nullable DeviceReserves reserves) {
         this.driver = driver;
+        this.reserves = reserves;
         this.allocation = driver.memory()::allocate;
         this.frees = new OwedFrees(driver);
     }
@@ -24,6 +28,9 @@ final class DirectAllocator implements DeviceAllocator {
     @Override
     public long allocate(long byteSize, int device, long stream) {
         frees.retry();
+        if (reserves != null) {
+            reserves.require(byteSize, device);
+        }
         return allocate(driver, allocation, byteSize, device);
     }
 

@@ -28,6 +28,8 @@ public final class DirectProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        return new DirectAllocator(context.extension(CudaDriver.class).orElseThrow());
+        return new DirectAllocator(
+                context.extension(CudaDriver.class).orElseThrow(),
+                context.extension(DeviceReserves.class).orElse(null));
     }
 }

@@ -56,6 +56,10 @@ public final class Events {
     public static final Factory<OutOfMemoryReport> OUT_OF_MEMORY =
             (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report);
 
+    /// Arguments: any text; the stream, the block's address.
+    public static final Factory<String> USE_RECORDED =
+            (_, device, stream, address, _, _) -> new MemoryEvent.UseRecorded(device, stream, address);
+
     /// Arguments: any text; the waiting stream, the awaited one.
     public static final Factory<String> STREAM_WAITED =
             (_, device, stream, awaited, _, _) -> new MemoryEvent.StreamWaited(device, stream, awaited);

@@ -147,7 +147,7 @@ final class ReclaimAttempt {
         this.registry = handler.registry;
         this.driver = registry.driver();
         this.steps = handler.steps;
-        this.route = request.refusing();
+        this.route = request.refusing().latest();
         this.shared = handler.shared.get(route.device());
         this.asked = shared.given.get();
         first.steps().forEach(each -> tried.merge(each.step(), each, TriedStep::plus));
@@ -176,6 +176,7 @@ final class ReclaimAttempt {
     private long search() {
         Route from;
         do {
+            route = route.latest();
             long address = route.isOpen() ? 0 : again();
             from = route;
             address = address != 0 ? address : serve(order);

@@ -136,6 +136,15 @@ public final class CurrentAllocators {
         return replaced;
     }
 
+    /// Publishes the route of an allocator anew, if it is current on a device.
+    void renew(int device, OpenAllocator allocator) {
+        synchronized (chosen) {
+            if (publishes && chosen[device] == allocator) {
+                ROUTE.setRelease(routes, device, allocator.route(device));
+            }
+        }
+    }
+
     /// Makes an allocator current on a device.
     ///
     /// @param chosenByConfiguration whether the configuration names it, and not the program

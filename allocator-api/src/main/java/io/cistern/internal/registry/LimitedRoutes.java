@@ -1,5 +1,6 @@
 package io.cistern.internal.registry;
 
+import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
@@ -19,13 +20,19 @@ import org.jspecify.annotations.Nullable;
 /// The routes to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
 /// Owner records have room for the numbers of few routes, while programs may make a limit for each request. So
-/// the routes of a limit that nothing refers to any more serve the next new limit, as soon as their last block
-/// is gone. A scope or a carrier that holds such routes holds their limit too.
+/// the routes of a limit that no scope uses, or that nothing refers to any more, serve the next new limit, as
+/// soon
+/// as their last block is gone. The limit gets others when it is used again. A scope or a carrier that holds
+/// such
+/// routes holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {
     /// The most retired routes to check for one new limit. If most have live blocks, new routes are opened.
     private static final int MAX_TRIES = 8;
+
+    /// So many limits that no scope uses keep their routes, since they are likely to be used again.
+    private static final int MAX_IDLE = 64;
 
     private final Routes routing;
     private final DeviceAllocator allocator;
@@ -41,13 +48,49 @@ final class LimitedRoutes {
 
     private final ArrayList<Route> all = new ArrayList<>();
 
-    /// Shows when a limit is gone.
-    private static final class Use extends WeakReference<LimitHandle> {
+    /// Limits that no scope used when they were added here, the longest idle first.
+    private final Deque<Use> idle = new ArrayDeque<>();
+
+    /// The routes of one limit. Shows when the limit is gone. Guarded by the routes to the allocator.
+    final class Use extends WeakReference<LimitHandle> {
         final Route[] routes;
+        private int scopes;
+
+        /// Whether code outside scopes may use the routes as long as the limit is reachable.
+        private boolean kept;
+
+        private boolean isQueued;
+        private boolean isOver;
 
         Use(LimitHandle limit, Route[] routes, ReferenceQueue<LimitHandle> forgotten) {
             super(limit, forgotten);
             this.routes = routes;
+        }
+
+        void keep() {
+            synchronized (LimitedRoutes.this) {
+                kept = true;
+            }
+        }
+
+        void beginScope() {
+            synchronized (LimitedRoutes.this) {
+                scopes++;
+            }
+        }
+
+        void endScope() {
+            synchronized (LimitedRoutes.this) {
+                scopes--;
+                if (isIdle() && !isQueued) {
+                    isQueued = true;
+                    idle.addLast(this);
+                }
+            }
+        }
+
+        private boolean isIdle() {
+            return scopes == 0 && !kept && !isOver;
         }
     }
 
@@ -72,15 +115,16 @@ final class LimitedRoutes {
     ///
     /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
     /// @throws IllegalStateException if there are too many routes
-    synchronized Route[] of(LimitHandle limit, Runnable whenOpening) {
+    synchronized Use of(LimitHandle limit, Runnable whenOpening) {
         Use use = inUse.get(limit);
         if (use == null) {
             collectForgotten();
-            Route[] routes = recharged(limit);
+            Route[] routes = idle.size() > MAX_IDLE ? rechargedIdle(limit) : null;
+            routes = routes != null ? routes : recharged(limit);
             use = new Use(limit, routes != null ? routes : opened(limit, whenOpening), forgotten);
             inUse.put(limit, use);
         }
-        return use.routes;
+        return use;
     }
 
     /// Returns the limit that a route serves; null if it is none of these routes.
@@ -96,10 +140,61 @@ final class LimitedRoutes {
         return List.copyOf(all);
     }
 
+    /// Replaces the routes of a device by ones that are charged to a further budget.
+    ///
+    /// @param replaced gets the former routes, for the caller to close
+    synchronized void charge(int device, Budget added, Runnable whenOpening, List<Route> replaced) {
+        for (Map.Entry<LimitHandle, Use> each : inUse.entrySet()) {
+            Route[] routes = each.getValue().routes;
+            Budgets charged = charged(device, each.getKey());
+            if (charged != null && !Routes.isCharged(routes[device], added)) {
+                replaced.add(routes[device]);
+                routes[device] = successor(routes[device], charged, added, whenOpening);
+            }
+        }
+        collectForgotten();
+        retired.forEach(routes -> Routes.count(routes[device], added));
+    }
+
+    private Route successor(Route former, Budgets charged, Budget added, Runnable whenOpening) {
+        whenOpening.run();
+        try {
+            Route next = routing.openSuccessor(former, allocator, charged, added, whenDrained);
+            all.replaceAll(each -> each == former ? next : each);
+            return next;
+        } catch (Throwable failure) {
+            whenDrained.run();
+            throw failure;
+        }
+    }
+
     private void collectForgotten() {
         while (forgotten.poll() instanceof Use gone) {
-            retired.addLast(gone.routes);
+            if (!gone.isOver) {
+                gone.isOver = true;
+                retired.addLast(gone.routes);
+            }
         }
+    }
+
+    private Route @Nullable [] rechargedIdle(LimitHandle limit) {
+        for (int tries = MAX_TRIES; tries > 0 && !idle.isEmpty(); tries--) {
+            Use use = idle.removeFirst();
+            use.isQueued = false;
+            if (use.isIdle() && recharge(use.routes, limit)) {
+                use.isOver = true;
+                LimitHandle former = use.get();
+                if (former != null) {
+                    inUse.remove(former);
+                }
+                return use.routes;
+            }
+            if (use.isIdle()) {
+                use.isQueued = true;
+                idle.addLast(use);
+            }
+        }
+        return null;
     }
 
     private Route @Nullable [] recharged(LimitHandle limit) {

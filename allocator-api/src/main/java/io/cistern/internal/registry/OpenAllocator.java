@@ -10,6 +10,8 @@ import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.routing.Budget;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
@@ -30,6 +32,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -63,7 +66,12 @@ public final class OpenAllocator {
     /// By device, the counts at the last reset.
     private final AtomicReferenceArray<RouteStatistics> atReset;
 
-    private final @Nullable LimitHandle limit;
+    /// Set once, if not from the beginning.
+    private volatile @Nullable LimitHandle limit;
+
+    /// The limit that the program may set, if it was opened without one.
+    private final AtomicReference<@Nullable LimitHandle> ownLimit = new AtomicReference<>();
+
     private final boolean servesGraphs;
     private final AtomicBoolean closing = new AtomicBoolean();
     private volatile @Nullable Pool pool;
@@ -104,7 +112,7 @@ public final class OpenAllocator {
             throw failure;
         }
         this.limited =
-                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit), oneDrained);
+                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit()), oneDrained);
     }
 
     /// Closes the routes that were opened before a failure.
@@ -128,6 +136,62 @@ public final class OpenAllocator {
 
     public @Nullable LimitHandle limit() {
         return limit;
+    }
+
+    /// Returns the holder of the limit that the program may set, if it was opened without one.
+    public AtomicReference<@Nullable LimitHandle> ownLimit() {
+        return ownLimit;
+    }
+
+    /// Charges its blocks to a limit of its own from now on. Blocks that are alive count until they are freed.
+    /// Called once, if it was opened without a limit.
+    ///
+    /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
+    public void limit(LimitHandle own) {
+        requireOutside();
+        synchronized (limited) {
+            limit = own;
+        }
+        for (int device = 0; device < routes.length; device++) {
+            charge(device, own.budget());
+        }
+    }
+
+    /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on;
+    /// the
+    /// former ones end with their last blocks, which count in the budget. Does nothing if that is done.
+    ///
+    /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
+    void charge(int device, Budget added) {
+        List<Route> replaced = new ArrayList<>();
+        Runnable end;
+        synchronized (limited) {
+            Budgets all = registry.budgets(device, limit);
+            if (isClosed() || all == null || Routes.isCharged(routes[device], added)) {
+                return;
+            }
+            end = routing.beginClosing(allRoutes());
+            if (end == null) {
+                throw inside("can't get its first limit here", "set it");
+            }
+            undrained.incrementAndGet();
+            Route former = routes[device];
+            try {
+                routes[device] = routing.openSuccessor(former, backend, all, added, oneDrained);
+            } catch (Throwable failure) {
+                end.run();
+                drained();
+                throw failure;
+            }
+            replaced.add(former);
+        }
+        try {
+            limited.charge(device, added, undrained::incrementAndGet, replaced);
+            registry.currents().renew(device, this);
+            replaced.forEach(routing::close);
+        } finally {
+            end.run();
+        }
     }
 
     /// Returns whether its provider opens private allocators for graphs.
@@ -158,7 +222,12 @@ public final class OpenAllocator {
     /// closing.
     public Route route(int device, @Nullable LimitHandle scopeLimit) {
         synchronized (limited) {
-            return scopeLimit == null || isClosed() ? route(device) : openRoutes(scopeLimit)[device];
+            if (scopeLimit == null || isClosed()) {
+                return route(device);
+            }
+            LimitedRoutes.Use use = limited.of(scopeLimit, undrained::incrementAndGet);
+            use.keep();
+            return use.routes[checkedDevice(device)];
         }
     }
 
@@ -181,23 +250,37 @@ public final class OpenAllocator {
     public ScopeStack scopes(
             @Nullable ScopeStack outer, OptionalInt device, OptionalLong stream, @Nullable LimitHandle scopeLimit) {
         device.ifPresent(this::checkedDevice);
-        @Nullable Route[] chosen = openRoutes(scopeLimit);
+        if (scopeLimit == null) {
+            refuseIfClosed();
+        }
+        LimitedRoutes.Use use = scopeLimit == null ? null : openUse(scopeLimit);
+        @Nullable Route[] chosen = use == null ? routes : use.routes;
         if (device.isPresent()) {
             @Nullable Route[] one = new Route[chosen.length];
             one[device.getAsInt()] = chosen[device.getAsInt()];
             chosen = one;
         }
-        return new ScopeStack(outer, chosen, stream, scopeLimit);
+        if (use == null) {
+            return new ScopeStack(outer, chosen, stream);
+        }
+        boolean made = false;
+        try {
+            ScopeStack stack = new ScopeStack(outer, chosen, stream, scopeLimit, use::endScope, use::keep);
+            made = true;
+            return stack;
+        } finally {
+            if (!made) {
+                use.endScope();
+            }
+        }
     }
 
-    private Route[] openRoutes(@Nullable LimitHandle scopeLimit) {
-        if (scopeLimit == null) {
-            refuseIfClosed();
-            return routes;
-        }
+    private LimitedRoutes.Use openUse(LimitHandle scopeLimit) {
         synchronized (limited) {
             refuseIfClosed();
-            return limited.of(scopeLimit, undrained::incrementAndGet);
+            LimitedRoutes.Use use = limited.of(scopeLimit, undrained::incrementAndGet);
+            use.beginScope();
+            return use;
         }
     }
 
@@ -437,9 +520,14 @@ public final class OpenAllocator {
     }
 
     private IllegalStateException inside() {
-        return new IllegalStateException("allocator " + spec + " can't be closed here, in the middle of an"
+        return inside("can't be closed here", "close it");
+    }
+
+    private IllegalStateException inside(String what, String instead) {
+        return new IllegalStateException("allocator " + spec + " " + what + ", in the middle of an"
                 + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
-                + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
+                + " in one waits for: " + instead
+                + " after that call, or on another thread that the call doesn't wait for");
     }
 
     public boolean isClosed() {

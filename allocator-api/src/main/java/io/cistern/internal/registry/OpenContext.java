@@ -2,6 +2,7 @@ package io.cistern.internal.registry;
 
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
@@ -178,7 +179,7 @@ public final class OpenContext implements AllocatorContext {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         SegmentSource own = ownSources.get(parsed.name());
         if (own != null) {
-            return own;
+            return GuardedSource.of(own, registry.reserves());
         }
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
@@ -186,7 +187,9 @@ public final class OpenContext implements AllocatorContext {
         SegmentSource source = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(source::close);
-        return source;
+        return parsed.name().equals("managed")
+                ? source // the driver moves it to the host when others need the device
+                : GuardedSource.of(source, registry.reserves());
     }
 
     private OpenContext nested(SpecOptions given) {
@@ -208,6 +211,9 @@ public final class OpenContext implements AllocatorContext {
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.Choice.class) {
             return Optional.of(type.cast(reclaimChoice));
+        }
+        if (type == DeviceReserves.class) {
+            return Optional.of(type.cast(registry.reserves()));
         }
         return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();
     }

@@ -3,11 +3,13 @@ package io.cistern.internal.registry;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.DriverEnvironment;
+import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.ReservedBytes;
@@ -26,8 +28,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
@@ -56,11 +61,21 @@ public final class Registry {
     private final Leaks leaks;
     private final Observers observers;
     private final Set<ReclaimStep> reclaimSteps;
-    private final @Nullable Budgets[] budgets;
+    /// By device, the budgets that all blocks are charged to.
+    private final AtomicReferenceArray<@Nullable Budgets> budgets;
+
+    /// Changes with each of them.
+    private final AtomicInteger changesOfBudgets = new AtomicInteger();
+
+    private final DeviceReserves reserves;
     private final Surroundings surroundings;
     private final CurrentAllocators currents;
     private final OwnedAllocators owned = new OwnedAllocators(this);
     private final CopyOnWriteArrayList<OpenAllocator> allocators = new CopyOnWriteArrayList<>();
+
+    /// By device, the limit that began after the device memory was opened.
+    private final Map<Integer, Budget> deviceBudgets = new ConcurrentHashMap<>();
+
     private volatile Catalog catalog;
     private volatile boolean closed;
 
@@ -89,10 +104,11 @@ public final class Registry {
         this.observers = observers;
         this.reclaimSteps = Set.copyOf(reclaimSteps);
         this.surroundings = surroundings;
+        this.reserves = new DeviceReserves(driver, currentRoutes.length);
         this.environment = new DriverEnvironment(driver);
-        this.budgets = new Budgets[currentRoutes.length];
+        this.budgets = new AtomicReferenceArray<>(currentRoutes.length);
         for (int device = 0; device < currentRoutes.length; device++) {
-            this.budgets[device] = budgets.apply(device);
+            this.budgets.set(device, budgets.apply(device));
         }
         this.currents = new CurrentAllocators(currentRoutes, publishes, owned::configured, observers);
     }
@@ -148,6 +164,13 @@ public final class Registry {
         }
     }
 
+    /// Returns an open allocator for other code to build on, until that closes it.
+    ///
+    /// @throws IllegalStateException if it is closed
+    public DeviceAllocator builtOn(OpenAllocator upstream) {
+        return new BuiltOn(upstream, leaks.sites().unrecorded(upstream.backend()));
+    }
+
     private ReservedBytes inFiguresOfUpstream(String name) {
         ReservedBytes nothing = reserved(name);
         IntStream.range(0, environment.deviceCount()).forEach(device -> nothing.reservedChanged(device, 0));
@@ -178,12 +201,14 @@ public final class Registry {
     /// @param poolName the pool's name for people
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
     ///     pool
+    /// @param known is told of the allocator before anybody can find it
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
     public OpenAllocator openForPool(
             String poolName,
             AllocatorSpec spec,
             Map<String, SegmentSource> ownSource,
             @Nullable LimitHandle limit,
+            Consumer<OpenAllocator> known,
             Runnable whenDrained) {
         OpenContext context;
         PoolEnd end;
@@ -197,7 +222,7 @@ public final class Registry {
             throw failure;
         }
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), poolName);
-        return add(named, backend, context.reserved(), limit, false, end);
+        return add(named, backend, context.reserved(), limit, false, known, end);
     }
 
     /// Takes the steps after the last use of a pool, each even if others failed. It needs no Java heap, since
@@ -233,6 +258,11 @@ public final class Registry {
         return new ReservedBytes(name, environment.deviceCount(), observers);
     }
 
+    /// Returns the memory of devices that is left to others.
+    public DeviceReserves reserves() {
+        return reserves;
+    }
+
     /// Returns the observers, which are told of events.
     public Observers observers() {
         return observers;
@@ -250,19 +280,61 @@ public final class Registry {
             @Nullable LimitHandle limit,
             boolean servesGraphs,
             Runnable whenDrained) {
+        return add(spec, backend, reserved, limit, servesGraphs, _ -> {}, whenDrained);
+    }
+
+    private OpenAllocator add(
+            AllocatorSpec spec,
+            DeviceAllocator backend,
+            ReservedBytes reserved,
+            @Nullable LimitHandle limit,
+            boolean servesGraphs,
+            Consumer<OpenAllocator> known,
+            Runnable whenDrained) {
         OpenAllocator[] opened = new OpenAllocator[1];
+        int changes = changesOfBudgets.get();
         DeviceAllocator recorded = leaks.sites().around(backend);
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, () -> {
             allocators.remove(opened[0]);
             surroundings.drained().accept(opened[0]);
             whenDrained.run();
         });
-        allocators.add(opened[0]);
+        try {
+            known.accept(opened[0]);
+            allocators.add(opened[0]);
+        } catch (Throwable failure) {
+            closeAfter(failure, opened[0]);
+            throw failure;
+        }
         if (closed) { // closed meanwhile, perhaps before the new allocator was in the list
             opened[0].close();
             requireOpen();
         }
+        if (changes != changesOfBudgets.get()) {
+            deviceBudgets.forEach((device, budget) -> opened[0].charge(device, budget));
+        }
         return opened[0];
+    }
+
+    /// Charges all blocks on a device to one more budget from now on. Blocks that are alive count there until
+    /// they are freed.
+    ///
+    /// @throws IllegalStateException as for [OpenAllocator#requireOutside]; a later call charges the rest then
+    public void charge(int device, Budget added) {
+        allocators.forEach(OpenAllocator::requireOutside);
+        if (deviceBudgets.putIfAbsent(device, added) == null) {
+            budgets.updateAndGet(device, former -> Budgets.of(former, added));
+            changesOfBudgets.incrementAndGet();
+        }
+        allocators.forEach(allocator -> allocator.charge(device, added));
+    }
+
+    private static void closeAfter(Throwable failure, OpenAllocator opened) {
+        try {
+            opened.close();
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
+        }
     }
 
     /// Returns the allocators that are open or still have live blocks, in the order of opening.
@@ -472,6 +544,6 @@ public final class Registry {
     /// Returns the budgets that the blocks of an allocator on a device are charged to.
     @Nullable
     Budgets budgets(int device, @Nullable LimitHandle limit) {
-        return Budgets.of(budgets[device], limit == null ? null : limit.budget());
+        return Budgets.of(budgets.get(device), limit == null ? null : limit.budget());
     }
 }

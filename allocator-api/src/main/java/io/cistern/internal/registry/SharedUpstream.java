@@ -17,7 +17,7 @@ import java.util.OptionalLong;
 /// adaptor.
 ///
 /// **Threads.** Any.
-final class SharedUpstream extends AllocatorAdaptor {
+class SharedUpstream extends AllocatorAdaptor {
     SharedUpstream(DeviceAllocator open) {
         super(open);
     }

@@ -3,9 +3,17 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// One limit in a tree of limits on requested bytes.
@@ -16,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Threads take bytes and recall leases as [Budgets] says. They give bytes back at any time.
 public final class Budget {
+    /// The value of a limit that was lifted.
+    public static final long UNLIMITED = Long.MAX_VALUE;
+
     private final String name;
 
     /// Changed under the exclusive lock of [Budgets].
@@ -26,6 +37,9 @@ public final class Budget {
 
     /// The routes whose blocks are charged here: thousands, if each request has a limit under this one.
     private final Set<Route> routes = ConcurrentHashMap.newKeySet();
+
+    /// Routes that served before this limit began, and whose blocks of then count here until they are freed.
+    private volatile Route[] former = {};
 
     /// Sets a limit.
     ///
@@ -61,6 +75,59 @@ public final class Budget {
         }
     }
 
+    /// Counts the live blocks of a route here that serves no more, or will soon serve no more.
+    synchronized void count(Route formerRoute) {
+        Route[] more = Arrays.copyOf(former, former.length + 1);
+        more[former.length] = formerRoute;
+        former = more;
+    }
+
+    private long formerBytes() {
+        Route[] counted = former;
+        long bytes = 0;
+        boolean anyDrained = false;
+        for (Route route : counted) {
+            bytes += route.requestedBytes();
+            anyDrained |= route.retired;
+        }
+        if (anyDrained) {
+            forget(route -> route.retired);
+        }
+        return bytes;
+    }
+
+    private synchronized void forget(Predicate<Route> which) {
+        former = Stream.of(former).filter(which.negate()).toArray(Route[]::new);
+    }
+
+    /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until
+    /// they
+    /// have at most `keepBytes` reserved together.
+    public void trim(long keepBytes) {
+        Map<Meter, Route> allocators = new HashMap<>(); // meters are equal to themselves alone
+        routes.forEach(route -> allocators.putIfAbsent(route.meter, route));
+        for (Route route : former) {
+            allocators.putIfAbsent(route.meter, route);
+        }
+        long excess = -keepBytes;
+        for (Route route : allocators.values()) {
+            excess += route.allocator.reservedBytes(route.device).orElse(0);
+        }
+        for (Route route : allocators.values()) {
+            long reserved = route.allocator.reservedBytes(route.device).orElse(0);
+            if (excess > 0 && reserved > 0) {
+                excess -= trim(route, Math.max(0, reserved - excess));
+            }
+        }
+    }
+
+    private static long trim(Route route, long keepBytes) {
+        return route.extension(MemoryReclaim.class)
+                .flatMap(own -> own.trim(route.device, keepBytes, TrimMode.WITHOUT_WAITING))
+                .map(TrimResult::returnedBytes)
+                .orElseGet(() -> route.allocator.trim(route.device, keepBytes));
+    }
+
     private long checked(long bytes) {
         return Sizes.notNegative("the limit of " + name, bytes);
     }
@@ -76,14 +143,14 @@ public final class Budget {
         for (Route route : routes) {
             used -= route.leasedCredit();
         }
-        return Math.max(0, used);
+        return Math.max(0, used + formerBytes());
     }
 
     boolean tryTake(long byteSize) {
         long now;
         do {
             now = leased.get();
-            if (byteSize > limitBytes - now) {
+            if (byteSize > limitBytes - now - formerBytes()) {
                 return false;
             }
         } while (!leased.compareAndSet(now, now + byteSize));
@@ -96,11 +163,14 @@ public final class Budget {
 
     /// Returns the bytes that nobody has leased.
     long room() {
-        return limitBytes - leased.get();
+        return limitBytes - leased.get() - formerBytes();
     }
 
     void charge(Route route) {
         routes.add(route);
+        if (former.length > 0) {
+            forget(each -> each == route);
+        }
     }
 
     void uncharge(Route route) {
@@ -129,6 +199,8 @@ public final class Budget {
 
     @Override
     public String toString() {
-        return name + ": limit of " + limitBytes + " bytes, " + usedBytes() + " of them in use";
+        return limitBytes == UNLIMITED
+                ? name + ": no limit, " + usedBytes() + " bytes in use"
+                : name + ": limit of " + limitBytes + " bytes, " + usedBytes() + " of them in use";
     }
 }

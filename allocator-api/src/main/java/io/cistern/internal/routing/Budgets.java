@@ -183,7 +183,7 @@ public final class Budgets {
         }
     }
 
-    private boolean contains(Budget budget) {
+    boolean contains(Budget budget) {
         for (Budget each : budgets) {
             if (each == budget) {
                 return true;

@@ -20,7 +20,9 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
 /// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
-/// that bound first; a thread that raises one need not.
+/// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what
+/// all
+/// threads together stayed below them. A reader of the peak recalls, if the present leases would decide it.
 final class Meter {
     /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
     /// 1 MiB then rarely comes back for more.
@@ -47,6 +49,7 @@ final class Meter {
     private static final Step GIVE_UP = (_, tally) -> tally.giveUpClaim();
 
     final int device;
+    private final SumPeak sumPeak;
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
@@ -66,8 +69,10 @@ final class Meter {
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
 
-    /// Results of the last recall: the bytes by which it lowered all ceilings together, the most that one
-    /// thread had stayed below its ceiling, and the number of threads of the route that has the most. Guarded
+    /// Results of the last recall: the bytes by which it lowered all ceilings together, the bytes that all
+    /// threads
+    /// together had stayed below their ceilings, and the number of threads of the route that has the most.
+    /// Guarded
     /// by this.
     long lowered;
 
@@ -87,9 +92,11 @@ final class Meter {
     /// are lost.
     private volatile AtomicLong peak = new AtomicLong();
 
+    /// @param sumPeak knows the peak of all meters of the device together
     /// @param told the allocator's reports of the memory that it holds
-    Meter(int device, ReservedBytes told) {
+    Meter(int device, SumPeak sumPeak, ReservedBytes told) {
         this.device = device;
+        this.sumPeak = sumPeak;
         this.told = told;
     }
 
@@ -241,6 +248,7 @@ final class Meter {
 
     /// Checks the thresholds.
     void moved() {
+        sumPeak.moved();
         for (Threshold threshold : thresholds) {
             threshold.moved();
         }
@@ -295,14 +303,36 @@ final class Meter {
 
     /// Returns the most bytes requested since the last reset, from counters that were [summed up][#sum] now.
     long peakBytes(TallySum sum) {
-        long atMost = Math.max(leased() - sum.unused, peak.get());
-        return Math.max(sum.requestedBytes, atMost);
+        long known = Math.max(sum.requestedBytes, peak.get());
+        long atMost = leased() - sum.unused;
+        return atMost <= known ? known : Math.max(known, Math.min(atMost, recalledPeak()));
+    }
+
+    private synchronized long recalledPeak() {
+        try {
+            lowerAll();
+            return Math.max(leased(), peak.get());
+        } catch (OutOfMemoryError | IllegalStateException noFence) {
+            return Long.MAX_VALUE;
+        }
+    }
+
+    /// Lowers all ceilings, and returns the bytes leased then: the requested ones, but for what threads lease
+    /// meanwhile.
+    synchronized long settledBytes() {
+        try {
+            lowerAll();
+        } catch (OutOfMemoryError | IllegalStateException noFence) {
+            // The leases are an upper bound.
+        }
+        return leased();
     }
 
     /// Begins a new peak. The caller then restarts its own thread's `most`, which makes the peak exact while no
     /// other thread allocates.
     void resetPeak() {
         beginPeak();
+        sumPeak.reset();
         moved();
     }
 

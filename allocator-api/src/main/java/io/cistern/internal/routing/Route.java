@@ -31,6 +31,9 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
+    /// Serves in place of this route, which is closed, under further budgets; null if none does.
+    private volatile @Nullable Route successor;
+
     /// Receives allocations: the allocator, or null while the route is closed, suspended or asleep.
     volatile @Nullable DeviceAllocator allocateTarget;
 
@@ -102,6 +105,30 @@ public final class Route {
     /// Returns whether another route leads to the same allocator and device.
     public boolean isSiblingOf(Route other) {
         return meter == other.meter;
+    }
+
+    /// Names the route that serves in place of this one once this one is closed. Blocks that are freed in a way of
+    /// their own are freed so there too.
+    @SuppressWarnings("ReferenceEquality") // allocators may count as equal
+    public void succeededBy(Route next) {
+        if (usualFreeTarget != allocator) {
+            next.freeThrough(usualFreeTarget);
+        }
+        successor = next;
+    }
+
+    /// Returns the route that serves in place of this closed one; null if none does.
+    public @Nullable Route successor() {
+        return successor;
+    }
+
+    /// Returns the route that serves in place of this one, or this one.
+    public Route latest() {
+        Route latest = this;
+        for (Route next = successor; next != null; next = next.successor) {
+            latest = next;
+        }
+        return latest;
     }
 
     synchronized void refuse() {
@@ -257,6 +284,16 @@ public final class Route {
             live += tally != null ? tally.live() : 0;
         }
         return live;
+    }
+
+    /// Returns the bytes of the live blocks, while the route serves no allocation; never too few.
+    long requestedBytes() {
+        long bytes = 0;
+        for (ThreadCounters counters : threads.all()) {
+            Tally tally = counters.find(this);
+            bytes += tally != null ? tally.requested() : 0;
+        }
+        return Math.max(0, bytes);
     }
 
     /// Adds the counts of all threads to a sum.

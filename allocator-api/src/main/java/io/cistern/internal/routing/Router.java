@@ -138,7 +138,8 @@ public final class Router implements OwnerTable.Freeing {
 
     private long refused(Route route, long byteSize, long stream) {
         if (!route.isOpen()) {
-            return REFUSED;
+            Route successor = route.successor();
+            return successor == null ? REFUSED : allocate(successor, byteSize, stream);
         }
         route.requireAwake(0);
         CaptureRoutes suspending = routes.captures;
@@ -151,7 +152,9 @@ public final class Router implements OwnerTable.Freeing {
     ///
     /// @return the address, or [#REFUSED] if the route is closed
     public long allocateThrough(Route route, long byteSize, long stream) {
-        return allocateSlowly(route, null, byteSize, stream, 0);
+        long address = allocateSlowly(route, null, byteSize, stream, 0);
+        Route successor = address == REFUSED ? route.successor() : null;
+        return successor == null ? address : allocate(successor, byteSize, stream);
     }
 
     /// Records and counts a block for a route during the block's free, so that the allocator does not get it

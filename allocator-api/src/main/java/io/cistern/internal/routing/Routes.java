@@ -8,6 +8,8 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +31,7 @@ public final class Routes {
     private final OwnerTable owners;
     private final ClosingThreads closingThreads = new ClosingThreads();
     private final Thresholds thresholds = new Thresholds();
+    private final Map<Integer, SumPeak> sumPeaks = new ConcurrentHashMap<>();
 
     /// The number of indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
@@ -70,15 +73,29 @@ public final class Routes {
             ReservedBytes reserved,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        Meter meter = new Meter(device, reserved);
+        SumPeak sumPeak = sumPeak(device);
+        Meter meter = new Meter(device, sumPeak, reserved);
         reserved.move(device, meter);
         thresholds.opened(meter);
+        sumPeak.opened(meter);
         try {
             return open(name, device, allocator, meter, budgets, whenDrained);
         } catch (Throwable failure) {
+            sumPeak.drained(meter);
             thresholds.drained(meter);
             throw failure;
         }
+    }
+
+    private SumPeak sumPeak(int device) {
+        return sumPeaks.computeIfAbsent(device, _ -> new SumPeak());
+    }
+
+    /// Returns the most bytes that all allocators of a device together had requested at one moment.
+    ///
+    /// @param sumOfPeaks the sum of the peaks of the allocators that are open
+    public long peakOfSum(int device, long sumOfPeaks) {
+        return sumPeak(device).bytes(sumOfPeaks);
     }
 
     /// Opens a route of an allocator that reports nothing of the memory that it holds.
@@ -98,6 +115,31 @@ public final class Routes {
             sibling.sleep();
         }
         return sibling;
+    }
+
+    /// Opens the successor of a route, which is charged to a further budget. The caller closes the route then.
+    /// Blocks that are alive by then count in the budget until they are freed.
+    ///
+    /// @param allocator the allocator of the route
+    /// @param budgets all budgets of the successor
+    /// @param added the budget that is new among them
+    public Route openSuccessor(
+            Route route, DeviceAllocator allocator, Budgets budgets, Budget added, Runnable whenDrained) {
+        Route next = openSibling(route, allocator, budgets, whenDrained);
+        added.count(route);
+        route.succeededBy(next);
+        return next;
+    }
+
+    /// Counts the live blocks of a route that serves nothing now in a budget that it is not charged to.
+    public static void count(Route route, Budget added) {
+        added.count(route);
+    }
+
+    /// Returns whether blocks of a route are charged to a budget.
+    public static boolean isCharged(Route route, Budget budget) {
+        Budgets budgets = route.budgets;
+        return budgets != null && budgets.contains(budget);
     }
 
     private synchronized Route open(
@@ -159,6 +201,7 @@ public final class Routes {
             pause();
         }
         if (route.meter.retire(route)) {
+            sumPeak(route.device).drained(route.meter);
             thresholds.drained(route.meter);
         }
         synchronized (this) {
@@ -174,6 +217,11 @@ public final class Routes {
                 visitor.accept(owners.routes[index]);
             }
         }
+    }
+
+    /// Returns the number of routes that were open at once at most.
+    public synchronized int count() {
+        return indices;
     }
 
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is

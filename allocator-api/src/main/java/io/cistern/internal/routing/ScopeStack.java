@@ -19,6 +19,8 @@ public final class ScopeStack {
     /// The limit of the choice, if any. It must stay reachable as long as the routes are used.
     private final @Nullable LimitHandle limit;
 
+    private final Runnable whenEnded;
+    private final Runnable whenCarried;
     private final @Nullable Route[] own;
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
@@ -27,13 +29,39 @@ public final class ScopeStack {
     ///
     /// @param routes by device; null for devices to which the choice does not apply
     /// @param stream the only stream of the choice; empty for all
+    /// @param whenEnded runs when the scope of the choice has ended
+    /// @param whenCarried runs when something else than scopes begins to use the routes
     public ScopeStack(
-            @Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream, @Nullable LimitHandle limit) {
+            @Nullable ScopeStack outer,
+            @Nullable Route[] routes,
+            OptionalLong stream,
+            @Nullable LimitHandle limit,
+            Runnable whenEnded,
+            Runnable whenCarried) {
+        this.whenEnded = whenEnded;
+        this.whenCarried = whenCarried;
         this.limit = limit;
         this.outer = outer;
         this.own = routes;
         this.stream = stream.orElse(ANY_STREAM);
         this.flat = flatten();
+    }
+
+    /// Puts a choice without a limit on top of an outer stack.
+    public ScopeStack(@Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream) {
+        this(outer, routes, stream, null, () -> {}, () -> {});
+    }
+
+    /// Ends the scope of the choice on top.
+    public void ended() {
+        whenEnded.run();
+    }
+
+    /// Keeps the routes of all choices for code that is in no scope.
+    public void carried() {
+        for (ScopeStack scopes = this; scopes != null; scopes = scopes.outer) {
+            scopes.whenCarried.run();
+        }
     }
 
     /// Returns the route for a device and stream, or null if the current allocator serves them.

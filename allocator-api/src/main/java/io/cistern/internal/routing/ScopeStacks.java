@@ -20,7 +20,7 @@ public final class ScopeStacks {
 
     /// Marks a virtual thread that has left the region it inherited, which a thread-local without a value can't
     /// do.
-    private static final ScopeStack OUTSIDE = new ScopeStack(null, new Route[0], OptionalLong.empty(), null);
+    private static final ScopeStack OUTSIDE = new ScopeStack(null, new Route[0], OptionalLong.empty());
 
     private final ThreadTable<ThreadCounters> threads;
 

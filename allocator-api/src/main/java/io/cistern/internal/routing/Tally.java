@@ -199,7 +199,7 @@ final class Tally extends LinePadding {
             long ceiling = claimed;
             setClaimed(now);
             meter.lowered += ceiling - now;
-            meter.unused = Math.max(meter.unused, ceiling - most);
+            meter.unused += ceiling - most;
         }
     }
 

@@ -8,7 +8,6 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.ServiceLoader;
 
 /// Finds providers by name, and chooses the current allocator if the program does not. The loader implements
 /// it; a program without the loader builds its own with [#of].
@@ -75,14 +74,17 @@ public interface Catalog {
     /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
     ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
-        ClassLoader loader = Catalog.class.getClassLoader();
-        ClassLoader context = Thread.currentThread().getContextClassLoader();
-        return ServiceLoader.load(CatalogProvider.class, loader)
-                .findFirst()
-                .map(provider -> provider.discover(context != null ? context : loader, allocators, sources))
+        return Loader.catalog(allocators, sources)
                 .orElseThrow(() -> new ConfigurationException(
                         "no catalogue of allocators: add cistern-pluggable-loader, or open DeviceMemory with a"
                                 + " Catalog of your own"));
+    }
+
+    /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or
+    /// module
+    /// path.
+    static Catalog found() {
+        return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }
 
     /// Returns a catalogue of the given providers alone; the first allocator is the choice.

@@ -53,9 +53,9 @@ class FixedCatalogTests {
     void whereNothingWasGivenTheCureIsTold() {
         assertThatThrownBy(() -> Catalog.of(List.of(), List.of()).allocator("caching"))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessage("no allocator is named 'caching': no catalog was given:"
-                        + " DeviceMemory.builder(driver).catalog(Catalog.discover(List.of(), List.of())) finds what is on"
-                        + " the class path");
+                .hasMessage("no allocator is named 'caching': there is no catalog:"
+                        + " cistern-pluggable-loader finds what is on the class path, or give one by"
+                        + " DeviceMemory.builder(driver).catalog(…)");
     }
 
     @Test

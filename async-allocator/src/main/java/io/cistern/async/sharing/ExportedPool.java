@@ -1,6 +1,9 @@
 package io.cistern.async.sharing;
 
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
 import io.cistern.async.internal.PoolHandle;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -17,6 +20,7 @@ import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -174,6 +178,35 @@ public final class ExportedPool implements AutoCloseable {
             checkAllocation(address, byteSize);
             return new ExportedBuffer(this, name, address, byteSize, stream);
         });
+    }
+
+    /// Publishes a buffer that was allocated from this pool's [#allocator]: see
+    /// [#publish(String, long, long, long)]. Importers come after the present work of the buffer's stream.
+    /// Close the
+    /// published buffer before this one.
+    ///
+    /// @throws IllegalStateException if the buffer or the pool is closed
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if it is a slice, or does not come from this pool
+    public ExportedBuffer publish(String name, DeviceBuffer buffer) {
+        return publish(name, buffer.address(), buffer.byteSize(), buffer.stream());
+    }
+
+    /// Opens an allocator whose blocks come from this pool, so that they can be [published][#publish(String,
+    /// DeviceBuffer)]. The program closes it, before the pool.
+    ///
+    /// @param memory device memory on this pool's driver
+    /// @throws IllegalArgumentException if it is on another driver
+    public Allocator allocator(DeviceMemory memory) {
+        if (!memory.driver().equals(driver)) {
+            throw new IllegalArgumentException(memory + " is on another driver than " + this);
+        }
+        List<String> handles = new ArrayList<>();
+        for (int before = 0; before < device; before++) {
+            handles.add("0x" + Long.toHexString(driver.pools().defaultPool(before)));
+        }
+        handles.add("0x" + Long.toHexString(pool.bare()));
+        String text = handles.size() == 1 ? handles.getFirst() : "[" + String.join(",", handles) + "]";
+        return memory.open("async:pool=" + text);
     }
 
     private void checkAllocation(long address, long byteSize) {

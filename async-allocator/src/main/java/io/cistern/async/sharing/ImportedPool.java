@@ -1,6 +1,8 @@
 package io.cistern.async.sharing;
 
+import io.cistern.CudaStream;
 import io.cistern.async.internal.PoolHandle;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -159,6 +161,31 @@ public final class ImportedPool implements AutoCloseable {
         ImportedBuffer buffer = ImportedBuffer.map(this, name, byteSize, stream);
         buffers.add(buffer);
         return buffer;
+    }
+
+    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
+    /// unmaps
+    /// it, after the work of its stream, and tells the exporter. It is no allocation here, so no limit
+    /// applies and no
+    /// statistics count it.
+    ///
+    /// @param stream a stream of the pool's device, on which it is used first
+    /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device
+    /// @throws IllegalStateException if the pool or the stream is closed
+    /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#PEER_LOST], …
+    /// @throws CudaException if the driver refuses
+    public DeviceBuffer open(String name, CudaStream stream) {
+        if (!stream.memory().driver().equals(driver) || stream.device() != device()) {
+            throw new IllegalArgumentException(stream + " is no stream of device " + device() + " of " + driver);
+        }
+        ImportedBuffer mapped = map(name, 0, stream.handle());
+        return DeviceBuffer.ofBorrowed(
+                stream.memory(),
+                mapped.address(),
+                mapped.byteSize(),
+                device(),
+                stream.handle(),
+                (_, lastUse) -> mapped.close(lastUse));
     }
 
     synchronized void forget(ImportedBuffer buffer) {

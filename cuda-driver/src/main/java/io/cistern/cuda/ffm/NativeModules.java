@@ -114,6 +114,7 @@ final class NativeModules implements Modules {
     private static long bits(Object argument) {
         return switch (argument) {
             case Long v -> v;
+            case Region region -> region.address();
             case Integer v -> v;
             case Float v -> Float.floatToRawIntBits(v);
             case Double v -> Double.doubleToRawLongBits(v);

@@ -73,7 +73,16 @@ public final class MemoryKernels implements AutoCloseable {
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void countMismatches(long address, long count, int expected, long counterAddress, long stream) {
-        driver.modules().launch(device, countMismatches, grid(count), stream, address, count, expected, counterAddress);
+        driver.modules()
+                .launch(
+                        device,
+                        countMismatches,
+                        grid(count),
+                        stream,
+                        words(address, count, false),
+                        count,
+                        expected,
+                        counter(counterAddress));
     }
 
     /// Writes the 32-bit words first, first + 1, and so on, modulo 2³².
@@ -81,7 +90,7 @@ public final class MemoryKernels implements AutoCloseable {
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void writeSequence(long address, long count, int first, long stream) {
-        driver.modules().launch(device, writeSequence, grid(count), stream, address, count, first);
+        driver.modules().launch(device, writeSequence, grid(count), stream, words(address, count, true), count, first);
     }
 
     /// Adds the number of 32-bit words that [#writeSequence] would change to a 64-bit counter.
@@ -90,7 +99,24 @@ public final class MemoryKernels implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void countSequenceMismatches(long address, long count, int first, long counterAddress, long stream) {
         driver.modules()
-                .launch(device, countSequenceMismatches, grid(count), stream, address, count, first, counterAddress);
+                .launch(
+                        device,
+                        countSequenceMismatches,
+                        grid(count),
+                        stream,
+                        words(address, count, false),
+                        count,
+                        first,
+                        counter(counterAddress));
+    }
+
+    private static Modules.Region words(long address, long count, boolean areWritten) {
+        return new Modules.Region(address, Integer.BYTES * count, areWritten);
+    }
+
+    /// Additions are atomic, so kernels that count into one counter need no order.
+    private static Modules.Region counter(long address) {
+        return new Modules.Region(address, Long.BYTES, false);
     }
 
     private static Modules.Grid grid(long count) {

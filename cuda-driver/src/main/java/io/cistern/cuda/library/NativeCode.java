@@ -18,6 +18,12 @@ public final class NativeCode {
         return MemorySegment.ofAddress(address).reinterpret(byteSize);
     }
 
+    /// Returns the memory at an address, which can be accessed until an arena ends.
+    @SuppressWarnings("restricted")
+    public static MemorySegment memory(long address, long byteSize, Arena arena) {
+        return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, null);
+    }
+
     /// Returns a C function that calls Java; it exists as long as the process lives.
     ///
     /// @param target a method that throws nothing, since an exception would end the JVM

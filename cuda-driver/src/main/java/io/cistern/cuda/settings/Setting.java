@@ -58,7 +58,18 @@ public enum Setting {
     /// How much is kept about live blocks.
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
     /// How much the caching allocator checks.
-    CHECK("cistern.check", "`off`, `checked`, `paranoid`", "`off`", "how much `caching` checks"),
+    CHECK(
+            "cistern.check",
+            "`off`, `checked`, `paranoid`, `streams`",
+            "`off`",
+            "how much `caching` checks; `streams` finds uses of memory that no stream orders, of every allocator"),
+    /// What becomes of a hazard that `cistern.check=streams` finds.
+    HAZARDS(
+            "cistern.hazards",
+            "`warning`, `throw`, `list`",
+            "`warning`",
+            "what becomes of memory used where no stream orders it: a warning, an exception of the call, or an entry of"
+                    + " `StreamHazards`"),
     /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",

@@ -285,7 +285,7 @@ class DeviceMemoryScopeTests {
         runBlocking(Elsewhere) {
             pool.scoped {
                 yield()
-                assertThat(serving().pool()).contains(pool)
+                assertThat(serving()).isSameAs(pool)
                 pool.close()
                 assertThatIllegalStateException().isThrownBy { serving() }
             }

@@ -128,7 +128,7 @@ final class BoundMeters {
     }
 
     private OfAllocator metersOf(Allocator allocator) {
-        String pool = allocator.pool().map(BoundMeters::nameOf).orElse("none");
+        String pool = allocator instanceof MemoryPool its ? nameOf(its) : "none";
         String name = freeName(allocator.toString(), pool);
         MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
         for (int device = 0; device < memory.environment().deviceCount(); device++) {

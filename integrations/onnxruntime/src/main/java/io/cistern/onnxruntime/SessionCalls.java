@@ -2,6 +2,7 @@ package io.cistern.onnxruntime;
 
 import io.cistern.CudaStreamPool;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
 import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.TrimMode;
@@ -188,7 +189,8 @@ final class SessionCalls implements AllocatorTable.Calls {
     /// Returns the figures under the names that ONNX Runtime's own allocators use.
     private Map<String, Long> named(SessionFigures figures) {
         Map<String, Long> named = new LinkedHashMap<>();
-        named.put("Limit", memory.limit(device).map(limit -> limit.byteSize()).orElse(-1L));
+        MemoryLimit limit = memory.limits().device(device);
+        named.put("Limit", limit.isSet() ? limit.byteSize() : -1L);
         named.put("InUse", figures.usedBytes());
         named.put("MaxInUse", figures.peakBytes());
         named.put("TotalAllocated", memory.statistics(device).reservedBytes().orElse(figures.usedBytes()));

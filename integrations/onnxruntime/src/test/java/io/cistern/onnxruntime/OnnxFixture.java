@@ -4,12 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
-import java.util.List;
 
 /// A simulated GPU, its memory, and a fake ONNX Runtime that the memory is registered with.
 final class OnnxFixture implements AutoCloseable {
@@ -24,9 +22,7 @@ final class OnnxFixture implements AutoCloseable {
     /// @param allocator what is current
     OnnxFixture(Path folder, long capacityBytes, String allocator) {
         gpu = SimulatedGpu.builder().devices(1).capacityBytes(capacityBytes).build();
-        memory = DeviceMemory.builder(gpu)
-                .catalog(Catalog.discover(List.of(), List.of()))
-                .open();
+        memory = DeviceMemory.builder(gpu).open();
         memory.setCurrent(allocator);
         fake = new FakeOnnxRuntime(folder);
         onnx = OnnxMemory.register(fake.api(), memory, DEVICE);

@@ -9,9 +9,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.jvm.ClosingTypes;
 import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -23,9 +21,7 @@ class RegistrationTests {
     private Path folder;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.discover(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
 
     @AfterEach
     void close() {

@@ -65,9 +65,7 @@ final class TorchCommands {
     /// memory, but never above the configured limit.
     private String limit(String[] words) {
         int device = Integer.parseInt(words[0]);
-        MemoryLimit limit = memory.limit(device)
-                .orElseThrow(() -> new IllegalStateException("device " + device + " has no limit to be changed, since"
-                        + " limits are set for other devices: set one for each, or cistern.limit for all"));
+        MemoryLimit limit = memory.limits().device(device);
         long configured = configuredLimits.computeIfAbsent(device, _ -> limit.byteSize());
         double bytes = Double.parseDouble(words[1]) * memory.environment().totalBytes(device);
         limit.setByteSize(Math.min(configured, (long) bytes));

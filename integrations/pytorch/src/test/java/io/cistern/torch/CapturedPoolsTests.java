@@ -8,8 +8,6 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Graphs;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
-import io.cistern.spi.catalog.Catalog;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -18,9 +16,7 @@ final class CapturedPoolsTests {
     private static final long MIB = 1 << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.discover(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final Graphs graphs = gpu.graphs();
     private final long stream = gpu.streams().create(0, true, 0);
     private final TorchCommands torch = new TorchCommands(memory);

@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -14,9 +12,7 @@ final class TorchFunctionsTests {
     private static final long MIB = 1 << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.discover(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final TorchFunctions functions = new TorchFunctions(memory);
     private final long stream = gpu.streams().create(0, true, 0);
     private final long other = gpu.streams().create(0, true, 0);

@@ -142,9 +142,7 @@ final class ExecutorMemory implements AutoCloseable {
     /// Returns the bytes that this process may use: the device's memory, or less by a limit.
     long deviceBytes() {
         long total = driver.capabilities().devices().get(device).totalBytes();
-        return memory.limit(device)
-                .map(limit -> Math.min(total, limit.byteSize()))
-                .orElse(total);
+        return Math.min(total, memory.limits().device(device).byteSize());
     }
 
     @Override

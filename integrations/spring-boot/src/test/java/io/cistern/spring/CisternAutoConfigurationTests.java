@@ -88,7 +88,7 @@ final class CisternAutoConfigurationTests {
             memory = context.getBean(DeviceMemory.class);
             assertThat(memory.driver()).isSameAs(context.getBean(CudaDriver.class));
             assertThat(memory.current(DEVICE).name()).isEqualTo("direct");
-            assertThat(memory.limit(DEVICE).orElseThrow().byteSize()).isEqualTo(MIB);
+            assertThat(memory.limits().device(DEVICE).byteSize()).isEqualTo(MIB);
         }
         assertThat(memory.allocators()).isEmpty();
     }
@@ -175,7 +175,7 @@ final class CisternAutoConfigurationTests {
     }
 
     private static long limitOf(ApplicationContext context) {
-        return context.getBean(DeviceMemory.class).limit(DEVICE).orElseThrow().byteSize();
+        return context.getBean(DeviceMemory.class).limits().device(DEVICE).byteSize();
     }
 
     @Test
@@ -188,7 +188,8 @@ final class CisternAutoConfigurationTests {
             assertThat(second.getEnvironment().getProperty("cistern.leaks")).isNull();
         }
         try (var third = start(Map.of())) {
-            assertThat(third.getBean(DeviceMemory.class).limit(DEVICE)).isEmpty();
+            assertThat(third.getBean(DeviceMemory.class).limits().device(DEVICE).isSet())
+                    .isFalse();
         }
         assertThat(settings()).isEqualTo(before);
     }

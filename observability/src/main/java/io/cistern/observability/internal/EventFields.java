@@ -25,6 +25,10 @@ final class EventFields {
                 range(fields, e.allocator(), e.address(), e.byteSize());
                 fields.put("stream", e.stream());
             }
+            case MemoryEvent.UseRecorded e -> {
+                fields.put("address", e.address());
+                fields.put("stream", e.stream());
+            }
             case MemoryEvent.FreeDeferred e -> range(fields, e.allocator(), e.address(), e.byteSize());
             case MemoryEvent.FreeCompleted e -> range(fields, e.allocator(), e.address(), e.byteSize());
             case MemoryEvent.SegmentAcquired e -> range(fields, e.allocator(), e.address(), e.byteSize());

@@ -179,6 +179,9 @@ public final class JsonWriter {
         json.writeStartObject();
         json.writeNumberField("nanos", entry.nanos() - startNanos);
         json.writeStringField("thread", entry.thread());
+        if (!entry.text().isEmpty()) {
+            json.writeStringField("text", entry.text());
+        }
         for (Map.Entry<String, Object> field : EventFields.of(entry.event()).entrySet()) {
             json.writeFieldName(field.getKey());
             switch (field.getValue()) {

@@ -140,7 +140,7 @@ public final class SnapshotMaker {
     private List<AllocatorFigures> figures() {
         List<AllocatorFigures> all = new ArrayList<>();
         for (Allocator allocator : memory.allocators()) {
-            Optional<String> pool = allocator.pool().map(MemoryPool::tag);
+            Optional<String> pool = allocator instanceof MemoryPool its ? Optional.of(its.tag()) : Optional.empty();
             for (int device = 0; device < memory.environment().deviceCount(); device++) {
                 Map<String, Long> figures = allocator.memoryStatistics(device);
                 if (figures.values().stream().anyMatch(figure -> figure != 0)) {

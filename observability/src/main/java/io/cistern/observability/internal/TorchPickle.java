@@ -80,9 +80,10 @@ public final class TorchPickle {
         snapshot.history().ifPresent(history -> {
             long startMicros = micros(history.startedAt());
             List<HistoryEntry> entries = history.entries();
+            int[] next = nextOfThread(entries);
             for (int i = 0; i < entries.size(); i++) {
                 long micros = startMicros + (entries.get(i).nanos() - history.startNanos()) / 1000;
-                addTrace(entries, i, micros);
+                addTrace(entries, next, i, micros);
             }
         });
         return Map.of(
@@ -163,14 +164,14 @@ public final class TorchPickle {
                 frame.getClassName() + "." + frame.getMethodName());
     }
 
-    private void addTrace(List<HistoryEntry> entries, int at, long micros) {
+    private void addTrace(List<HistoryEntry> entries, int[] next, int at, long micros) {
         HistoryEntry entry = entries.get(at);
         switch (entry.event()) {
             case MemoryEvent.Allocated e ->
                 add(entry, "alloc", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
             case MemoryEvent.Freed e -> {
                 add(entry, "free_requested", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
-                if (!isDeferred(entries, at, e)) {
+                if (!isDeferred(entries, next[at], e)) {
                     add(entry, "free_completed", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
                 }
             }
@@ -197,18 +198,25 @@ public final class TorchPickle {
         }
     }
 
+    /// Returns, for each entry, the place of the next one of the same thread; the number of entries if there
+    /// is none.
+    private static int[] nextOfThread(List<HistoryEntry> entries) {
+        int[] next = new int[entries.size()];
+        Map<String, Integer> first = new HashMap<>();
+        for (int at = entries.size() - 1; at >= 0; at--) {
+            Integer later = first.put(entries.get(at).thread(), at);
+            next[at] = later == null ? entries.size() : later;
+        }
+        return next;
+    }
+
     /// Returns whether the next event of the freeing thread defers this free: a thread
     /// reports both in succession.
-    private boolean isDeferred(List<HistoryEntry> entries, int at, MemoryEvent.Freed freed) {
-        for (int next = at + 1; next < entries.size(); next++) {
-            HistoryEntry entry = entries.get(next);
-            if (entry.thread().equals(entries.get(at).thread())) {
-                return entry.event() instanceof MemoryEvent.FreeDeferred later
-                        && later.address() == freed.address()
-                        && deferred.add(freed.address());
-            }
-        }
-        return false;
+    private boolean isDeferred(List<HistoryEntry> entries, int next, MemoryEvent.Freed freed) {
+        return next < entries.size()
+                && entries.get(next).event() instanceof MemoryEvent.FreeDeferred later
+                && later.address() == freed.address()
+                && deferred.add(freed.address());
     }
 
     private void add(
@@ -228,7 +236,7 @@ public final class TorchPickle {
         fields.put("pool_id", poolId(allocator));
         fields.put("frames", frames(entry.site()));
         fields.put("compile_context", NO_CONTEXT);
-        fields.put("user_metadata", entry.thread());
+        fields.put("user_metadata", entry.text().isEmpty() ? entry.thread() : entry.text());
         traces.get(entry.event().device()).add(fields);
     }
 

@@ -51,6 +51,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
             case MemoryEvent.OutOfMemory refusal -> refused(refusal.report());
             case MemoryEvent.Annotated annotation -> annotated(annotation);
             case MemoryEvent.Freed _,
+                    MemoryEvent.UseRecorded _,
                     MemoryEvent.FreeDeferred _,
                     MemoryEvent.FreeCompleted _,
                     MemoryEvent.StreamWaited _,

@@ -42,6 +42,7 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
             case MemoryEvent.OutOfMemory refusal -> library.mark(text(refusal.report()));
             case MemoryEvent.Allocated _,
                     MemoryEvent.Freed _,
+                    MemoryEvent.UseRecorded _,
                     MemoryEvent.FreeDeferred _,
                     MemoryEvent.FreeCompleted _,
                     MemoryEvent.SegmentAcquired _,

@@ -11,7 +11,6 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.loader.library.CSources;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -19,7 +18,6 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
-import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -36,9 +34,7 @@ class AllocatorFunctionsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.discover(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
     private final AllocatorFunctions functions = AllocatorFunctions.of(memory);
 
     @BeforeAll

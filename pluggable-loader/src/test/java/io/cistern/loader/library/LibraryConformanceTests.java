@@ -4,7 +4,6 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.loader.functions.AllocatorFunctions;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.AllocatorConformance;
 import io.cistern.testkit.SegmentSourceConformance;
 import java.lang.foreign.Arena;
@@ -14,7 +13,6 @@ import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
-import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,9 +43,7 @@ class LibraryConformanceTests extends AllocatorConformance {
 
     /// Makes the library pass its calls on to an allocator of a driver; returns the library as a spec.
     private static String relayTo(CudaDriver driver) {
-        DeviceMemory behind = DeviceMemory.builder(driver)
-                .catalog(Catalog.discover(List.of(), List.of()))
-                .open();
+        DeviceMemory behind = DeviceMemory.builder(driver).open();
         AllocatorFunctions functions = AllocatorFunctions.of(behind, behind.open("direct"));
         try {
             relay.invokeExact(functions.malloc(), functions.free());

@@ -15,7 +15,6 @@ import io.cistern.spi.MemorySharing;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamUses;
 import io.cistern.spi.TrimMode;
-import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -41,9 +40,7 @@ class LibraryTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(64 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.discover(List.of(), List.of()))
-            .open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
 
     @AfterEach
     void nothingIsLeft() {

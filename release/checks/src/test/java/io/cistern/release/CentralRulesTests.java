@@ -34,6 +34,7 @@ class CentralRulesTests {
                 .containsExactly(
                         "cistern",
                         "cistern-adaptors",
+                        "cistern-stream-hazards",
                         "cistern-allocator-api",
                         "cistern-allocator-testkit",
                         "cistern-async-allocator",

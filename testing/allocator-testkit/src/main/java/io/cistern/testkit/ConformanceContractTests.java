@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.hazards.HazardObserver;
+import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -57,7 +59,8 @@ abstract class ConformanceContractTests {
 
     @BeforeEach
     void openAllocator() {
-        driver = suite.openDriver();
+        HazardObserver streamOrder = new HazardObserver();
+        driver = streamOrder.around(suite.openDriver());
         freeBefore = new long[driver.devices().count()];
         for (int device = 0; device < freeBefore.length; device++) {
             patterns.add(new Patterns(driver, device));
@@ -66,6 +69,7 @@ abstract class ConformanceContractTests {
             freeBefore[device] = driver.memory().freeBytes(device);
         }
         memory = DeviceMemory.builder(driver).catalog(suite.catalog()).open();
+        streamOrder.observe(memory);
         allocator = suite.open(memory);
     }
 
@@ -80,7 +84,10 @@ abstract class ConformanceContractTests {
             assertThat(memory.allocators()).as("allocators still open").isEmpty();
             assertNothingLost();
             patterns.forEach(Patterns::close);
-            assertNoMisuse(closedLast);
+            assertNoMisuse(closedLast.original());
+            assertThat(StreamHazards.of(memory).orElseThrow().list().stream().limit(FINDINGS_SHOWN))
+                    .as("memory used where no stream orders it")
+                    .isEmpty();
         }
     }
 

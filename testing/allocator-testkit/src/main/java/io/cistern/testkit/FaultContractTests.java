@@ -52,8 +52,8 @@ abstract class FaultContractTests extends ConformanceContractTests {
 
     @BeforeEach
     void needsASimulatedGpu() {
-        assumeTrue(driver instanceof SimulatedGpu, "a real driver does not fail on demand");
-        gpu = (SimulatedGpu) driver;
+        assumeTrue(driver.original() instanceof SimulatedGpu, "a real driver does not fail on demand");
+        gpu = (SimulatedGpu) driver.original();
         streams = streams(2);
     }
 

@@ -50,7 +50,7 @@ public final class TestMemory {
     ///
     /// @throws IllegalArgumentException if the memory is on another driver
     public static SimulatedGpu gpu(DeviceMemory memory) {
-        if (memory.driver() instanceof SimulatedGpu gpu) {
+        if (memory.driver().original() instanceof SimulatedGpu gpu) {
             return gpu;
         }
         throw new IllegalArgumentException(memory + " is on no simulated GPU");

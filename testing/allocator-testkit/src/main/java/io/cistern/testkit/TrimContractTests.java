@@ -113,7 +113,7 @@ abstract class TrimContractTests extends ConformanceContractTests {
     }
 
     private void run(Trim trim, long freedBytes) {
-        if (trim.refused() && driver instanceof SimulatedGpu gpu) {
+        if (trim.refused() && driver.original() instanceof SimulatedGpu gpu) {
             allowLostMemory();
             FaultContractTests.RETURNING.forEach(
                     call -> gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN));

@@ -49,7 +49,6 @@ final class PoolWorkloads {
         program.allocate(pool, 30 * MIB, 0);
         new PoolAccess(program.gpu, 0, program.gpu.pools().defaultPool(0)).of(1);
         program.memory.pools().all().getFirst().leaks();
-        program.memory.allocators().getFirst().pool();
         program.memory.pools().begin(pool, 0);
         program.allocate(5000, 0);
         program.memory.pools().end(pool, 0);
@@ -149,6 +148,15 @@ final class PoolWorkloads {
         }
         program.freeAll(0);
         around.close();
+        try (DeviceAllocator upstream = made.asUpstream();
+                MemoryPool over =
+                        MemoryPool.builder(program.memory).upstream(made).open()) {
+            upstream.free(upstream.allocate(5000, 0, 0), 5000, 0, 0);
+            program.allocate(over, 5000, 0);
+            program.freeAll(0);
+        } catch (DeviceOutOfMemoryException _) {
+            // Others have it.
+        }
         made.close();
         made.trim(0, 0, TrimMode.SYNCHRONIZE);
         threshold.close();

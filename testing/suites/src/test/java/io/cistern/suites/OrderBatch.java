@@ -80,15 +80,7 @@ final class OrderBatch implements AutoCloseable {
 
     private OrderProgram program(int thread, long seed) {
         return new OrderProgram(
-                gpu,
-                memory,
-                kernels,
-                counts,
-                mismatches.address(),
-                seed,
-                streams[thread],
-                events[thread],
-                lags[thread]);
+                memory, kernels, counts, mismatches.address(), seed, streams[thread], events[thread], lags[thread]);
     }
 
     @Override

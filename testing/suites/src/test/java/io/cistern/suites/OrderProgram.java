@@ -50,7 +50,6 @@ final class OrderProgram {
     /// @param event an event that only this thread uses
     /// @param lag memory that a stream fills while the host goes on: [#LAG_BYTES]
     OrderProgram(
-            CudaDriver driver,
             DeviceMemory memory,
             MemoryKernels kernels,
             OrderCounts counts,
@@ -59,8 +58,8 @@ final class OrderProgram {
             long[] streams,
             long event,
             long lag) {
-        this.driver = driver;
-        this.graphs = driver.graphs();
+        this.driver = memory.driver(); // calls of the raw driver are not watched
+        this.graphs = memory.driver().graphs();
         this.memory = memory;
         this.kernels = kernels;
         this.counts = counts;

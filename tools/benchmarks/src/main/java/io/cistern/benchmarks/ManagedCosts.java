@@ -102,7 +102,7 @@ public final class ManagedCosts {
         try (MemoryPool pool = MemoryPool.builder(memory).spec(spec).open();
                 DeviceBuffer buffer = DeviceBuffer.allocate(pool, byteSize, 0, stream)) {
             advice.accept(buffer);
-            ManagedMemory.segment(buffer).fill((byte) WORD);
+            buffer.hostView().fill((byte) WORD);
             passes(way, share, buffer, before);
         }
     }

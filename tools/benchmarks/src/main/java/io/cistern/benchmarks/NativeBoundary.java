@@ -4,7 +4,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -54,9 +53,7 @@ public final class NativeBoundary {
         Path library = compiled();
         InC inC = new InC(library);
         try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(1 << 20).build();
-                DeviceMemory memory = DeviceMemory.builder(gpu)
-                        .catalog(Catalog.discover(List.of(), List.of()))
-                        .open()) {
+                DeviceMemory memory = DeviceMemory.builder(gpu).open()) {
             Turns turns = new Turns();
             if (direction.equals("exported")) {
                 memory.currents().set(memory.open(OpenOptions.made("nothing", new SpacedAllocator())));

@@ -10,10 +10,11 @@ import io.cistern.cli.common.WordConverter;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.doctor.DoctorCommand;
 import io.cistern.cli.doctor.OptionsCommand;
+import io.cistern.cli.fit.FitCommand;
+import io.cistern.cli.fit.ReportCommand;
 import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
-import io.cistern.cli.report.ReportCommand;
 import io.cistern.cli.top.Column;
 import io.cistern.cli.top.TopCommand;
 import io.cistern.cuda.settings.IllegalSettingException;
@@ -42,6 +43,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         subcommands = {
             ReplayCommand.class,
             ImportCommand.class,
+            FitCommand.class,
             ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
@@ -63,7 +65,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
             "failed through an allocator that --allocator names, or without it through",
-            "the first of the table; 4 contents of a block were lost; 5 doctor --strict",
+            "the first of the table, of fit: it does not fit; 4 contents of a block were lost; 5 doctor --strict",
             "found a problem; 134 native code of a plug-in ended the process; 141 nobody",
             "reads the output."
         })

@@ -164,6 +164,7 @@ final class ByteValueTests {
                             PLUGINS_ALLOWED,
                             LEAKS,
                             CHECK,
+                            HAZARDS,
                             OBSERVE,
                             SCOPES_REPORT,
                             COPIES_REPORT,
@@ -204,7 +205,7 @@ final class ByteValueTests {
                 DeviceMemory memory = DeviceMemory.builder(gpu).open()) {
             return setting == Setting.SIMULATED_CAPACITY
                     ? memory.environment().totalBytes(0)
-                    : memory.limit(0).orElseThrow().byteSize();
+                    : memory.limits().device(0).byteSize();
         } finally {
             System.clearProperty(key(setting));
         }

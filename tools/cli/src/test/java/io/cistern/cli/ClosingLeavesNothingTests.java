@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaModifier;
+import io.cistern.Admission;
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
@@ -21,6 +22,7 @@ import io.cistern.adaptors.ConfinedAllocator;
 import io.cistern.adaptors.EventAllocator;
 import io.cistern.adaptors.LimitAllocator;
 import io.cistern.adaptors.LoggingAllocator;
+import io.cistern.adaptors.PrefetchAllocator;
 import io.cistern.adaptors.RetryAllocator;
 import io.cistern.adaptors.StatisticsAllocator;
 import io.cistern.adaptors.StatisticsRegion;
@@ -35,6 +37,7 @@ import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
+import io.cistern.buffers.PinnedRegion;
 import io.cistern.buffers.dlpack.Dlpack;
 import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
@@ -62,8 +65,10 @@ import io.cistern.pressure.SpillStore;
 import io.cistern.pressure.SpillableBuffer;
 import io.cistern.pressure.TaskArbiter;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import io.cistern.testkit.TestMemory;
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -159,6 +164,7 @@ final class ClosingLeavesNothingTests {
                 open("events:threshold=1GiB,upstream=direct", 300, EventAllocator.class),
                 open("limit:bytes=1GiB,upstream=direct", 300, LimitAllocator.class),
                 open("logging:upstream=direct,file=" + folder.resolve("calls.csv"), 300, LoggingAllocator.class),
+                open("prefetch:upstream=direct", 300, PrefetchAllocator.class),
                 open("retry:upstream=direct", 300, RetryAllocator.class),
                 open("statistics:upstream=direct", 300, StatisticsAllocator.class),
                 open("tracking:upstream=direct", 300, TrackingAllocator.class),
@@ -172,6 +178,15 @@ final class ClosingLeavesNothingTests {
                             }
                         },
                         Allocator.class),
+                new Case("pool over an allocator", 100, (memory, stream) -> {
+                    Allocator current = memory.current(0);
+                    try (MemoryPool over =
+                                    MemoryPool.builder(memory).upstream(current).open();
+                            DeviceAllocator upstream = current.asUpstream()) {
+                        use(memory, over, stream);
+                        upstream.free(upstream.allocate(4096, 0, stream.handle()), 4096, 0, stream.handle());
+                    }
+                }),
                 new Case("set current", 300, (memory, stream) -> {
                     memory.setCurrent("direct");
                     use(memory, memory.current(0), stream);
@@ -272,6 +287,30 @@ final class ClosingLeavesNothingTests {
                         300,
                         (memory, _) -> PinnedMemory.of(memory).allocate(4096).close(),
                         PinnedBuffer.class),
+                new Case(
+                        "pinned region",
+                        300,
+                        (memory, _) -> {
+                            try (Arena arena = Arena.ofConfined()) {
+                                PinnedMemory.of(memory)
+                                        .register(arena.allocate(4096, 4096))
+                                        .close();
+                            }
+                        },
+                        PinnedRegion.class),
+                new Case(
+                        "admission, limit and reserve",
+                        300,
+                        (memory, stream) -> {
+                            memory.limits().setReserve(0, 1 << 20);
+                            try (Admission _ = memory.admit(0, 4096);
+                                    Allocator limited = memory.open("direct")) {
+                                limited.limit().setByteSize(1 << 20);
+                                use(memory, limited, stream);
+                            }
+                            memory.limits().setReserve(0, 0);
+                        },
+                        Admission.class),
                 new Case(
                         "spill store and buffer",
                         300,
@@ -439,7 +478,9 @@ final class ClosingLeavesNothingTests {
             releaseIdle(memory);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
             assertThat(memory.leaks()).isEmpty();
-            assertThat(memory.allocators()).containsExactly(memory.current(0));
+            assertThat(memory.allocators())
+                    .filteredOn(allocator -> !allocator.name().equals("admitted")) // it counts for all admissions
+                    .containsExactly(memory.current(0));
         }
     }
 

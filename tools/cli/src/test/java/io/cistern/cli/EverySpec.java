@@ -21,6 +21,7 @@ final class EverySpec {
             "confined", "upstream=\"caching:source=vmm\"",
             "events", "threshold=1TiB,upstream=async",
             "limit", "bytes=1TiB,upstream=caching",
+            "prefetch", "upstream=\"caching:source=managed\"",
             "retry", "upstream=async",
             "statistics", "upstream=caching",
             "tracking", "upstream=\"caching:source=vmm\"");

@@ -25,7 +25,7 @@ public record ProgramRun(int exitCode, String out, String err) {
     /// JARs and class folders of the program itself, among all that the tests have.
     private static final String PROGRAM_PARTS =
             ".*/((cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
-                    + "|tools/cli)/target/.*classes|(cistern-(cli|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator"
+                    + "|tools/peer-models|tools/cli)/target/.*classes|(cistern-(cli|peer-models|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator"
                     + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native|jackson-core|jackson-jr-objects|uplot|fastcsv|pickle)-[0-9][^/]*\\.jar)";
 
     /// In this JVM.

@@ -23,6 +23,7 @@ final class ApiDocs {
             "nccl-allocator",
             "pluggable-loader",
             "adaptors",
+            "stream-hazards",
             "memory-pressure",
             "handle-pool",
             "cuda-driver",

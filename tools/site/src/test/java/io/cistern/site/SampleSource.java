@@ -18,6 +18,7 @@ record SampleSource(String className, String text) {
                             "io.cistern",
                             "io.cistern.async.sharing",
                             "io.cistern.adaptors",
+                            "io.cistern.hazards",
                             "io.cistern.buffers",
                             "io.cistern.buffers.dlpack",
                             "io.cistern.caching.options",

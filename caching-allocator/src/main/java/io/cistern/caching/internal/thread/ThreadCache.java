@@ -429,8 +429,7 @@ public final class ThreadCache extends ThreadState {
             if (each.isOf(shard)) {
                 each.evictAll(evicted);
                 BINS.setRelease(
-                        this,
-                        Arrays.stream(bins).filter(other -> other != each).toArray(ThreadCacheBins[]::new));
+                        this, Arrays.stream(bins).filter(other -> other != each).toArray(ThreadCacheBins[]::new));
                 each.end();
                 each.addTo(small);
             }

@@ -97,7 +97,7 @@ public final class GeneratedPrograms {
                 .observed(Work.NONE);
     }
 
-    private static void fail(DeviceOutOfMemoryException refusal) {
+    private static boolean fail(int row, DeviceOutOfMemoryException refusal) {
         throw refusal;
     }
 

@@ -1,22 +1,35 @@
 package io.cistern.cli.imports;
 
+import io.cistern.cli.trace.CallStacks;
+
 /// An event in another allocator's log: a block's allocation or free, or a refused request.
 ///
-/// @param address the block's address; any number if refused
+/// @param address the block's address; of a refused request, the free bytes of the device, or -1 if unknown
 /// @param byteSize bytes asked for; of a free, the log's number, or 0 if it has none
 /// @param stream the handle of the stream, on its device
 /// @param device the device's ordinal
 /// @param thread any number that identifies the thread; 0 if the log has none
 /// @param nanos nanoseconds since any fixed moment; 0 if the log has no time
-record ForeignEvent(Kind kind, long address, long byteSize, long stream, int device, long thread, long nanos) {
+/// @param stack the number of its call stack
+record ForeignEvent(
+        Kind kind, long address, long byteSize, long stream, int device, long thread, long nanos, int stack) {
     enum Kind {
         ALLOCATED,
         FREED,
         REFUSED
     }
 
-    /// Returns the same block as allocated before the log began.
+    /// Returns the same block as allocated before the log began. A free's call stack says
+    /// nothing of the allocation.
     ForeignEvent before(long firstNanos) {
-        return new ForeignEvent(Kind.ALLOCATED, address, byteSize, stream, device, thread, firstNanos);
+        return new ForeignEvent(
+                Kind.ALLOCATED,
+                address,
+                byteSize,
+                stream,
+                device,
+                thread,
+                firstNanos,
+                kind == Kind.ALLOCATED ? stack : CallStacks.NONE);
     }
 }

@@ -1,5 +1,14 @@
 package io.cistern.cli.imports;
 
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputLines;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.torch.TorchSnapshot.Segment;
+import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Recorder;
+import io.cistern.cli.trace.TraceReader;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -8,12 +17,29 @@ import org.jspecify.annotations.Nullable;
 /// @param alive blocks that were live when the log ended; those that no event allocated were live
 ///     before it began
 /// @param events in the order in which they happened
+/// @param segments the memory of the allocator when the log ended; empty if the log does not say
+/// @param recorder what it says of the allocator; its count of older blocks is not known yet
 /// @param warning what was left out of the file, for people; null if nothing was
 record ForeignLog(
         List<ForeignEvent> alive,
         List<ForeignEvent> events,
+        List<Segment> segments,
+        CallStacks callStacks,
+        Recorder recorder,
         @Nullable String warning) {
-    ForeignLog(List<ForeignEvent> alive, List<ForeignEvent> events) {
-        this(alive, events, null);
+    /// Reads a snapshot of PyTorch's or a log of RMM's.
+    ///
+    /// @param in with marks
+    /// @throws InputException if the file is neither, or has impossible values
+    static ForeignLog read(String name, InputStream in) throws InputException, IOException {
+        if (TorchSnapshot.isNext(in)) {
+            return TorchLog.of(name, TorchSnapshot.read(name, in));
+        }
+        InputLines lines = new InputLines(name, in, TraceReader.MAX_TEXT_BYTES);
+        String header = lines.next();
+        if (header == null || !header.startsWith(RmmLog.HEADER)) {
+            throw lines.error("is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
+        }
+        return RmmLog.read(lines);
     }
 }

@@ -2,7 +2,10 @@ package io.cistern.cli.imports;
 
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.imports.ForeignEvent.Kind;
+import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
+import io.cistern.cli.trace.TraceReader;
+import io.cistern.cli.trace.TraceRows;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.ArrayList;
@@ -22,7 +25,15 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** One.
 final class ForeignTrace {
-    private static final String HEADER = "op,id,bytes,stream,device,thread,nanos\n";
+    private static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
+
+    /// Takes the rows.
+    private interface Rows {
+        /// @param op as in a file
+        /// @param id the block
+        /// @param thread the number of the event's thread
+        void row(char op, long id, long byteSize, int thread, ForeignEvent event) throws IOException;
+    }
 
     private record Place(int device, long address) {
         static Place of(ForeignEvent event) {
@@ -41,7 +52,7 @@ final class ForeignTrace {
     record Summary(long blocks, long aliveBefore, long peakBytes, long refused, int streams, int devices) {}
 
     private final String file;
-    private final Writer out;
+    private final Rows rows;
     private final Map<Place, Block> live = new HashMap<>();
     private final Map<Long, Integer> threads = new HashMap<>();
     private final Set<List<Long>> streams = new HashSet<>();
@@ -51,19 +62,52 @@ final class ForeignTrace {
     private long peakBytes;
     private long refused;
 
-    private ForeignTrace(String file, Writer out) {
+    private ForeignTrace(String file, Rows rows) {
         this.file = file;
-        this.out = out;
+        this.rows = rows;
     }
 
-    /// Writes a log as a trace of format 2.
+    /// Writes a log as a trace of format 2 or 3.
     ///
     /// @param file the log's name, for errors
+    /// @param stacks whether rows have the numbers of their call stacks, as in format 3
     /// @throws InputException if no replay would read the trace
-    static Summary write(String file, ForeignLog log, Writer out) throws InputException, IOException {
-        ForeignTrace trace = new ForeignTrace(file, out);
+    static Summary write(String file, ForeignLog log, boolean stacks, Writer out) throws InputException, IOException {
+        out.write(HEADER + (stacks ? ",stack\n" : "\n"));
+        return make(
+                file,
+                log,
+                (op, id, byteSize, thread, event) ->
+                        out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + ","
+                                + thread + "," + event.nanos() + (stacks ? "," + event.stack() : "") + "\n"));
+    }
+
+    /// Returns a log as a recording.
+    ///
+    /// @param file the log's name, for errors
+    /// @throws InputException if no replay would read its trace
+    static Recording recording(String file, ForeignLog log) throws InputException, IOException {
+        TraceRows builder = new TraceRows();
+        try {
+            Summary summary = make(file, log, (op, id, byteSize, thread, event) -> {
+                builder.thread(thread);
+                builder.origin(event.nanos(), event.stack());
+                switch (op) {
+                    case 'a' -> builder.allocate(id, byteSize, event.device(), event.stream());
+                    case 'f' -> builder.free(id, event.device(), event.stream());
+                    default -> builder.refused(byteSize, event.device(), event.stream(), event.address());
+                }
+            });
+            return builder.recording(
+                    TraceReader.nameOf(file), log.callStacks(), log.recorder().withOlderBlocks(summary.aliveBefore()));
+        } catch (IllegalArgumentException impossible) { // More streams or rows than a trace may have.
+            throw new InputException(file, String.valueOf(impossible.getMessage()));
+        }
+    }
+
+    private static Summary make(String file, ForeignLog log, Rows rows) throws InputException, IOException {
+        ForeignTrace trace = new ForeignTrace(file, rows);
         List<ForeignEvent> before = aliveBefore(log);
-        out.write(HEADER);
         for (ForeignEvent block : before) {
             trace.add(block);
         }
@@ -134,7 +178,6 @@ final class ForeignTrace {
             throw new InputException(file, "more than " + Trace.MAX_STREAMS + " streams");
         }
         int thread = threads.computeIfAbsent(event.thread(), _ -> threads.size());
-        out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + "," + thread + ","
-                + event.nanos() + "\n");
+        rows.row(op, id, byteSize, thread, event);
     }
 }

@@ -3,14 +3,10 @@ package io.cistern.cli.imports;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
-import io.cistern.cli.common.InputLines;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
-import io.cistern.cli.torch.TorchSnapshot;
-import io.cistern.cli.trace.TraceReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
@@ -51,13 +47,16 @@ public final class ImportCommand implements Callable<Integer> {
     @Option(
             names = {"-o", "--output"},
             paramLabel = "FILE",
-            description = "Where the trace goes, gzipped if the name ends in .gz; default: standard output.")
+            description =
+                    "Where the trace goes, gzipped if the name ends in .gz; default: standard output. Call stacks and"
+                            + " what else the recording knows go into a file beside it: FILE.details.json for FILE.csv.")
     private @Nullable Path output;
 
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--output", output, List.of(file));
-        ForeignLog log = InputFile.read(file, ImportCommand::read);
+        OutputFile.check("--output", output == null ? null : RecordingDetails.beside(output), List.of(file));
+        ForeignLog log = InputFile.read(file, ForeignLog::read);
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         if (log.warning() != null) {
             told.println("cistern: " + log.warning());
@@ -75,29 +74,14 @@ public final class ImportCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private static ForeignLog read(String name, InputStream in) throws InputException, IOException {
-        in.mark(1);
-        boolean isPickle = TorchSnapshot.isPickle(in.read());
-        in.reset();
-        if (isPickle) {
-            return TorchLog.of(name, TorchSnapshot.read(name, in));
-        }
-        InputLines lines = new InputLines(name, in, TraceReader.MAX_TEXT_BYTES);
-        String header = lines.next();
-        if (header == null || !header.startsWith(RmmLog.HEADER)) {
-            throw lines.error("is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
-        }
-        return RmmLog.read(lines);
-    }
-
     private ForeignTrace.Summary write(ForeignLog log) throws InputException {
         try {
-            ForeignTrace.write(file.toString(), log, Writer.nullWriter()); // A refused log leaves no file.
+            ForeignTrace.write(file.toString(), log, false, Writer.nullWriter()); // A refused log leaves no file.
             if (output != null) {
                 return write(log, output);
             }
             PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, out);
+            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, false, out);
             out.flush();
             return summary;
         } catch (IOException e) {
@@ -106,10 +90,19 @@ public final class ImportCommand implements Callable<Integer> {
     }
 
     private ForeignTrace.Summary write(ForeignLog log, Path to) throws InputException, IOException {
+        boolean detailed = RecordingDetails.has(log);
+        ForeignTrace.Summary summary = writeRows(log, detailed, to);
+        if (detailed) {
+            RecordingDetails.write(log, summary.aliveBefore(), RecordingDetails.beside(to));
+        }
+        return summary;
+    }
+
+    private ForeignTrace.Summary writeRows(ForeignLog log, boolean stacks, Path to) throws InputException, IOException {
         try (OutputStream bytes = Files.newOutputStream(to);
                 OutputStream packed = to.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
                 Writer out = new BufferedWriter(new OutputStreamWriter(packed, StandardCharsets.US_ASCII))) {
-            return ForeignTrace.write(file.toString(), log, out);
+            return ForeignTrace.write(file.toString(), log, stacks, out);
         }
     }
 }

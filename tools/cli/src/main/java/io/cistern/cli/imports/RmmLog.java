@@ -3,6 +3,8 @@ package io.cistern.cli.imports;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputLines;
 import io.cistern.cli.imports.ForeignEvent.Kind;
+import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Trace;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -54,7 +56,13 @@ final class RmmLog {
         if (log.events.isEmpty()) {
             throw lines.error("no rows after the header");
         }
-        return new ForeignLog(List.of(), log.events, warning);
+        return new ForeignLog(
+                List.of(),
+                log.events,
+                List.of(),
+                new CallStacks(),
+                new Recorder("RMM", 0, List.of(), List.of(), Map.of()),
+                warning);
     }
 
     private void add(String line) {
@@ -73,12 +81,20 @@ final class RmmLog {
         if (events.size() == Trace.MAX_ROWS) {
             throw new IllegalArgumentException("there are more than " + Trace.MAX_ROWS);
         }
-        long address = pointer("pointer", row[3].replace("(nil)", "0"));
+        long pointer = pointer("pointer", row[3].replace("(nil)", "0"));
         long stream = pointer("stream", row[5]);
         if (stream < 0) {
             throw new IllegalArgumentException("'" + row[5] + "' is no stream");
         }
-        events.add(new ForeignEvent(kind, address, number("size", row[4]), stream, 0, number("thread", row[0]), nanos));
+        events.add(new ForeignEvent(
+                kind,
+                kind == Kind.REFUSED ? -1 : pointer,
+                number("size", row[4]),
+                stream,
+                0,
+                number("thread", row[0]),
+                nanos,
+                CallStacks.NONE));
     }
 
     private static long number(String what, String text) {

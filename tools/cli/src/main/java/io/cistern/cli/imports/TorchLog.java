@@ -5,9 +5,15 @@ import io.cistern.cli.imports.ForeignEvent.Kind;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.torch.TorchSnapshot.Block;
 import io.cistern.cli.torch.TorchSnapshot.Event;
+import io.cistern.cli.torch.TorchSnapshot.Frames;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
+import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Recorder;
+import io.cistern.cli.trace.Recorder.Mark;
+import io.cistern.cli.trace.Recorder.Reserved;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.IdentityHashMap;
 import java.util.List;
 
 /// Makes a log of a snapshot of PyTorch's.
@@ -16,27 +22,47 @@ import java.util.List;
 ///    `free_completed`, other streams still used it; the snapshot does not say which. If the history of a
 ///    device has no completions, requests count as frees.
 /// 2. Blocks that are live in the segments are live at the end.
-/// 3. The histories of several devices are merged by their times.
+/// 3. The segments at the end and their events before give what was reserved at any moment.
+/// 4. The histories of several devices are merged by their times.
 final class TorchLog {
+    private static final int MAX_FRAMES = 64;
+
+    private final List<ForeignEvent> events = new ArrayList<>();
+    private final List<Reserved> reserved = new ArrayList<>();
+    private final CallStacks stacks = new CallStacks();
+    private final IdentityHashMap<Object, Integer> known = new IdentityHashMap<>();
+
     private TorchLog() {}
 
     /// @param file the snapshot's name, for errors
     /// @throws InputException if it has no history
     static ForeignLog of(String file, TorchSnapshot snapshot) throws InputException {
-        List<ForeignEvent> events = new ArrayList<>();
+        TorchLog log = new TorchLog();
         for (int device = 0; device < snapshot.traces().size(); device++) {
-            addEvents(device, snapshot.traces().get(device), events);
+            List<Event> trace = snapshot.traces().get(device);
+            log.addEvents(device, trace);
+            log.addReserved(device, trace, snapshot.segments());
         }
-        if (events.isEmpty()) {
+        if (log.events.isEmpty()) {
             throw new InputException(
                     file,
                     "has no history: call torch.cuda.memory._record_memory_history() before what is to be recorded");
         }
-        events.sort(Comparator.comparingLong(ForeignEvent::nanos)); // Stable: events of one device keep their order.
-        return new ForeignLog(alive(snapshot.segments()), events);
+        log.events.sort(
+                Comparator.comparingLong(ForeignEvent::nanos)); // Stable: events of one device keep their order.
+        Recorder recorder = new Recorder(
+                "PyTorch",
+                0,
+                log.reserved,
+                snapshot.annotations().stream()
+                        .map(each -> new Mark(each.nanos(), each.text()))
+                        .toList(),
+                snapshot.settings());
+        return new ForeignLog(
+                log.alive(snapshot.segments()), log.events, snapshot.segments(), log.stacks, recorder, null);
     }
 
-    private static void addEvents(int device, List<Event> trace, List<ForeignEvent> events) {
+    private void addEvents(int device, List<Event> trace) {
         boolean completions = trace.stream().anyMatch(event -> event.action().equals("free_completed"));
         for (Event event : trace) {
             Kind kind = switch (event.action()) {
@@ -48,12 +74,66 @@ final class TorchLog {
             };
             if (kind != null) {
                 events.add(new ForeignEvent(
-                        kind, event.address(), event.byteSize(), event.stream(), device, 0, event.nanos()));
+                        kind,
+                        event.address(),
+                        event.byteSize(),
+                        event.stream(),
+                        device,
+                        0,
+                        event.nanos(),
+                        stack(event)));
             }
         }
     }
 
-    private static List<ForeignEvent> alive(List<Segment> segments) {
+    /// Returns the stack of an event. Notes of the program and the category stand at its outer end.
+    private int stack(Event event) {
+        int known = stack(event.frames());
+        if (event.thread().isEmpty() && event.category().isEmpty()) {
+            return known;
+        }
+        List<String> lines = new ArrayList<>(stacks.lines(known));
+        addNote("category", event.category(), lines);
+        addNote("noted", event.thread(), lines);
+        return stacks.of(lines);
+    }
+
+    private static void addNote(String title, String text, List<String> lines) {
+        if (!text.isEmpty()) {
+            lines.add(title + ": " + text);
+        }
+    }
+
+    private int stack(Frames frames) {
+        return known.computeIfAbsent(frames.entries(), _ -> stacks.of(frames.lines(MAX_FRAMES)));
+    }
+
+    private void addReserved(int device, List<Event> trace, List<Segment> segments) {
+        long held = segments.stream()
+                        .filter(each -> each.device() == device)
+                        .mapToLong(Segment::byteSize)
+                        .sum()
+                - trace.stream().mapToLong(TorchLog::growth).sum();
+        if (held > 0 || !trace.isEmpty()) {
+            reserved.add(new Reserved(0, device, Math.max(0, held)));
+        }
+        for (Event event : trace) {
+            if (growth(event) != 0) {
+                held += growth(event);
+                reserved.add(new Reserved(event.nanos(), device, Math.max(0, held)));
+            }
+        }
+    }
+
+    private static long growth(Event event) {
+        return switch (event.action()) {
+            case "segment_alloc", "segment_map" -> event.byteSize();
+            case "segment_free", "segment_unmap" -> -event.byteSize();
+            default -> 0;
+        };
+    }
+
+    private List<ForeignEvent> alive(List<Segment> segments) {
         List<ForeignEvent> alive = new ArrayList<>();
         for (Segment segment : segments) {
             for (Block block : segment.blocks()) {
@@ -65,7 +145,8 @@ final class TorchLog {
                             segment.stream(),
                             segment.device(),
                             0,
-                            0));
+                            0,
+                            stack(block.frames())));
                 }
             }
         }

@@ -3,8 +3,6 @@ package io.cistern.cli.replay;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cli.trace.Trace;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// A replay whose blocks are buffers. A buffer that is freed on another stream than its own is recorded
@@ -23,7 +21,7 @@ final class BufferReplay extends Replay {
             long[] streams,
             Blocks blocks,
             @Nullable BlockWork work,
-            Consumer<DeviceOutOfMemoryException> onFailure) {
+            Failures onFailure) {
         super(trace, memory, routing, device, streams, blocks, work, onFailure);
         this.memory = memory;
         this.device = device;

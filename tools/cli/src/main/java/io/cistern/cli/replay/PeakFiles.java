@@ -8,7 +8,6 @@ import io.cistern.cli.report.Snapshot;
 import io.cistern.observability.MemorySnapshot;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -48,7 +47,7 @@ record PeakFiles(
             OutputFile.check("--snapshot", file, inputs);
             try {
                 taken.write(file);
-                tell(file);
+                written.add(file + ", " + ByteSize.format(Files.size(file)));
             } catch (IOException e) {
                 throw OutputFile.unwritable("--snapshot", file, e);
             }
@@ -77,21 +76,10 @@ record PeakFiles(
     void finish() {
         if (html != null) {
             try {
-                write(html);
-                tell(html);
+                written.add(ReportPage.write(shown, html));
             } catch (IOException e) {
                 throw OutputFile.unwritable("--html", html, e);
             }
         }
-    }
-
-    private void write(Path page) throws IOException {
-        try (Writer out = ReportPage.open(page)) {
-            ReportPage.write(shown, out);
-        }
-    }
-
-    private void tell(Path file) throws IOException {
-        written.add(file + ", " + ByteSize.format(Files.size(file)));
     }
 }

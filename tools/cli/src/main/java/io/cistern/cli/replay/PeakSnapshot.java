@@ -6,18 +6,32 @@ import io.cistern.observability.HistoryOptions;
 import io.cistern.observability.MemoryHistory;
 import io.cistern.observability.MemorySnapshot;
 import java.util.Optional;
+import java.util.function.Consumer;
 
-/// Takes a snapshot at the peak of a trace's live memory in the first pass, with the history until then.
+/// Takes a snapshot at one moment of the first pass, with the history until then: at the peak of the trace's live
+/// memory, or behind a row.
 ///
 /// **Threads.** One at a time.
-final class PeakSnapshot implements BlockWork {
+public final class PeakSnapshot implements BlockWork {
     private final DeviceMemory memory;
     private final MemoryHistory history;
+    private final Moment moment;
     private final long peakBytes;
     private long liveBytes;
     private Optional<MemorySnapshot> taken = Optional.empty();
 
-    PeakSnapshot(DeviceMemory memory, Trace trace) {
+    /// The moment of a snapshot.
+    ///
+    /// @param row the row behind which the snapshot is taken; -1 for the peak
+    /// @param receiver receives it
+    public record Moment(int row, Consumer<MemorySnapshot> receiver) {
+        static Moment atPeak(Consumer<MemorySnapshot> receiver) {
+            return new Moment(-1, receiver);
+        }
+    }
+
+    PeakSnapshot(DeviceMemory memory, Trace trace, Moment moment) {
+        this.moment = moment;
         this.memory = memory;
         this.peakBytes = trace.requestedPeakBytes();
         history = MemoryHistory.of(memory);
@@ -32,7 +46,8 @@ final class PeakSnapshot implements BlockWork {
     @Override
     public void allocated(int row, long address, long byteSize, long stream) {
         liveBytes += byteSize;
-        if (liveBytes >= peakBytes && taken.isEmpty()) {
+        boolean isNow = moment.row < 0 ? liveBytes >= peakBytes : row == moment.row;
+        if (isNow && taken.isEmpty()) {
             taken = Optional.of(MemorySnapshot.take(memory, "peak of a replay"));
             history.stop();
         }
@@ -43,10 +58,10 @@ final class PeakSnapshot implements BlockWork {
         liveBytes -= byteSize;
     }
 
-    /// Returns the snapshot. If allocations failed or threads took turns, the trace's peak may not occur; it
+    /// Hands the snapshot over. If allocations failed or threads took turns, the trace's peak may not occur; it
     /// takes a snapshot now then.
-    MemorySnapshot snapshot() {
-        return taken.orElseGet(
-                () -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace"));
+    void handOver() {
+        moment.receiver.accept(taken.orElseGet(
+                () -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace")));
     }
 }

@@ -5,7 +5,6 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cli.trace.Trace;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Arrays;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Walks through a trace with an allocator on one device, pass after pass, without making garbage of its own.
@@ -26,14 +25,24 @@ public sealed class Replay implements Walk permits BufferReplay {
     private final long[] streams;
     private final long event;
     private final @Nullable BlockWork work;
-    private final Consumer<DeviceOutOfMemoryException> onFailure;
+    private final Failures onFailure;
 
     // The slots of this replay's device.
     private final long[] addresses;
     private final int[] rows;
 
+    private boolean goesOn = true;
     private long failures;
     private long waits;
+
+    /// Hears of allocations that failed.
+    public interface Failures {
+        /// Called after an allocation failed.
+        ///
+        /// @param row its row in the trace
+        /// @return whether the pass goes on; if not, the other rows are skipped
+        boolean failed(int row, DeviceOutOfMemoryException failure);
+    }
 
     /// The blocks of a device, by slot.
     ///
@@ -58,7 +67,7 @@ public sealed class Replay implements Walk permits BufferReplay {
     /// @param streams the driver's streams for those of the trace
     /// @param blocks the slots for blocks
     /// @param work the work on blocks, or null
-    /// @param onFailure receives each failed allocation
+    /// @param onFailure hears of failed allocations
     Replay(
             Trace trace,
             DeviceMemory memory,
@@ -67,7 +76,7 @@ public sealed class Replay implements Walk permits BufferReplay {
             long[] streams,
             Blocks blocks,
             @Nullable BlockWork work,
-            Consumer<DeviceOutOfMemoryException> onFailure) {
+            Failures onFailure) {
         this.trace = trace;
         this.memory = memory;
         this.routing = routing;
@@ -89,7 +98,7 @@ public sealed class Replay implements Walk permits BufferReplay {
     public void walk() {
         begin();
         int count = trace.ops().length;
-        for (int row = 0; row < count; row++) {
+        for (int row = 0; row < count && goesOn; row++) {
             play(row);
         }
         leave();
@@ -97,6 +106,7 @@ public sealed class Replay implements Walk permits BufferReplay {
 
     /// Prepares for a pass.
     void begin() {
+        goesOn = true;
         failures = 0;
         waits = 0;
     }
@@ -137,7 +147,7 @@ public sealed class Replay implements Walk permits BufferReplay {
             address = obtain(slot, byteSize, stream);
         } catch (DeviceOutOfMemoryException e) {
             failures++;
-            onFailure.accept(e);
+            goesOn &= onFailure.failed(row, e);
             addresses[slot] = FAILED;
             return;
         }

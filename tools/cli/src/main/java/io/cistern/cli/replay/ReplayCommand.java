@@ -266,9 +266,12 @@ public final class ReplayCommand implements Callable<Integer> {
                                 catalog,
                                 repeat,
                                 progress::step,
-                                e -> failed(trace, spec, e),
+                                (_, e) -> failed(trace, spec, e),
                                 reserved,
-                                peaks.isWanted() ? taken -> peaks.add(trace.name() + " " + spec, taken) : null));
+                                peaks.isWanted()
+                                        ? PeakSnapshot.Moment.atPeak(
+                                                taken -> peaks.add(trace.name() + " " + spec, taken))
+                                        : null));
                         results.add(result);
                         writer.write(result.fields());
                     }
@@ -288,7 +291,11 @@ public final class ReplayCommand implements Callable<Integer> {
 
     private Routing.Plan plan(Layer layer) {
         return new Routing.Plan(
-                swapEvery == null ? 0 : swapEvery, scopes, layer, ahead == null ? Routing.Plan.USUAL_AHEAD : ahead);
+                swapEvery == null ? 0 : swapEvery,
+                scopes,
+                layer,
+                ahead == null ? Routing.Plan.USUAL_AHEAD : ahead,
+                true);
     }
 
     private ReplayResult replay(ReplaySession session) {
@@ -324,7 +331,7 @@ public final class ReplayCommand implements Callable<Integer> {
         return session.timed(work);
     }
 
-    private synchronized void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
+    private synchronized boolean failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
         failed.add(spec);
         if (firstFailure == null) {
             String report = failure.report()
@@ -332,6 +339,7 @@ public final class ReplayCommand implements Callable<Integer> {
                     .orElse("");
             firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage() + report;
         }
+        return true;
     }
 
     private int report(List<ReplayResult> results, List<String> judged) {

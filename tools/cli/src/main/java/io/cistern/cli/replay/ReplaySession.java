@@ -9,8 +9,6 @@ import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.observability.MemorySnapshot;
 import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -21,7 +19,6 @@ import java.util.OptionalLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
-import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -34,9 +31,9 @@ import org.jspecify.annotations.Nullable;
 /// @param catalog finds the allocator
 /// @param passCount number of passes, at least 1
 /// @param onPass called after each pass
-/// @param onFailure receives each failed allocation
+/// @param onFailure hears of failed allocations
 /// @param series receives the reserved bytes over time of observed passes, or null
-/// @param onPeak receives the snapshot at the trace's peak in the first observed pass, or null
+/// @param shown receives a snapshot of the first observed pass, or null
 public record ReplaySession(
         Trace trace,
         String spec,
@@ -45,9 +42,9 @@ public record ReplaySession(
         Catalog catalog,
         int passCount,
         Runnable onPass,
-        Consumer<DeviceOutOfMemoryException> onFailure,
+        Replay.Failures onFailure,
         @Nullable PrintWriter series,
-        @Nullable Consumer<MemorySnapshot> onPeak) {
+        PeakSnapshot.@Nullable Moment shown) {
     /// Runs timed passes, which contain only the allocator's calls and, for [Work#MEMSET], the fills.
     public Outcome timed(Work work) {
         return run(work, false);
@@ -61,7 +58,7 @@ public record ReplaySession(
 
     /// Returns the same session with another number of passes that reports nothing.
     ReplaySession unseen(int passes) {
-        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null, null);
+        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, (_, _) -> true, null, null);
     }
 
     private Outcome run(Work work, boolean observed) {
@@ -101,7 +98,7 @@ public record ReplaySession(
     private Outcome withAllocator(
             ReplayStreams streams, @Nullable BlockWork[] works, boolean observed, long[] freeBytesBefore) {
         try (DeviceMemory memory = gpu.open(streams.driver(), catalog);
-                Registration _ = memory.listeners().onCompaction(pause(works))) {
+                Registration _ = plan.pauses() ? memory.listeners().onCompaction(pause(works)) : () -> {}) {
             Routing routing = new Routing(memory, spec, streams, plan);
             if (!observed) {
                 return outcome(passes(memory, routing, streams, works), OptionalLong.empty(), routing, streams);
@@ -110,11 +107,11 @@ public record ReplaySession(
                     .mapToObj(device -> new ReservedMeter(
                             streams.driver(), streams.ordinals()[device], routing, plan, freeBytesBefore[device]))
                     .toList();
-            PeakSnapshot peak = onPeak == null ? null : new PeakSnapshot(memory, trace);
+            PeakSnapshot peak = shown == null ? null : new PeakSnapshot(memory, trace, shown);
             observe(works, meters, peak);
             List<Replay.Pass> passes = passes(memory, routing, streams, works);
-            if (onPeak != null && peak != null) {
-                onPeak.accept(peak.snapshot());
+            if (peak != null) {
+                peak.handOver();
             }
             long peakBytes = meters.stream().mapToLong(ReservedMeter::peakBytes).sum();
             return outcome(passes, OptionalLong.of(peakBytes), routing, streams);

@@ -44,12 +44,15 @@ public final class Routing {
     /// @param scopes whether each stream has a pool
     /// @param layer the form in which blocks are held
     /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several threads
-    public record Plan(int swapEvery, boolean scopes, Layer layer, int ahead) {
+    /// @param pauses whether the program pauses when memory runs out, so that live memory may move
+    public record Plan(int swapEvery, boolean scopes, Layer layer, int ahead, boolean pauses) {
         /// Threads get about this far while another one wakes up; and it is few enough that the live blocks
         /// stay like those of the recorded program.
         static final int USUAL_AHEAD = 256;
         /// One allocator from beginning to end.
-        public static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
+        public static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD, true);
+        /// The same of a program that never pauses, as one that another allocator served.
+        public static final Plan WITHOUT_PAUSES = new Plan(0, false, Layer.RAW, USUAL_AHEAD, false);
 
         /// Returns whether one allocator serves plain addresses from beginning to end.
         boolean isPlain() {

@@ -1,5 +1,6 @@
 package io.cistern.cli.report;
 
+import io.cistern.cli.common.ByteSize;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStream;
@@ -39,13 +40,19 @@ public final class ReportPage {
 
     private ReportPage() {}
 
-    /// Opens a file for the page. A name in a snapshot may hold half a surrogate pair, which is replaced.
-    public static Writer open(Path file) throws IOException {
-        return new BufferedWriter(new OutputStreamWriter(Files.newOutputStream(file), StandardCharsets.UTF_8));
+    /// Writes the page to a file. A name in a snapshot may hold half a surrogate pair, which is
+    /// replaced.
+    ///
+    /// @return the file and its size, for people
+    public static String write(List<Snapshot> snapshots, Path file) throws IOException {
+        try (Writer out =
+                new BufferedWriter(new OutputStreamWriter(Files.newOutputStream(file), StandardCharsets.UTF_8))) {
+            write(snapshots, out);
+        }
+        return file + ", " + ByteSize.format(Files.size(file));
     }
 
-    /// Writes the page.
-    public static void write(List<Snapshot> snapshots, Writer out) throws IOException {
+    private static void write(List<Snapshot> snapshots, Writer out) throws IOException {
         String[] parts = resource("page.html").split("@", -1);
         for (int i = 0; i < parts.length; i++) {
             if (i % 2 == 0) {

@@ -15,7 +15,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
 import java.io.StringWriter;
-import java.nio.file.Path;
 
 /// A snapshot in the form that a page contains.
 ///
@@ -25,27 +24,31 @@ public record Snapshot(String name, String json) {
     private static final JsonFactory JSON =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
 
-    /// Reads a snapshot of Cistern's, or a pickle that PyTorch or Cistern wrote.
+    /// Reads a snapshot of Cistern's in JSON.
     ///
-    /// @throws InputException if the file can't be read or is not a snapshot
-    static Snapshot read(Path file) throws InputException {
-        return InputFile.read(file, (name, in) -> new Snapshot(String.valueOf(file.getFileName()), read(name, in)));
+    /// @param file the file's name, for errors
+    /// @param name the snapshot's name
+    /// @throws InputException if it is not a snapshot
+    public static Snapshot read(String file, String name, InputStream in) throws InputException, IOException {
+        try (JsonParser parser = JSON.createParser(in)) {
+            return new Snapshot(name, copy(file, parser));
+        }
     }
 
-    private static String read(String file, InputStream in) throws InputException, IOException {
-        in.mark(1);
-        boolean isPickle = TorchSnapshot.isPickle(in.read());
-        in.reset();
-        if (isPickle) {
-            StringWriter written = new StringWriter();
-            try (JsonGenerator out = JSON.createGenerator(written)) {
-                TorchJson.write(TorchSnapshot.read(file, in), out);
-            }
-            return written.toString();
+    /// Returns a snapshot of PyTorch's, or one in its form.
+    ///
+    /// @param reason what it shows
+    /// @param answer how the program fits, for the head of the page; empty if nobody asked
+    public static Snapshot of(String name, TorchSnapshot snapshot, String reason, String answer) throws IOException {
+        return new Snapshot(name, json(snapshot, reason, answer));
+    }
+
+    private static String json(TorchSnapshot snapshot, String reason, String answer) throws IOException {
+        StringWriter written = new StringWriter();
+        try (JsonGenerator out = JSON.createGenerator(written)) {
+            TorchJson.write(snapshot, reason, answer, out);
         }
-        try (JsonParser parser = JSON.createParser(in)) {
-            return copy(file, parser);
-        }
+        return written.toString();
     }
 
     /// Returns a snapshot from JSON text.

@@ -7,8 +7,8 @@ import io.cistern.cli.torch.TorchSnapshot.Block;
 import io.cistern.cli.torch.TorchSnapshot.Event;
 import io.cistern.cli.torch.TorchSnapshot.Frames;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
+import io.cistern.cli.trace.CallStacks;
 import java.io.IOException;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -33,20 +33,26 @@ final class TorchJson {
     private static final int MAX_FRAMES = 64;
 
     private final JsonGenerator json;
-    private final Map<String, Integer> frameNumbers = new HashMap<>();
-    private final IdentityHashMap<Object, List<Integer>> stacks = new IdentityHashMap<>();
+    private final CallStacks stacks = new CallStacks();
+    private final IdentityHashMap<Object, Integer> stackNumbers = new IdentityHashMap<>();
 
     private TorchJson(JsonGenerator json) {
         this.json = json;
     }
 
-    static void write(TorchSnapshot snapshot, JsonGenerator json) throws IOException {
-        new TorchJson(json).write(snapshot);
+    /// @param reason what the snapshot shows
+    /// @param answer how the program fits; empty if nobody asked
+    static void write(TorchSnapshot snapshot, String reason, String answer, JsonGenerator json) throws IOException {
+        new TorchJson(json).write(snapshot, reason, answer);
     }
 
-    private void write(TorchSnapshot snapshot) throws IOException {
+    private void write(TorchSnapshot snapshot, String reason, String answer) throws IOException {
+        ShownHistory history = ShownHistory.of(snapshot);
         json.writeStartObject();
-        json.writeStringField("reason", "A snapshot that PyTorch took");
+        json.writeStringField("reason", reason + history.note());
+        if (!answer.isEmpty()) {
+            json.writeStringField("fit", answer);
+        }
         json.writeObjectFieldStart("settings");
         for (Map.Entry<String, String> setting : snapshot.settings().entrySet()) {
             json.writeStringField(setting.getKey(), setting.getValue());
@@ -65,11 +71,16 @@ final class TorchJson {
         }
         json.writeEndArray();
         if (snapshot.eventCount() > 0) {
-            writeHistory(snapshot);
+            writeHistory(snapshot, history);
         }
         json.writeArrayFieldStart("frames");
-        for (String frame : inOrder(frameNumbers)) {
+        for (String frame : stacks.frames()) {
             json.writeString(frame);
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("stacks");
+        for (List<Integer> stack : stacks.stacks()) {
+            json.writeArray(stack.stream().mapToInt(Integer::intValue).toArray(), 0, stack.size());
         }
         json.writeEndArray();
         json.writeEndObject();
@@ -82,12 +93,6 @@ final class TorchJson {
                 .filter(device -> !snapshot.traces().get(device).isEmpty())
                 .forEach(devices::add);
         return devices;
-    }
-
-    private static String[] inOrder(Map<String, Integer> numbers) {
-        String[] texts = new String[numbers.size()];
-        numbers.forEach((text, number) -> texts[number] = text);
-        return texts;
     }
 
     private void write(Segment segment) throws IOException {
@@ -105,20 +110,20 @@ final class TorchJson {
             json.writeNumberField("byteSize", block.byteSize());
             json.writeNumberField("requestedBytes", state.equals("live") ? block.requestedBytes() : 0);
             json.writeStringField("state", state);
-            writeFrames(block.frames());
+            writeStack(block.frames());
             json.writeEndObject();
         }
         json.writeEndArray();
         json.writeEndObject();
     }
 
-    private void writeHistory(TorchSnapshot snapshot) throws IOException {
+    private void writeHistory(TorchSnapshot snapshot, ShownHistory history) throws IOException {
         json.writeObjectFieldStart("history");
         json.writeNumberField("capacity", snapshot.eventCount());
         json.writeNumberField("lost", 0);
         json.writeArrayFieldStart("events");
         for (int device = 0; device < snapshot.traces().size(); device++) {
-            writeEvents(device, snapshot.traces().get(device));
+            writeEvents(device, history.traces().get(device));
         }
         for (Annotation annotation : snapshot.annotations()) {
             json.writeStartObject();
@@ -172,24 +177,21 @@ final class TorchJson {
         }
         json.writeNumberField("device", device);
         json.writeStringField("allocator", event.pool());
-        json.writeNumberField("address", event.address());
+        if (!event.action().equals("oom")) {
+            json.writeNumberField("address", event.address());
+        }
         json.writeNumberField("byteSize", event.byteSize());
         json.writeNumberField("stream", event.stream());
-        writeFrames(event.frames());
+        if (!name.equals("freed")) { // Whose stack is that of its allocation.
+            writeStack(event.frames());
+        }
         json.writeEndObject();
     }
 
-    private void writeFrames(Frames frames) throws IOException {
-        json.writeArrayFieldStart("frames");
-        for (int frame : stacks.computeIfAbsent(frames.entries(), _ -> numbers(frames))) {
-            json.writeNumber(frame);
+    private void writeStack(Frames frames) throws IOException {
+        int number = stackNumbers.computeIfAbsent(frames.entries(), _ -> stacks.of(frames.lines(MAX_FRAMES)));
+        if (number != CallStacks.NONE) {
+            json.writeNumberField("callStack", number);
         }
-        json.writeEndArray();
-    }
-
-    private List<Integer> numbers(Frames frames) {
-        return frames.lines(MAX_FRAMES).stream()
-                .map(line -> frameNumbers.computeIfAbsent(line, _ -> frameNumbers.size()))
-                .toList();
     }
 }

@@ -4,27 +4,38 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Reads a pickle of dictionaries, lists, tuples, texts, numbers and truth values: what a snapshot consists of.
+/// Reads a pickle of dictionaries, lists, tuples, texts, numbers and truth values: what a snapshot consists of. It
+/// knows all protocols, 0 to 5.
 ///
 /// A pickle is a program, for a machine with a stack, that can create objects of any class. This one refuses the
 /// instructions that do, so a file that nobody trusts may be read. Memory grows with the bytes that were read,
 /// never with a number in the file. Each error names the byte.
 ///
-/// Dictionaries become maps, lists and tuples become lists, whole numbers become `Long`.
+/// A snapshot has millions of small dictionaries with the same keys, and of lists with the same frames. So
+/// dictionaries become [Dictionary], which share their keys, and lists become [Items], which share what they hold once
+/// they are complete. Whole numbers become `Long`, tuples lists that can't change.
 final class PickleReader {
     /// Far longer than any name, setting or annotation.
     private static final int MAX_TEXT_BYTES = 1 << 20;
 
+    /// More than any dictionary of a snapshot has.
+    private static final int MAX_ENTRIES = 1 << 10;
+    /// Larger dictionaries do not share their names.
+    private static final int MAX_SHARED_NAMES = 32;
+    /// Longer lists do not share what they hold.
+    private static final int MAX_SHARED_ITEMS = 256;
+
+    private static final int MAX_DIGITS = 20;
     private static final int END = -1;
 
     /// Marks on the stack where the parts of a list, tuple or dictionary begin.
@@ -35,9 +46,84 @@ final class PickleReader {
 
     private final String file;
     private final InputStream in;
-    private final List<Object> stack = new ArrayList<>();
-    private final Map<Long, Object> memo = new HashMap<>();
-    private long position;
+    private final byte[] buffer = new byte[1 << 16];
+    private int from;
+    private int to;
+    /// The bytes of the file that are no longer in the buffer.
+    private long passed;
+
+    private @Nullable Object[] stack = new Object[1 << 8];
+    private int size;
+    /// Where marks are on the stack, the last one on top.
+    private int[] marks = new int[1 << 4];
+    private int markCount;
+
+    /// Values by their numbers, which Python gives in order.
+    private @Nullable Object[] memo = new Object[1 << 10];
+    private int memoSize;
+    /// Values with other numbers.
+    private final Map<Long, Object> sparseMemo = new HashMap<>();
+
+    private final Map<String, String> keys = new HashMap<>();
+    private final Map<List<String>, List<String>> shapes = new HashMap<>();
+    private final Map<Items, Items> shared = new HashMap<>();
+    private byte[] text = new byte[1 << 8];
+
+    /// A dictionary: names and their values.
+    static final class Dictionary {
+        /// The same list for all dictionaries with these names.
+        private List<String> names = List.of();
+        private @Nullable Object[] values = {};
+
+        @Nullable
+        Object get(String name) {
+            int index = names.indexOf(name);
+            return index < 0 ? null : values[index];
+        }
+
+        List<String> names() {
+            return names;
+        }
+    }
+
+    /// A list that grows. Two are equal if they hold the same objects.
+    static final class Items {
+        private Object[] values = {};
+        private int count;
+
+        /// Returns what it holds.
+        List<Object> list() {
+            return Arrays.asList(values).subList(0, count);
+        }
+
+        /// Returns an object that lists with the same content share, once they are complete.
+        Object content() {
+            return values;
+        }
+
+        @Override
+        @SuppressWarnings("ReferenceEquality") // Python wrote each frame once; to compare them would take long.
+        public boolean equals(@Nullable Object other) {
+            if (!(other instanceof Items items) || items.count != count) {
+                return false;
+            }
+            for (int i = 0; i < count; i++) {
+                if (values[i] != items.values[i]) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        @Override
+        public int hashCode() {
+            int hash = count;
+            for (int i = 0; i < count; i++) {
+                hash = 31 * hash + System.identityHashCode(values[i]);
+            }
+            return hash;
+        }
+    }
 
     /// @param file its name, for errors
     PickleReader(String file, InputStream in) {
@@ -59,23 +145,29 @@ final class PickleReader {
         switch (opcode) {
             case 0x80 -> next(); // PROTO
             case 0x95 -> number(Long.BYTES); // FRAME: its length only saves reads
-            case '(' -> stack.add(MARK);
+            case '(' -> mark();
             case '0' -> pop();
-            case '}' -> stack.add(new LinkedHashMap<>());
-            case ']' -> stack.add(new ArrayList<>());
-            case 'a' -> append(List.of(pop()));
-            case 'e' -> append(popToMark());
-            case 's' -> set(last(2));
-            case 'u' -> set(popToMark());
-            case ')' -> stack.add(List.of());
-            case 0x85, 0x86, 0x87 -> stack.add(last(opcode - 0x84)); // TUPLE1 to TUPLE3
-            case 't', 'l' -> stack.add(popToMark());
-            case 0x94 -> memo.put((long) memo.size(), top()); // MEMOIZE
-            case 'q' -> memo.put((long) next(), top());
-            case 'r' -> memo.put(number(Integer.BYTES), top());
+            case '1' -> take(above());
+            case '2' -> push(top());
+            case '}' -> push(new Dictionary());
+            case ']' -> push(new Items());
+            case 'a' -> append(1);
+            case 'e' -> append(above());
+            case 's' -> set(2);
+            case 'u' -> set(above());
+            case 'd' -> dictionary(above());
+            case 'l' -> list(above());
+            case ')' -> push(List.of());
+            case 0x85, 0x86, 0x87 -> tuple(opcode - 0x84); // TUPLE1 to TUPLE3
+            case 't' -> tuple(above());
+            case 0x94 -> store(memoSize + sparseMemo.size(), top()); // MEMOIZE
+            case 'p' -> store(decimal(), top());
+            case 'q' -> store(next(), top());
+            case 'r' -> store(number(Integer.BYTES), top());
+            case 'g' -> recall(decimal());
             case 'h' -> recall(next());
             case 'j' -> recall(number(Integer.BYTES));
-            default -> stack.add(scalar(opcode));
+            default -> push(scalar(opcode));
         }
     }
 
@@ -87,154 +179,345 @@ final class PickleReader {
             case 'K' -> (long) next();
             case 'M' -> number(Short.BYTES);
             case 'J' -> (long) (int) number(Integer.BYTES);
-            case 'I' -> line();
+            case 'I', 'L' -> whole(line(MAX_DIGITS + 2));
             case 0x8a -> signed(next()); // LONG1
             case 0x8b -> signed(number(Integer.BYTES)); // LONG4
+            case 'F' -> fraction(line(64));
             case 'G' -> Double.longBitsToDouble(Long.reverseBytes(number(Double.BYTES)));
-            case 0x8c -> text(next()); // SHORT_BINUNICODE
-            case 'X' -> text(number(Integer.BYTES));
-            case 0x8d -> text(number(Long.BYTES)); // BINUNICODE8
+            case 'S' -> quoted(line(MAX_TEXT_BYTES));
+            case 'V' -> escaped(line(MAX_TEXT_BYTES));
+            case 'U', 'C', 0x8c -> text(next(), StandardCharsets.UTF_8); // SHORT_BINSTRING, -BYTES, -UNICODE
+            case 'T', 'B', 'X' -> text(number(Integer.BYTES), StandardCharsets.UTF_8);
+            case 0x8d, 0x8e -> text(number(Long.BYTES), StandardCharsets.UTF_8); // BINUNICODE8, BINBYTES8
             default -> throw error("instruction 0x" + Integer.toHexString(opcode) + ", which no snapshot has");
         };
     }
 
-    /// Reads the decimal digits of a large number, or a truth value of old pickles.
-    private Object line() throws InputException {
-        StringBuilder text = new StringBuilder();
-        for (int c = next(); c != '\n'; c = next()) {
-            if (text.length() == 20) {
-                throw error("a number of more than 20 digits");
-            }
-            text.append((char) c);
+    /// Returns a number in digits, or a truth value of old pickles.
+    private Object whole(String digits) throws InputException {
+        if (digits.equals("00") || digits.equals("01")) {
+            return digits.equals("01");
         }
+        String bare = digits.endsWith("L") ? digits.substring(0, digits.length() - 1) : digits;
         try {
-            return Long.parseLong(text.toString());
+            return Long.parseLong(bare);
         } catch (NumberFormatException e) {
-            throw error("'" + text + "' is not a number of 64 bits");
+            throw error("'" + digits + "' is not a number of 64 bits");
         }
     }
 
-    private void append(List<Object> parts) throws InputException {
-        list(top()).addAll(parts);
+    private Double fraction(String digits) throws InputException {
+        try {
+            return Double.parseDouble(digits);
+        } catch (NumberFormatException e) {
+            throw error("'" + digits + "' is not a number");
+        }
     }
 
-    @SuppressWarnings("unchecked") // Only this class made it.
-    private List<Object> list(Object value) throws InputException {
-        if (value instanceof ArrayList<?> list) {
-            return (List<Object>) list;
-        }
-        throw error("something is added to a value that is not a list");
+    private long decimal() throws InputException {
+        return whole(line(MAX_DIGITS)) instanceof Long number ? number : 0;
     }
 
-    private void set(List<Object> parts) throws InputException {
-        if (!(top() instanceof LinkedHashMap<?, ?> map)) {
-            throw error("an entry is added to a value that is not a dictionary");
+    private String quoted(String line) throws InputException {
+        if (line.length() < 2 || line.charAt(0) != line.charAt(line.length() - 1)) {
+            throw error("a text without its quotes");
         }
-        if (parts.size() % 2 != 0) {
-            throw error("a key without a value");
+        return escaped(line.substring(1, line.length() - 1));
+    }
+
+    /// Replaces what old pickles write for letters beyond ASCII, and for quotes.
+    private static String escaped(String text) {
+        if (text.indexOf('\\') < 0) {
+            return text;
         }
-        @SuppressWarnings("unchecked") // Only this class made it.
-        Map<Object, Object> entries = (Map<Object, Object>) map;
-        for (int i = 0; i < parts.size(); i += 2) {
-            Object key = parts.get(i);
-            if (!(key instanceof String || key instanceof Long)) { // The hash of others could take for ever.
-                throw error("a key that is neither a text nor a whole number");
+        StringBuilder plain = new StringBuilder();
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            int digits = c != '\\' || i + 1 == text.length()
+                    ? 0
+                    : switch (text.charAt(i + 1)) {
+                        case 'x' -> 2;
+                        case 'u' -> 4;
+                        default -> 0;
+                    };
+            if (digits > 0 && i + 2 + digits <= text.length()) {
+                String hex = text.substring(i + 2, i + 2 + digits);
+                if (hex.matches("[0-9a-fA-F]+")) {
+                    plain.append((char) Integer.parseInt(hex, 16));
+                    i += 1 + digits;
+                    continue;
+                }
             }
-            entries.put(key, parts.get(i + 1));
+            if (c == '\\' && i + 1 < text.length() && "\\'\"".indexOf(text.charAt(i + 1)) >= 0) {
+                i++;
+                c = text.charAt(i);
+            }
+            plain.append(c);
         }
+        return plain.toString();
     }
 
-    private void recall(long index) throws InputException {
-        Object value = memo.get(index);
-        if (value == null) {
-            throw error("value " + index + " is used before it was stored");
+    /// Returns the bytes up to the end of the line.
+    private String line(int most) throws InputException {
+        int length = 0;
+        for (int c = next(); c != '\n'; c = next()) {
+            if (length == most) {
+                throw error("a line of more than " + most + " bytes");
+            }
+            if (length == text.length) {
+                text = Arrays.copyOf(text, 2 * length);
+            }
+            text[length++] = (byte) c;
         }
-        stack.add(value);
+        return new String(text, 0, length, StandardCharsets.ISO_8859_1).stripTrailing();
     }
 
-    private List<Object> popToMark() throws InputException {
-        int mark = stack.lastIndexOf(MARK);
-        if (mark < 0) {
+    private void push(Object value) {
+        if (size == stack.length) {
+            stack = Arrays.copyOf(stack, 2 * size);
+        }
+        stack[size++] = value;
+    }
+
+    private void mark() {
+        if (markCount == marks.length) {
+            marks = Arrays.copyOf(marks, 2 * markCount);
+        }
+        marks[markCount++] = size;
+        push(MARK);
+    }
+
+    /// Takes the last mark away.
+    ///
+    /// @return how many values were above it
+    private int above() throws InputException {
+        if (markCount == 0) {
             throw error("the end of a list that did not begin");
         }
-        List<Object> parts = last(stack.size() - mark - 1);
-        stack.removeLast();
-        return parts;
+        int below = marks[--markCount];
+        System.arraycopy(stack, below + 1, stack, below, size - below - 1);
+        stack[--size] = null;
+        return size - below;
     }
 
-    private List<Object> last(int count) throws InputException {
-        if (stack.size() < count) {
+    /// Takes the last values off the stack.
+    private Object[] take(int count) throws InputException {
+        need(count);
+        Object[] values = Arrays.copyOfRange(stack, size - count, size, Object[].class);
+        Arrays.fill(stack, size - count, size, null);
+        size -= count;
+        return values;
+    }
+
+    /// Makes sure that there are so many values above the last mark.
+    private void need(int count) throws InputException {
+        int floor = markCount == 0 ? 0 : marks[markCount - 1] + 1;
+        if (size - count < floor) {
             throw error("values are missing");
         }
-        List<Object> last = stack.subList(stack.size() - count, stack.size());
-        List<Object> copy = new ArrayList<>(last);
-        last.clear();
-        return copy;
     }
 
     private Object pop() throws InputException {
         Object top = top();
-        stack.removeLast();
+        stack[--size] = null;
         return top;
     }
 
     private Object top() throws InputException {
-        if (stack.isEmpty()) {
-            throw error("a value is missing");
+        need(1);
+        return Objects.requireNonNull(stack[size - 1]);
+    }
+
+    private void tuple(int count) throws InputException {
+        push(List.of(take(count)));
+    }
+
+    private void list(int count) throws InputException {
+        Items items = new Items();
+        items.values = take(count);
+        items.count = count;
+        push(items);
+    }
+
+    private void dictionary(int count) throws InputException {
+        Object[] parts = take(count);
+        Dictionary fields = new Dictionary();
+        push(fields);
+        put(fields, parts);
+    }
+
+    private void append(int count) throws InputException {
+        Object[] parts = take(count);
+        if (!(top() instanceof Items items)) {
+            throw error("something is added to a value that is not a list");
         }
-        return stack.getLast();
+        if (items.count == 0) {
+            items.values = parts;
+            items.count = count;
+            share(items);
+            return;
+        }
+        if (items.count + count > items.values.length) { // A copy, since others may share these.
+            items.values = Arrays.copyOf(items.values, Math.max(items.count + count, items.count + items.count / 2));
+        }
+        System.arraycopy(parts, 0, items.values, items.count, count);
+        items.count += count;
+    }
+
+    /// Lets a list have the array of an earlier one with the same content.
+    private void share(Items items) {
+        if (items.count > 0 && items.count <= MAX_SHARED_ITEMS && items.values[0] instanceof Dictionary) {
+            Items known = shared.get(items);
+            if (known != null) {
+                items.values = known.values;
+            } else {
+                Items copy = new Items();
+                copy.values = items.values;
+                copy.count = items.count;
+                shared.put(copy, copy);
+            }
+        }
+    }
+
+    private void set(int count) throws InputException {
+        Object[] parts = take(count);
+        if (!(top() instanceof Dictionary fields)) {
+            throw error("an entry is added to a value that is not a dictionary");
+        }
+        put(fields, parts);
+    }
+
+    private void put(Dictionary fields, Object[] parts) throws InputException {
+        if (parts.length % 2 != 0) {
+            throw error("a key without a value");
+        }
+        if (fields.names.size() + parts.length / 2 > MAX_ENTRIES) {
+            throw error("a dictionary of more than " + MAX_ENTRIES + " entries");
+        }
+        List<String> names = new ArrayList<>(fields.names.size() + parts.length / 2);
+        names.addAll(fields.names);
+        @Nullable Object[] values = Arrays.copyOf(fields.values, names.size() + parts.length / 2);
+        int count = names.size();
+        for (int i = 0; i < parts.length; i += 2) {
+            String name = key(parts[i]);
+            int known = names.indexOf(name);
+            if (known < 0) {
+                names.add(name);
+                values[count++] = parts[i + 1];
+            } else {
+                values[known] = parts[i + 1];
+            }
+        }
+        fields.values = count == values.length ? values : Arrays.copyOf(values, count);
+        fields.names = count > MAX_SHARED_NAMES ? names : shapes.computeIfAbsent(names, List::copyOf);
+    }
+
+    /// Returns a key as a text. Keys are few, so each is there once.
+    private String key(Object key) throws InputException {
+        if (!(key instanceof String || key instanceof Long)) {
+            throw error("a key that is neither a text nor a whole number");
+        }
+        return keys.computeIfAbsent(key.toString(), name -> name);
+    }
+
+    private void store(long index, Object value) {
+        if (index == memoSize) {
+            if (memoSize == memo.length) {
+                memo = Arrays.copyOf(memo, 2 * memoSize);
+            }
+            memo[memoSize++] = value;
+        } else if (index >= 0 && index < memoSize) {
+            memo[(int) index] = value;
+        } else {
+            sparseMemo.put(index, value);
+        }
+    }
+
+    private void recall(long index) throws InputException {
+        Object value = index >= 0 && index < memoSize ? memo[(int) index] : sparseMemo.get(index);
+        if (value == null) {
+            throw error("value " + index + " is used before it was stored");
+        }
+        push(value);
     }
 
     private Long signed(long byteCount) throws InputException {
-        if (byteCount > Long.BYTES) {
+        if (byteCount < 0 || byteCount > Long.BYTES) {
             throw error("a number of " + byteCount + " bytes");
         }
         int unused = Long.SIZE - (int) byteCount * Byte.SIZE;
         return byteCount == 0 ? 0 : number((int) byteCount) << unused >> unused;
     }
 
-    private String text(long byteCount) throws InputException {
+    private String text(long byteCount, Charset charset) throws InputException {
         if (byteCount < 0 || byteCount > MAX_TEXT_BYTES) {
             throw error("a text of " + Long.toUnsignedString(byteCount) + " bytes");
         }
-        return new String(bytes((int) byteCount), StandardCharsets.UTF_8);
+        int count = (int) byteCount;
+        if (count > buffer.length) {
+            return longText(count, charset);
+        }
+        fill(count);
+        String read = new String(buffer, from, count, charset);
+        from += count;
+        return read;
+    }
+
+    private String longText(int count, Charset charset) throws InputException {
+        byte[] bytes = new byte[0];
+        while (bytes.length < count) {
+            fill(1);
+            int more = Math.min(to - from, count - bytes.length);
+            int had = bytes.length;
+            bytes = Arrays.copyOf(bytes, had + more);
+            System.arraycopy(buffer, from, bytes, had, more);
+            from += more;
+        }
+        return new String(bytes, charset);
     }
 
     /// Returns a number of at most eight bytes, the lowest first.
     private long number(int byteCount) throws InputException {
-        ByteBuffer number = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        number.put(bytes(byteCount));
-        return number.getLong(0);
-    }
-
-    private byte[] bytes(int count) throws InputException {
-        try {
-            byte[] bytes = in.readNBytes(count);
-            position += bytes.length;
-            if (bytes.length < count) {
-                throw error("the file ends too early");
-            }
-            return bytes;
-        } catch (IOException e) {
-            throw error(InputFile.why(e));
+        fill(byteCount);
+        long number = 0;
+        for (int i = 0; i < byteCount; i++) {
+            number |= (buffer[from + i] & 0xffL) << (Byte.SIZE * i);
         }
+        from += byteCount;
+        return number;
     }
 
     private int next() throws InputException {
-        int next;
+        if (from == to) {
+            fill(1);
+        }
+        return buffer[from++] & 0xff;
+    }
+
+    /// Makes sure that so many bytes of the file are in the buffer.
+    private void fill(int count) throws InputException {
+        if (to - from >= count) {
+            return;
+        }
+        System.arraycopy(buffer, from, buffer, 0, to - from);
+        passed += from;
+        to -= from;
+        from = 0;
         try {
-            next = in.read();
+            while (to < count) {
+                int read = in.read(buffer, to, buffer.length - to);
+                if (read == END) {
+                    from = to;
+                    throw error("the file ends too early");
+                }
+                to += read;
+            }
         } catch (IOException e) {
             throw error(InputFile.why(e));
         }
-        if (next == END) {
-            throw error("the file ends too early");
-        }
-        position++;
-        return next;
     }
 
     private InputException error(@Nullable String what) {
-        return new InputException(file, "is not a pickle that can be read: at byte " + position + ": " + what);
+        return new InputException(file, "is not a pickle that can be read: at byte " + (passed + from) + ": " + what);
     }
 }

@@ -1,12 +1,19 @@
 package io.cistern.cli.torch;
 
 import io.cistern.cli.common.InputException;
+import io.cistern.cli.torch.PickleReader.Dictionary;
+import io.cistern.cli.torch.PickleReader.Items;
 import io.cistern.cli.trace.Trace;
+import java.io.IOException;
 import java.io.InputStream;
+import java.util.AbstractList;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A snapshot of PyTorch's `torch.cuda.memory._dump_snapshot`: a pickled dictionary with the current segments and
@@ -18,10 +25,11 @@ import org.jspecify.annotations.Nullable;
 /// @param settings the allocator's settings
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
+    private static final Frames NO_FRAMES = new Frames(List.of());
     private static final String NO_SNAPSHOT = "is no snapshot of PyTorch's: ";
 
-    /// The first byte of a pickle.
-    private static final int PICKLE = 0x80;
+    /// The first byte of a pickle: of protocol 2 and later, or a dictionary.
+    private static final Set<Integer> PICKLE = Set.of(0x80, (int) '(', (int) '}');
 
     /// A range of memory that the allocator manages.
     ///
@@ -47,9 +55,10 @@ public record TorchSnapshot(
     ///
     /// @param action PyTorch's word, as `alloc`
     /// @param pool the id of the pool, in words
-    /// @param address its address; of a refused request, 0
+    /// @param address its address; of a refused request, the free bytes of the device, or -1 if unknown
     /// @param nanos nanoseconds since the first event of all devices; 0 without a time
     /// @param thread what the program noted with it; empty if nothing
+    /// @param category what kind of memory a profiler found it to be, as `parameter`; empty if unknown
     /// @param frames where it happened, innermost first
     public record Event(
             String action,
@@ -59,6 +68,7 @@ public record TorchSnapshot(
             long stream,
             long nanos,
             String thread,
+            String category,
             Frames frames) {}
 
     /// A mark that the program set.
@@ -68,17 +78,25 @@ public record TorchSnapshot(
 
     /// A call stack. Events of one place share it.
     ///
-    /// @param entries the dictionaries that PyTorch wrote
+    /// @param entries the dictionaries that PyTorch wrote, or lines
     public record Frames(List<?> entries) {
         /// Returns lines as `step(train.py:12)`.
         ///
-        /// @param most how many at most, the innermost ones
+        /// @param most how many at most: of a longer stack the innermost ones, and the outermost ones,
+        ///     which are the program's own
         public List<String> lines(int most) {
-            return entries.stream().limit(most).map(Frames::line).toList();
+            int left = entries.size() - most;
+            return IntStream.range(0, entries.size())
+                    .filter(i -> i < most / 2 || i >= most / 2 + left)
+                    .mapToObj(i -> line(entries.get(i)))
+                    .toList();
         }
 
         private static String line(Object entry) {
-            return entry instanceof Map<?, ?> frame
+            if (entry instanceof String line) {
+                return line;
+            }
+            return entry instanceof Dictionary frame
                     ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
                             + ")"
                     : "?";
@@ -89,9 +107,14 @@ public record TorchSnapshot(
         }
     }
 
-    /// Returns whether a file that begins with this byte may be a snapshot.
-    public static boolean isPickle(int firstByte) {
-        return firstByte == PICKLE;
+    /// Returns whether a file may be a snapshot: whether its next byte begins a pickle.
+    ///
+    /// @param in with marks
+    public static boolean isNext(InputStream in) throws IOException {
+        in.mark(1);
+        int first = in.read();
+        in.reset();
+        return PICKLE.contains(first);
     }
 
     /// Reads a snapshot.
@@ -100,7 +123,7 @@ public record TorchSnapshot(
     /// @throws InputException if the file is not a PyTorch snapshot, or has impossible values
     public static TorchSnapshot read(String file, InputStream in) throws InputException {
         Object top = new PickleReader(file, in).read();
-        if (!(top instanceof Map<?, ?> fields && fields.get("device_traces") instanceof List<?>)) {
+        if (!(top instanceof Dictionary fields && fields.get("device_traces") instanceof Items)) {
             throw new InputException(
                     file, "is a pickle, but no snapshot of PyTorch's: it has no list 'device_traces' on top");
         }
@@ -116,6 +139,9 @@ public record TorchSnapshot(
     /// times.
     private static final class Reader {
         private final String file;
+        /// Stacks by what their lists share.
+        private final IdentityHashMap<Object, Frames> known = new IdentityHashMap<>();
+
         private long firstMicros = Long.MAX_VALUE;
         private int count;
 
@@ -154,16 +180,23 @@ public record TorchSnapshot(
 
         private Event event(Fields entry) throws InputException {
             String action = entry.text("action", "");
-            boolean hasAddress = !action.equals("oom") && entry.has("addr");
+            String address = action.equals("oom") ? "device_free" : "addr";
             return new Event(
                     action,
                     entry.pool("pool_id"),
-                    hasAddress ? entry.number("addr") : 0,
+                    entry.has(address) ? entry.number(address) : action.equals("oom") ? -1 : 0,
                     entry.bytes("size"),
                     entry.number("stream"),
                     nanos(entry),
                     entry.text("user_metadata", ""),
-                    entry.frames());
+                    entry.text("category", ""),
+                    frames(entry.frames()));
+        }
+
+        private Frames frames(@Nullable Items items) {
+            return items == null || items.list().isEmpty()
+                    ? NO_FRAMES
+                    : known.computeIfAbsent(items.content(), _ -> new Frames(items.list()));
         }
 
         private long nanos(Fields entry) throws InputException {
@@ -179,7 +212,7 @@ public record TorchSnapshot(
                 long byteSize = block.bytes("size");
                 long at = block.has("address") ? block.number("address") : next;
                 long requested = block.has("requested_size") ? block.bytes("requested_size") : byteSize;
-                blocks.add(new Block(at, byteSize, requested, block.text("state", ""), block.frames()));
+                blocks.add(new Block(at, byteSize, requested, block.text("state", ""), frames(block.frames())));
                 next = block.end(at, byteSize);
             }
             return new Segment(
@@ -208,7 +241,7 @@ public record TorchSnapshot(
     ///
     /// @param list the name of the list that it lies in, as `segments[3].blocks`; empty for the whole snapshot
     /// @param index its index there
-    private record Fields(String file, String list, int index, Map<?, ?> entries) {
+    private record Fields(String file, String list, int index, Dictionary entries) {
         /// 285 years; a thousand times as much still fits into a `long`.
         private static final long MAX_MICROS = 1L << 53;
 
@@ -272,18 +305,26 @@ public record TorchSnapshot(
             return part instanceof Long number ? number.toString() : "?";
         }
 
-        Frames frames() {
-            return new Frames(entries.get("frames") instanceof List<?> frames ? frames : List.of());
+        /// Returns the frames of an event or a block; in PyTorch before 2.1, those of the first entry of a block's
+        /// history.
+        @Nullable
+        Items frames() {
+            if (entries.get("history") instanceof Items history
+                    && history.list().stream().findFirst().orElse(null) instanceof Dictionary first) {
+                return first.get("frames") instanceof Items frames ? frames : null;
+            }
+            return entries.get("frames") instanceof Items frames ? frames : null;
         }
 
         Map<String, String> texts(String name) {
             Map<String, String> texts = new LinkedHashMap<>();
-            if (entries.get(name) instanceof Map<?, ?> map) {
-                map.forEach((key, value) -> {
+            if (entries.get(name) instanceof Dictionary inner) {
+                for (String key : inner.names()) {
+                    Object value = inner.get(key);
                     if (value instanceof String || value instanceof Number || value instanceof Boolean) {
-                        texts.put(String.valueOf(key), String.valueOf(value));
+                        texts.put(key, String.valueOf(value));
                     }
-                });
+                }
             }
             return texts;
         }
@@ -303,19 +344,28 @@ public record TorchSnapshot(
         }
 
         private static List<Fields> maps(String file, String name, @Nullable Object value) throws InputException {
-            List<Fields> maps = new ArrayList<>();
-            for (Object each : list(file, name, value)) {
-                if (!(each instanceof Map<?, ?> map)) {
+            List<?> values = list(file, name, value);
+            for (Object each : values) {
+                if (!(each instanceof Dictionary)) {
                     throw new InputException(file, NO_SNAPSHOT + "'" + name + "' holds no dictionaries");
                 }
-                maps.add(new Fields(file, name, maps.size(), map));
             }
-            return maps;
+            return new AbstractList<>() { // A million of them at once would take much memory.
+                @Override
+                public Fields get(int index) {
+                    return new Fields(file, name, index, (Dictionary) values.get(index));
+                }
+
+                @Override
+                public int size() {
+                    return values.size();
+                }
+            };
         }
 
         private static List<?> list(String file, String name, @Nullable Object value) throws InputException {
-            if (value instanceof List<?> list) {
-                return list;
+            if (value instanceof Items items) {
+                return items.list();
             }
             throw new InputException(file, NO_SNAPSHOT + "'" + name + "' is no list");
         }

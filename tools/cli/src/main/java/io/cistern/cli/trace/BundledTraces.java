@@ -1,6 +1,7 @@
 package io.cistern.cli.trace;
 
 import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -25,10 +26,17 @@ public final class BundledTraces {
 
     /// Reads a trace by its name.
     public static Trace read(String name) throws InputException {
+        return open(name, TraceReader::parse);
+    }
+
+    /// Reads a trace by its name.
+    ///
+    /// @param parser makes something of its rows
+    public static <T> T open(String name, InputFile.Parser<T> parser) throws InputException {
         String resource = "traces/" + name + ".csv.gz";
         try (InputStream in = Objects.requireNonNull(
                 BundledTraces.class.getResourceAsStream("/io/cistern/cli/" + resource), resource)) {
-            return TraceReader.read(resource, in);
+            return parser.parse(resource, InputFile.unpacked(resource, in));
         } catch (IOException e) {
             throw new InputException(resource, "can't be read: " + e.getMessage());
         }

@@ -113,6 +113,36 @@ public record Trace(
         return with(own, count, origins);
     }
 
+    /// Returns some of the rows, all on one device and thread.
+    ///
+    /// @param rows their numbers, in order; with an allocation comes its free, if there is one
+    /// @param peakBytes the most requested bytes live at once in them
+    Trace ofRows(int[] rows, long peakBytes) {
+        byte[] someOps = new byte[rows.length];
+        int[] someSlots = new int[rows.length];
+        long[] someSizes = new long[rows.length];
+        int[] someStreams = new int[rows.length];
+        int some = 0;
+        for (int i = 0; i < rows.length; i++) {
+            someOps[i] = ops[rows[i]];
+            someSlots[i] = slots[rows[i]];
+            someSizes[i] = byteSizes[rows[i]];
+            someStreams[i] = streams[rows[i]];
+            some += isOperation(someOps[i]) ? 1 : 0;
+        }
+        return new Trace(
+                name,
+                someOps,
+                someSlots,
+                someSizes,
+                someStreams,
+                slotCount,
+                streamCount,
+                some,
+                peakBytes,
+                new Origins(new int[rows.length], 1, new int[streamCount], new long[] {peakBytes}, false));
+    }
+
     private Trace with(int[] otherSlots, int otherSlotCount, Origins otherOrigins) {
         return new Trace(
                 name,

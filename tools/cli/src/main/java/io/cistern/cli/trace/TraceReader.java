@@ -6,8 +6,11 @@ import io.cistern.cli.common.InputLines;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
+import java.util.Iterator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/// Reads traces of both formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
+/// Reads traces of all formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
 /// `.gz`; the header tells the format. The bytes of a free must be a number but are ignored, in format 1
 /// also its stream.
 ///
@@ -18,18 +21,28 @@ public final class TraceReader {
     /// Format 2 adds these columns; the reader checks the last one but ignores it.
     private static final String HEADER_2 = HEADER + ",device,thread,nanos";
 
-    private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2;
+    /// Format 3 adds the number of a call stack, which a file beside the trace explains.
+    private static final String HEADER_3 = HEADER_2 + ",stack";
+
+    private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2 + "[,stack]";
 
     private static final int COLUMNS = 4;
     private static final int COLUMNS_2 = 7;
+    private static final int COLUMNS_3 = 8;
     /// Enough for the most rows at 128 bytes each.
     public static final long MAX_TEXT_BYTES = 128L * Trace.MAX_ROWS;
 
     private final InputLines lines;
-    private final TraceBuilder builder = new TraceBuilder();
+    private final TraceRows builder = new TraceRows();
 
-    private TraceReader(InputLines lines) {
+    /// The free bytes at each refusal; null if requests that were refused are skipped.
+    private final @Nullable Iterator<Long> refusedFreeBytes;
+    private final int stackCount;
+
+    private TraceReader(InputLines lines, @Nullable Iterator<Long> refusedFreeBytes, int stackCount) {
         this.lines = lines;
+        this.refusedFreeBytes = refusedFreeBytes;
+        this.stackCount = stackCount;
     }
 
     /// Reads a file.
@@ -42,35 +55,52 @@ public final class TraceReader {
         return parse(file, InputFile.unpacked(file, in));
     }
 
-    private static Trace parse(String file, InputStream text) throws InputException {
-        return new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
+    static Trace parse(String file, InputStream text) throws InputException {
+        TraceReader reader = new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES), null, 0);
+        reader.readRows();
+        return reader.builder.build(nameOf(file));
+    }
+
+    /// Reads a trace as a recording, in which refused requests are made again.
+    ///
+    /// @param file the file's name
+    /// @param text its content, unpacked
+    /// @param callStacks the stacks that the last column of format 3 numbers; those that are missing are not known
+    /// @param refusedFreeBytes the free bytes of the device at each refused request, as far as they are known
+    public static Recording recording(
+            String file, InputStream text, CallStacks callStacks, Recorder recorder, List<Long> refusedFreeBytes)
+            throws InputException {
+        TraceReader reader = new TraceReader(
+                new InputLines(file, text, MAX_TEXT_BYTES),
+                refusedFreeBytes.iterator(),
+                callStacks.stacks().size());
+        reader.readRows();
+        return reader.builder.recording(nameOf(file), callStacks, recorder);
     }
 
     /// Returns, for example, `gpt2_train` for `traces/gpt2_train.csv.gz`.
-    static String nameOf(String file) {
+    public static String nameOf(String file) {
         return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
 
-    private Trace read(String name) throws InputException {
+    private void readRows() throws InputException {
         String columns = lines.next();
         if (columns == null) {
             throw lines.error("empty file; " + LEGAL);
         }
-        if (!columns.equals(HEADER) && !columns.equals(HEADER_2)) {
+        if (!List.of(HEADER, HEADER_2, HEADER_3).contains(columns)) {
             throw lines.error("no header; " + LEGAL);
         }
-        boolean second = columns.equals(HEADER_2);
         for (String line = lines.next(); line != null; line = lines.next()) {
-            if (second) {
-                readSecond(line);
-            } else {
-                readFirst(line);
+            switch (columns) {
+                case HEADER -> readFirst(line);
+                case HEADER_2 -> readSecond(line, commas(line, COLUMNS_2, HEADER_2), line.length(), CallStacks.NONE);
+                default -> readThird(line);
             }
         }
         if (builder.isEmpty()) {
             throw lines.error("no rows after the header");
         }
-        return builder.build(name);
     }
 
     /// Reads a row of format 1.
@@ -90,15 +120,23 @@ public final class TraceReader {
         }
     }
 
+    /// Reads a row of format 3.
+    private void readThird(String line) throws InputException {
+        int[] commas = commas(line, COLUMNS_3, HEADER_3);
+        long stack = number("stack", line, commas[6] + 1, line.length());
+        readSecond(line, commas, commas[6], stack < stackCount ? (int) stack : CallStacks.NONE);
+    }
+
     /// Reads a row of format 2.
-    private void readSecond(String line) throws InputException {
-        int[] commas = commas(line, COLUMNS_2, HEADER_2);
+    ///
+    /// @param end where its last column ends
+    private void readSecond(String line, int[] commas, int end, int stack) throws InputException {
         long id = number("id", line, commas[0] + 1, commas[1]);
         long byteSize = byteSize(line, commas);
         long stream = number("stream", line, commas[2] + 1, commas[3]);
         long device = number("device", line, commas[3] + 1, commas[4]);
         builder.thread(number("thread", line, commas[4] + 1, commas[5]));
-        number("time", line, commas[5] + 1, line.length());
+        builder.origin(number("time", line, commas[5] + 1, end), stack);
         try {
             switch (line.substring(0, commas[0])) {
                 case "a" -> builder.allocate(id, byteSize, device, stream);
@@ -106,7 +144,12 @@ public final class TraceReader {
                 case "u" -> builder.use(id, device, stream);
                 case "w" -> builder.await(device, stream, id);
                 case "e" -> builder.end(device, stream);
-                case "o" -> {} // An allocation that was refused during recording took no memory.
+                case "o" -> { // An allocation that was refused during recording took no memory.
+                    if (refusedFreeBytes != null) {
+                        builder.refused(
+                                byteSize, device, stream, refusedFreeBytes.hasNext() ? refusedFreeBytes.next() : -1);
+                    }
+                }
                 default -> throw lines.error("op must be a, f, u, w, e or o");
             }
         } catch (IllegalArgumentException e) {

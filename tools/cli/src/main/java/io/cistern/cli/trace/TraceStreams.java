@@ -15,6 +15,8 @@ final class TraceStreams {
     private final List<Deque<Integer>> ended = new ArrayList<>();
     /// By stream.
     private final List<Integer> devices = new ArrayList<>();
+    /// By stream, the handle that it had first.
+    private final List<Long> handles = new ArrayList<>();
     private final Map<Long, Integer> waits = new HashMap<>();
 
     private record Handle(long device, long stream) {}
@@ -26,13 +28,13 @@ final class TraceStreams {
         Handle handle = new Handle(device, stream);
         Integer known = numbers.get(handle);
         if (known == null) {
-            known = next(deviceNumbers.computeIfAbsent(device, _ -> deviceNumbers.size()));
+            known = next(deviceNumbers.computeIfAbsent(device, _ -> deviceNumbers.size()), stream);
             numbers.put(handle, known);
         }
         return known;
     }
 
-    private int next(int device) {
+    private int next(int device, long handle) {
         if (device == ended.size()) {
             ended.add(new ArrayDeque<>());
         }
@@ -43,6 +45,7 @@ final class TraceStreams {
             throw new IllegalArgumentException("more than " + Trace.MAX_STREAMS + " streams");
         }
         devices.add(device);
+        handles.add(handle);
         return devices.size() - 1;
     }
 
@@ -80,6 +83,18 @@ final class TraceStreams {
     /// Returns how many devices have streams.
     int deviceCount() {
         return ended.size();
+    }
+
+    /// Returns the handle of each stream; the first of them if its number was used again.
+    long[] handles() {
+        return handles.stream().mapToLong(Long::longValue).toArray();
+    }
+
+    /// Returns the ordinal of each device.
+    long[] ordinals() {
+        long[] ordinals = new long[deviceNumbers.size()];
+        deviceNumbers.forEach((ordinal, number) -> ordinals[number] = ordinal);
+        return ordinals;
     }
 
     /// Returns the device of each number.

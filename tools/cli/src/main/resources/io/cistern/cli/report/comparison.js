@@ -19,7 +19,8 @@ function figureTable(runs) {
     : null;
   const idle = (run) => sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
   const rows = [
-    ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ") || "?", null],
+    ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ")
+      || run.owners.texts.slice(0, 3).join(", ") || "?", null],
     ["Recorded", (run) => run.history ? run.recordedSeconds : null, secondsText],
     ["Requested now", (run) => run.requestedBytes, bytesText],
     ["Requested at most", peak, bytesText],

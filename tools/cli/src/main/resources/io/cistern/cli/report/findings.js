@@ -110,7 +110,7 @@ function leakFinding(run, { site, rises }, time) {
       + (isNeverFreed ? "None of the " + countText(made) + " blocks that were allocated there was ever freed."
         : countText(freed) + " of its " + countText(made) + " blocks were freed.")
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
-      + (threads.length === 1 ? " All are from thread " + threads[0] + "." : "")
+      + (threads.length === 1 && threads[0] !== "unknown thread" ? " All are from thread " + threads[0] + "." : "")
       + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
     advice: "Look at what keeps these buffers: they need a close(), or a limit on how many are kept." };
 }

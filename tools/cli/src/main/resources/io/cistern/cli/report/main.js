@@ -32,7 +32,7 @@ function build() {
       (index) => change({ index: Number(index) })) : element("span", { class: "runs" }, name),
     ...(devices.length > 1 ? [choice("Device", [["", "all"], ...devices.map((each) => [each, "device " + each])],
       state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []));
-  const sections = [summarySection(run)];
+  const sections = [...fitSections(sources), summarySection(run)];
   if (sources.length > 1) {
     const runs = sources.map((each) => each.index === state.index ? run : new Run(each.snapshot, each.name, state.device));
     sections.push(comparisonSection(runs, charts));
@@ -42,6 +42,12 @@ function build() {
   document.getElementById("page").replaceChildren(...sections);
   document.getElementById("contents").replaceChildren(...sections.map((each) =>
     element("li", {}, element("a", { href: "#" + each.id }, each.querySelector("h2").textContent))));
+}
+
+/** How the program fits, if somebody asked. */
+function fitSections(all) {
+  return all.filter((each) => each.snapshot.fit).map((each) =>
+    section("fit", "Would it fit?", element("pre", { class: "answer" }, each.snapshot.fit)));
 }
 
 function change(changes) {

@@ -2,6 +2,9 @@
 
 const NO_STACK = "no call stack";
 const NO_SCOPE = "no scope";
+/** Python code that is neither the interpreter's nor a library's. */
+const isOwn = (frame) => /\((.*\.py:|<(?!frozen |eval_with_key>))/.test(frame)
+  && !/\/(site-packages|dist-packages|torch)\/|\/lib\/python/.test(frame);
 
 class Run {
   constructor(snapshot, name, device) {
@@ -15,6 +18,7 @@ class Run {
     this.stacks = new Names();
     this.scopes = new Names();
     this.frames = snapshot.frames || [];
+    this.sitesOf = new Map(); // Of each call stack, by its frames.
     this.devices = this.ofDevice(snapshot.devices || []);
     this.allocators = this.ofDevice(snapshot.allocators || []);
     this.segments = this.ofDevice(snapshot.segments || []);
@@ -58,9 +62,13 @@ class Run {
     if (thing === null) {
       return { site: this.sites.of("allocated before the recording"), stack: this.stacks.of("") };
     }
-    const frames = thing.frames || [];
-    return { site: this.sites.of(frames.length > 0 ? this.frames[frames[0]] ?? NO_STACK : NO_STACK),
-      stack: this.stacks.of(frames.join(" ")) };
+    const frames = thing.frames || (this.snapshot.stacks || [])[thing.callStack] || [];
+    const text = frames.join(" ");
+    if (!this.sitesOf.has(text)) {
+      const own = frames.find((frame) => isOwn(this.frames[frame] || "")) ?? frames[0];
+      this.sitesOf.set(text, { site: this.sites.of(this.frames[own] ?? NO_STACK), stack: this.stacks.of(text) });
+    }
+    return this.sitesOf.get(text);
   }
 
   /** The lines of a call stack, innermost first. */

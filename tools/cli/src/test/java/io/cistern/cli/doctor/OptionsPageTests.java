@@ -59,7 +59,9 @@ class OptionsPageTests {
                 .map(Catalog.Entry::name)
                 .sorted()
                 .toList();
-        assertThat(without).containsExactly("direct", "linear", "managed", "nccl", "pages");
+        assertThat(without)
+                .containsExactly(
+                        "direct", "linear", "managed", "nccl", "pages", "pytorch-expandable", "pytorch-native");
     }
 
     /// The error for an unknown option lists those that were asked for.
@@ -74,6 +76,7 @@ class OptionsPageTests {
                 "confined|confined:upstream=direct,no_such=1",
                 "events|events:threshold=1GiB,upstream=direct,no_such=1",
                 "limit|limit:bytes=1GiB,upstream=direct,no_such=1",
+                "prefetch|prefetch:upstream=direct,no_such=1",
                 "retry|retry:upstream=direct,no_such=1",
                 "statistics|statistics:upstream=direct,no_such=1",
                 "tracking|tracking:upstream=direct,no_such=1",

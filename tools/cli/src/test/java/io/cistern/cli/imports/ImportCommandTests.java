@@ -10,6 +10,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -18,6 +19,7 @@ import net.razorvine.pickle.Pickler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// The two snapshots are PyTorch 2.11's own, of a program on an H100; the figures beside them are what PyTorch's
@@ -71,6 +73,46 @@ class ImportCommandTests {
 
         assertThat(replay.exitCode()).as(replay.err()).isZero();
         assertThat(replay.out()).contains("late");
+    }
+
+    /// The same small snapshot, pickled by Python 3.11.
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+            0, KGRwMApWc2VnbWVudHMKcDEKKGxwMgpzVmRldmljZV90cmFjZXMKcDMKKGxwNAoobHA1CihkcDYKVmFjdGlvbgpwNwpWYWxsb2MKcDgKc1ZhZGRyCnA5CkwxMzk2Mzc5NzY3Mjc1NTJMCnNWc2l6ZQpwMTAKSTEwMApzVnN0cmVhbQpwMTEKSTcKc1Z0aW1lX3VzCnAxMgpJNQpzVmZyYW1lcwpwMTMKKGxwMTQKKGRwMTUKVm5hbWUKcDE2ClZzdGVwCnAxNwpzVmZpbGVuYW1lCnAxOApWL3QvdHJhaW4ucHkKcDE5CnNWbGluZQpwMjAKSTcKc2FzVngKcDIxCkkwMQpzVnkKcDIyCk5zVnoKcDIzCkYxLjUKc1Z1CnAyNApW6Vx1NGUyZFx1MDA1YyInCnAyNQpzYShkcDI2Cmc3ClZvb20KcDI3CnNWZGV2aWNlX2ZyZWUKcDI4Ckk5CnNnMTAKSTIwMApzZzExCkk3CnNnMTIKSTYKc2cxMwpnMTQKc2Fhcy4=
+            1, fXEAKFgIAAAAc2VnbWVudHNxAV1xAlgNAAAAZGV2aWNlX3RyYWNlc3EDXXEEXXEFKH1xBihYBgAAAGFjdGlvbnEHWAUAAABhbGxvY3EIWAQAAABhZGRycQlMMTM5NjM3OTc2NzI3NTUyTApYBAAAAHNpemVxCktkWAYAAABzdHJlYW1xC0sHWAcAAAB0aW1lX3VzcQxLBVgGAAAAZnJhbWVzcQ1dcQ59cQ8oWAQAAABuYW1lcRBYBAAAAHN0ZXBxEVgIAAAAZmlsZW5hbWVxElgLAAAAL3QvdHJhaW4ucHlxE1gEAAAAbGluZXEUSwd1YVgBAAAAeHEVSTAxClgBAAAAeXEWTlgBAAAAenEXRz/4AAAAAAAAWAEAAAB1cRhYCAAAAMOp5LitXCIncRl1fXEaKGgHWAMAAABvb21xG1gLAAAAZGV2aWNlX2ZyZWVxHEsJaApLyGgLSwdoDEsGaA1oDnVlYXUu
+            2, gAJ9cQAoWAgAAABzZWdtZW50c3EBXXECWA0AAABkZXZpY2VfdHJhY2VzcQNdcQRdcQUofXEGKFgGAAAAYWN0aW9ucQdYBQAAAGFsbG9jcQhYBAAAAGFkZHJxCYoGAAAAAAB/WAQAAABzaXplcQpLZFgGAAAAc3RyZWFtcQtLB1gHAAAAdGltZV91c3EMSwVYBgAAAGZyYW1lc3ENXXEOfXEPKFgEAAAAbmFtZXEQWAQAAABzdGVwcRFYCAAAAGZpbGVuYW1lcRJYCwAAAC90L3RyYWluLnB5cRNYBAAAAGxpbmVxFEsHdWFYAQAAAHhxFYhYAQAAAHlxFk5YAQAAAHpxF0c/+AAAAAAAAFgBAAAAdXEYWAgAAADDqeS4rVwiJ3EZdX1xGihoB1gDAAAAb29tcRtYCwAAAGRldmljZV9mcmVlcRxLCWgKS8hoC0sHaAxLBmgNaA51ZWF1Lg==
+            3, gAN9cQAoWAgAAABzZWdtZW50c3EBXXECWA0AAABkZXZpY2VfdHJhY2VzcQNdcQRdcQUofXEGKFgGAAAAYWN0aW9ucQdYBQAAAGFsbG9jcQhYBAAAAGFkZHJxCYoGAAAAAAB/WAQAAABzaXplcQpLZFgGAAAAc3RyZWFtcQtLB1gHAAAAdGltZV91c3EMSwVYBgAAAGZyYW1lc3ENXXEOfXEPKFgEAAAAbmFtZXEQWAQAAABzdGVwcRFYCAAAAGZpbGVuYW1lcRJYCwAAAC90L3RyYWluLnB5cRNYBAAAAGxpbmVxFEsHdWFYAQAAAHhxFYhYAQAAAHlxFk5YAQAAAHpxF0c/+AAAAAAAAFgBAAAAdXEYWAgAAADDqeS4rVwiJ3EZdX1xGihoB1gDAAAAb29tcRtYCwAAAGRldmljZV9mcmVlcRxLCWgKS8hoC0sHaAxLBmgNaA51ZWF1Lg==
+            4, gASV/wAAAAAAAAB9lCiMCHNlZ21lbnRzlF2UjA1kZXZpY2VfdHJhY2VzlF2UXZQofZQojAZhY3Rpb26UjAVhbGxvY5SMBGFkZHKUigYAAAAAAH+MBHNpemWUS2SMBnN0cmVhbZRLB4wHdGltZV91c5RLBYwGZnJhbWVzlF2UfZQojARuYW1llIwEc3RlcJSMCGZpbGVuYW1llIwLL3QvdHJhaW4ucHmUjARsaW5llEsHdWGMAXiUiIwBeZROjAF6lEc/+AAAAAAAAIwBdZSMCMOp5LitXCInlHV9lChoB4wDb29tlIwLZGV2aWNlX2ZyZWWUSwloCkvIaAtLB2gMSwZoDWgOdWVhdS4=
+            5, gAWV/wAAAAAAAAB9lCiMCHNlZ21lbnRzlF2UjA1kZXZpY2VfdHJhY2VzlF2UXZQofZQojAZhY3Rpb26UjAVhbGxvY5SMBGFkZHKUigYAAAAAAH+MBHNpemWUS2SMBnN0cmVhbZRLB4wHdGltZV91c5RLBYwGZnJhbWVzlF2UfZQojARuYW1llIwEc3RlcJSMCGZpbGVuYW1llIwLL3QvdHJhaW4ucHmUjARsaW5llEsHdWGMAXiUiIwBeZROjAF6lEc/+AAAAAAAAIwBdZSMCMOp5LitXCInlHV9lChoB4wDb29tlIwLZGV2aWNlX2ZyZWWUSwloCkvIaAtLB2gMSwZoDWgOdWVhdS4=
+            """)
+    void everyProtocolOfPicklesIsRead(int protocol, String pickle) throws Exception {
+        Path file = Files.write(
+                folder.resolve(protocol + ".pickle"), Base64.getDecoder().decode(pickle));
+
+        ProgramRun run = imported(file, "-o", folder.resolve("made.csv").toString());
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(folder.resolve("made.csv")).content().isEqualTo("""
+                        op,id,bytes,stream,device,thread,nanos,stack
+                        a,0,100,7,0,0,0,1
+                        o,0,200,7,0,0,1000,1
+                        """);
+        assertThat(folder.resolve("made.details.json"))
+                .content()
+                .contains("\"frames\":[\"step(/t/train.py:7)\"]", "\"refusedFreeBytes\":[9]");
+    }
+
+    /// A list that another one holds a thousand times over, and so on: a few bytes that stand for billions of values.
+    @Test
+    void aPickleThatNamesAListAMillionTimesIsRefused() throws Exception {
+        StringBuilder bomb = new StringBuilder("(lp0\n0");
+        for (int level = 1; level < 12; level++) {
+            bomb.append("(lp").append(level).append('\n');
+            bomb.append(("g" + (level - 1) + "\na").repeat(1000)).append(level < 11 ? "0" : "");
+        }
+        Path file = Files.writeString(folder.resolve("bomb.pickle"), "(dS'device_traces'\n" + bomb.append("s."));
+
+        assertThat(refusal(file)).contains("holds no dictionaries");
     }
 
     @Test

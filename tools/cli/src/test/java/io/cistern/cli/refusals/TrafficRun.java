@@ -1,6 +1,5 @@
 package io.cistern.cli.refusals;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.Listeners;
 import io.cistern.MemoryLimit;
@@ -214,9 +213,9 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     private Request request(long byteSize, int stream, Route route, boolean second) {
         MemoryPool chosen = route == Route.POOL ? pool : null;
         List<MemoryLimit> limits = new ArrayList<>();
-        memory.limit(0).ifPresent(limits::add);
+        limits.add(memory.limits().device(0));
         if (chosen != null) {
-            chosen.limit().ifPresent(limits::add);
+            limits.add(chosen.limit());
         } else if (route == Route.LIMITED && scopes != null) {
             limits.add(scopes);
         }
@@ -225,7 +224,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                 byteSize,
                 streams[stream],
                 List.copyOf(limits),
-                chosen == null ? memory.current(0) : allocatorOf(chosen),
+                chosen == null ? memory.current(0) : chosen,
                 Cap.of(chosen == null ? traffic.spec() : poolSpec, traffic.capacityBytes()),
                 () -> {
                     long address = address(byteSize, stream, route, second);
@@ -234,13 +233,6 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                         return true;
                     });
                 });
-    }
-
-    private Allocator allocatorOf(MemoryPool chosen) {
-        return memory.allocators().stream()
-                .filter(each -> each.pool().filter(chosen::equals).isPresent())
-                .findFirst()
-                .orElseThrow();
     }
 
     private long address(long byteSize, int stream, Route route, boolean second) {
@@ -367,7 +359,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
 
     private void openPool(Step.OpenPool it) {
         closePool();
-        List<MemoryLimit> limits = memory.limit(0).stream().toList();
+        List<MemoryLimit> limits = List.of(memory.limits().device(0));
         Request request = new Request(
                 it.toString(),
                 it.initialBytes(),
@@ -542,7 +534,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
                                 .filter(block -> block.limits.contains(limit))
                                 .mapToLong(Block::byteSize))
                 .sum();
-        boolean ofDevice = memory.limit(0).filter(limit::equals).isPresent();
+        boolean ofDevice = memory.limits().device(0).equals(limit);
         return ofDevice ? ofBlocks + onDevice() : ofBlocks;
     }
 

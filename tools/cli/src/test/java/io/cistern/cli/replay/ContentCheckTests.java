@@ -56,7 +56,7 @@ final class ContentCheckTests {
                 Catalog.of(List.of(new OverlappingProvider()), sources),
                 1,
                 () -> {},
-                e -> {
+                (_, e) -> {
                     throw e;
                 },
                 null,

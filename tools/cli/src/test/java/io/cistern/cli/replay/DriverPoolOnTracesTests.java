@@ -41,7 +41,7 @@ final class DriverPoolOnTracesTests {
                     Plugins.catalog(),
                     2,
                     () -> {},
-                    failure -> {
+                    (_, failure) -> {
                         throw failure;
                     },
                     null,

@@ -135,7 +135,7 @@ final class RecordedProgramTests {
                         Plugins.catalog(),
                         2,
                         () -> {},
-                        _ -> {},
+                        (_, _) -> true,
                         null,
                         null)
                 .timed(Work.NONE);

@@ -3,6 +3,7 @@ package io.cistern.cli.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.cli.fit.TorchProgram;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,6 +29,23 @@ final class ReportPageTests {
 
     private static final int WIDE = 1200;
     private static final int NARROW = 360;
+
+    /// Zooms into a chart and moves along it, in 120 frames.
+    private static final String MEDIAN_FRAME_MILLIS = """
+        (async () => {
+          const chart = cisternReport.charts[0], whole = chart.last - chart.first, taken = [];
+          for (let i = 0; i < 120; i++) {
+            await new Promise(requestAnimationFrame);
+            const from = performance.now();
+            const part = i < 60 ? 0.93 ** i : 0.93 ** 60;
+            const at = chart.first + whole * (i < 60 ? 0.4 * (1 - part) : 0.2 + (0.6 * (i - 60)) / 60);
+            chart.show(at, at + whole * part);
+            await null; await null; // uPlot draws before the next task.
+            taken.push(performance.now() - from);
+          }
+          return taken.sort((a, b) => a - b)[60].toFixed(2);
+        })()
+        """;
 
     @TempDir
     private static Path folder;
@@ -63,10 +81,47 @@ final class ReportPageTests {
 
     @Test
     void aPickleOfPyTorchIsShown() throws Exception {
-        show("light", WIDE, SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
+        show("light", WIDE, 9, SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
 
         assertThat(text("#summary")).contains("The most live at once was 12.0 MiB", "4 events in 3 µs");
         assertThat(text("#segments")).isNotEmpty();
+    }
+
+    @Test
+    void whatPyTorchRefusedIsShownBesideAReplay() throws Exception {
+        show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")));
+
+        assertThat(text("#fit")).contains("It fits on 850 MiB with caching");
+        assertThat(text("#comparison")).contains("oom.pickle with caching", "Requests refused");
+        assertThat(rows("#holders table", 0))
+                .singleElement()
+                .asString()
+                .contains("step(/home/me/train.py:88)", "160 MiB");
+
+        browser.evaluate("cisternReport.change({ index: 1 })");
+
+        assertThat(text("#timeline")).contains("2 marks");
+        assertThat(rows("#holders table", 0))
+                .anyMatch(row -> row.contains("step(/home/me/train.py:90)") && row.contains("100 MiB"))
+                .anyMatch(row -> row.contains("step(/home/me/train.py:88)") && row.contains("160 MiB"));
+        browser.evaluate("cisternReport.maps[0].choose({ segment: 0, block:"
+                + " cisternReport.maps[0].segments[0].blocks.findIndex(each => each.state === 'live') })");
+        assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
+    }
+
+    /// 201,000 events: small blocks are shown together, and the peak is that of the file.
+    @Test
+    void theSmallBlocksOfALongHistoryAreShownTogether() throws Exception {
+        Path file = TorchProgram.ofManyEvents(660).write(folder.resolve("long.pickle"));
+        show("light", WIDE, 9, file);
+
+        assertThat(Files.size(folder.resolve("page.html"))).isLessThan(8 << 20);
+        assertThat(text("#summary"))
+                .contains("those of blocks below", "that were freed again are shown as one block")
+                .contains("The most live at once was 64.4 MiB");
+        assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
+        assertThat(browser.evaluate(MEDIAN_FRAME_MILLIS).toString())
+                .satisfies(millis -> assertThat(Double.parseDouble(millis)).isLessThan(MAX_MEDIAN_MILLIS));
     }
 
     /// A division by a time that did not pass shows nothing, or stops the page.
@@ -83,7 +138,7 @@ final class ReportPageTests {
                                     List.of(),
                                     "device_traces",
                                     List.of(Collections.nCopies(events, event)))));
-            show("light", WIDE, file);
+            show("light", WIDE, events == 0 ? 7 : 9, file);
 
             assertThat(text("#summary")).contains(events == 0 ? "No history" : "The most live at once was 512 B");
         }
@@ -345,29 +400,19 @@ final class ReportPageTests {
     void manyEventsStaySmooth() throws Exception {
         show("light", WIDE, SampleSnapshots.large(folder.resolve("large.json"), EVENTS));
 
-        Object millis = browser.evaluate("""
-                (async () => {
-                  const chart = cisternReport.charts[0], whole = chart.last - chart.first, taken = [];
-                  for (let i = 0; i < 120; i++) {
-                    await new Promise(requestAnimationFrame);
-                    const from = performance.now();
-                    const part = i < 60 ? 0.93 ** i : 0.93 ** 60;
-                    const at = chart.first + whole * (i < 60 ? 0.4 * (1 - part) : 0.2 + (0.6 * (i - 60)) / 60);
-                    chart.show(at, at + whole * part);
-                    await null; await null; // uPlot draws before the next task.
-                    taken.push(performance.now() - from);
-                  }
-                  return taken.sort((a, b) => a - b)[60].toFixed(2);
-                })()
-                """);
+        Object millis = browser.evaluate(MEDIAN_FRAME_MILLIS);
         System.out.println("median of a frame with " + EVENTS + " events: " + millis + " ms");
         assertThat(Double.parseDouble((String) millis)).isLessThan(MAX_MEDIAN_MILLIS);
     }
 
     private void show(String scheme, int width, Path... snapshots) throws Exception {
+        show(scheme, width, snapshots.length > 1 ? 8 : 7, snapshots);
+    }
+
+    private void show(String scheme, int width, int sections, Path... snapshots) throws Exception {
         browser.open(ReportCommandTests.make(folder.resolve("page.html"), snapshots), width, 900, scheme);
         assertThat(browser.evaluate("document.querySelectorAll('main > section').length"))
-                .isEqualTo(snapshots.length > 1 ? 8 : 7);
+                .isEqualTo(sections);
     }
 
     private List<?> findings() throws Exception {

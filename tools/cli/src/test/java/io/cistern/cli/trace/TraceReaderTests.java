@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /// Traces are read right, and whatever is wrong with one is told with file and line.
 final class TraceReaderTests {
     private static final String HEADER = "op,id,bytes,stream\n";
-    private static final String HEADERS = "op,id,bytes,stream or op,id,bytes,stream,device,thread,nanos";
+    private static final String HEADERS = "op,id,bytes,stream or op,id,bytes,stream,device,thread,nanos[,stack]";
 
     @Test
     void idsBecomeSlotsThatAreUsedAgainAfterTheirFree() throws Exception {

@@ -1,13 +1,18 @@
-package io.cistern.cli.report;
+package io.cistern.cli.fit;
 
-import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
+import io.cistern.cli.imports.ProgramFile;
+import io.cistern.cli.report.ReportPage;
+import io.cistern.cli.report.Snapshot;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.trace.Recording;
 import java.io.IOException;
-import java.io.Writer;
-import java.nio.file.Files;
+import java.io.InputStream;
+import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +29,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "report",
         description = "Makes one HTML file from snapshots of a program's device memory: what stands out, memory over"
-                + " time, a map of the segments, and which code holds what. It needs no network.",
+                + " time, a map of the segments, and which code holds what. It needs no network. Of a snapshot that"
+                + " PyTorch took with a history, it also shows how the program would fit with Cistern, as fit does.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false)
@@ -48,25 +54,38 @@ public final class ReportCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--output", output, files);
+        PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         List<Snapshot> snapshots = new ArrayList<>();
         for (Path file : files) {
-            snapshots.add(Snapshot.read(file));
+            String shortName = String.valueOf(file.getFileName());
+            snapshots.addAll(InputFile.read(file, (name, in) -> read(name, shortName, in, err)));
         }
         try {
-            write(snapshots);
-            Objects.requireNonNull(command)
-                    .commandLine()
-                    .getErr()
-                    .printf("cistern: %s, %s%n", output, ByteSize.format(Files.size(output)));
+            err.println("cistern: " + ReportPage.write(snapshots, output));
         } catch (IOException e) {
             throw OutputFile.unwritable("--output", output, e);
         }
         return ExitCode.OK;
     }
 
-    private void write(List<Snapshot> snapshots) throws IOException {
-        try (Writer out = ReportPage.open(output)) {
-            ReportPage.write(snapshots, out);
+    private static List<Snapshot> read(String name, String shortName, InputStream in, PrintWriter err)
+            throws InputException, IOException {
+        if (!TorchSnapshot.isNext(in)) {
+            return List.of(Snapshot.read(name, shortName, in));
         }
+        TorchSnapshot snapshot = TorchSnapshot.read(name, in);
+        if (snapshot.eventCount() == 0) {
+            return List.of(Snapshot.of(shortName, snapshot, "A snapshot that PyTorch took", ""));
+        }
+        Fitting fitting = Fitting.with(List.of(), null, err);
+        List<Fit> fits = new ArrayList<>();
+        StringBuilder text = new StringBuilder();
+        List<Recording> devices = ProgramFile.of(name, snapshot).recording().byDevice();
+        for (Recording device : devices) {
+            Fit fit = fitting.fit(shortName, device);
+            fits.add(fit);
+            text.append(FitText.format(shortName, devices.size() > 1, fit, fitting.judged()));
+        }
+        return fitting.pages(shortName, snapshot, fits, text.toString());
     }
 }

@@ -1,7 +1,10 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.trace.Recording.Refusal;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /// Builds a [Trace] row by row and rejects rows that contradict earlier ones.
@@ -10,7 +13,10 @@ import java.util.Map;
 /// in order, this class inserts missing waits: before a use on a stream that no row made wait for the block's
 /// earlier uses, and before a free on a stream that no row made wait for the allocation. A free needs no waits
 /// for the uses, because these are recorded.
-final class TraceBuilder {
+public final class TraceRows {
+    /// The id of a refused request, which no block has.
+    private static final long REFUSED = -1;
+
     /// The most streams that may use a block besides its own, because they increase the cost of reading a file.
     static final int MAX_USERS = 64;
 
@@ -21,6 +27,8 @@ final class TraceBuilder {
     private long[] byteSizes = new long[1 << 12];
     private int[] streams = new int[1 << 12];
     private int[] threads = new int[1 << 12];
+    private long[] nanos = new long[1 << 12];
+    private int[] stacks = new int[1 << 12];
     private int rows;
     private int operations;
 
@@ -44,17 +52,36 @@ final class TraceBuilder {
     private boolean mixed;
 
     private final Map<Long, Integer> threadNumbers = new HashMap<>();
+    private final List<Refusal> refusals = new ArrayList<>();
     private long thread;
+    private long time;
+    private int stack;
 
     /// Sets the thread of the next rows; it is 0 without this call.
-    void thread(long number) {
+    public void thread(long number) {
         thread = number;
+    }
+
+    /// Sets the time and the call stack of the next rows, as numbers; they are 0 without this call.
+    public void origin(long time, int stack) {
+        this.time = time;
+        this.stack = stack;
+    }
+
+    /// Adds a request that was refused: it is made again, and freed at once.
+    ///
+    /// @param freeBytes the bytes that the device had free then; -1 if unknown
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
+    public void refused(long byteSize, long device, long stream, long freeBytes) {
+        refusals.add(new Refusal(rows, byteSize, freeBytes));
+        allocate(REFUSED, byteSize, device, stream);
+        free(REFUSED);
     }
 
     /// Adds an allocation.
     ///
     /// @throws IllegalArgumentException if the row is invalid; the message says why
-    void allocate(long id, long byteSize, long device, long stream) {
+    public void allocate(long id, long byteSize, long device, long stream) {
         if (ids.get(id) >= 0) {
             throw new IllegalArgumentException("allocates id " + id + ", which is still live");
         }
@@ -92,7 +119,7 @@ final class TraceBuilder {
     /// Adds a free on a stream.
     ///
     /// @throws IllegalArgumentException if the row is invalid; the message says why
-    void free(long id, long device, long stream) {
+    public void free(long id, long device, long stream) {
         free(id, liveSlot(id), streamNumbers.number(device, stream));
     }
 
@@ -188,6 +215,19 @@ final class TraceBuilder {
                         mixed));
     }
 
+    /// Returns the recording of all rows, of which there must be at least one.
+    public Recording recording(String name, CallStacks callStacks, Recorder recorder) {
+        return new Recording(
+                build(name),
+                Arrays.copyOf(nanos, rows),
+                Arrays.copyOf(stacks, rows),
+                callStacks,
+                refusals,
+                streamNumbers.handles(),
+                streamNumbers.ordinals(),
+                recorder);
+    }
+
     boolean isEmpty() {
         return operations == 0;
     }
@@ -215,12 +255,16 @@ final class TraceBuilder {
             byteSizes = Arrays.copyOf(byteSizes, length);
             streams = Arrays.copyOf(streams, length);
             threads = Arrays.copyOf(threads, length);
+            nanos = Arrays.copyOf(nanos, length);
+            stacks = Arrays.copyOf(stacks, length);
         }
         ops[rows] = op;
         slots[rows] = slot;
         byteSizes[rows] = byteSize;
         streams[rows] = stream;
         threads[rows] = threadNumbers.computeIfAbsent(thread, _ -> threadNumbers.size());
+        nanos[rows] = time;
+        stacks[rows] = stack;
         operations += Trace.isOperation(op) ? 1 : 0;
         rows++;
     }

@@ -1,0 +1,82 @@
+package io.cistern;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is
+/// counted like
+/// a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and [DeviceLimits#admit]
+/// admit.
+///
+/// ```java
+/// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
+///     library.build(dataset);                                    // allocates by itself
+/// }
+/// ```
+///
+/// **Counted** are the admitted bytes against the limits of the device and of the device memory, in
+/// statistics,
+/// events, leaks and reports, under an allocator named `admitted`. Their address there is none of the
+/// device's.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class Admission implements AutoCloseable {
+    /// By what an admission is decided, after the limits.
+    public enum Basis {
+        /// The estimates are trusted: the device's memory, less its reserve, what all allocators have
+        /// reserved and
+        /// what is admitted. Other processes are not seen.
+        ESTIMATE,
+        /// The bytes that the driver says are free, less the reserve and all that is admitted and not
+        /// [taken][Admission#taken] yet.
+        FREE_MEMORY
+    }
+
+    private final Admissions admissions;
+    private final long address;
+    private final long byteSize;
+    private final int device;
+    private final AtomicBoolean taken = new AtomicBoolean();
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    Admission(Admissions admissions, long address, long byteSize, int device) {
+        this.admissions = admissions;
+        this.address = address;
+        this.byteSize = byteSize;
+        this.device = device;
+    }
+
+    /// Returns the admitted bytes.
+    public long byteSize() {
+        return byteSize;
+    }
+
+    /// Returns the device's ordinal.
+    public int device() {
+        return device;
+    }
+
+    /// Says that the other code has its memory, so that the driver's free bytes are without it from now on. An
+    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it leaves
+    /// room
+    /// until the [#close], which is safe and admits less.
+    public void taken() {
+        if (!closed.get() && taken.compareAndSet(false, true)) {
+            admissions.taken(device, byteSize);
+        }
+    }
+
+    /// Ends the admission, after the other code has given its memory back. The next request in turn is
+    /// tried. Closing twice does nothing.
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            admissions.end(address, device, taken.getAndSet(true) ? 0 : byteSize);
+        }
+    }
+
+    /// Returns size and device.
+    @Override
+    public String toString() {
+        return "Admission[" + byteSize + " bytes, device " + device + (closed.get() ? ", closed]" : "]");
+    }
+}

@@ -1,0 +1,71 @@
+package io.cistern;
+
+import io.cistern.cuda.Streams;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.StreamOrder;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// A segment source over an open allocator. It takes blocks on the legacy default stream and waits on the host
+/// until they are free for every stream.
+///
+/// **Threads.** Any.
+final class UpstreamSource implements RangeSource {
+    private static final long ALIGNMENT = 256;
+
+    private final DeviceAllocator upstream;
+    private final StreamOrder order;
+
+    /// The blocks of segments that begin inside their block, by the segment's address.
+    private final Map<Long, Segment> around = new ConcurrentHashMap<>();
+
+    UpstreamSource(Allocator allocator) {
+        this.upstream = allocator.asUpstream();
+        this.order = allocator.memory().moduleSupport().streams();
+    }
+
+    @Override
+    public Segment acquire(long byteSize, long byteAlignment, int device) {
+        long spare = Math.max(0, byteAlignment - ALIGNMENT);
+        if (byteSize > Long.MAX_VALUE - spare) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "no address space has so many");
+        }
+        long block = upstream.allocate(byteSize + spare, device, Streams.LEGACY_DEFAULT);
+        try {
+            long address = (block + byteAlignment - 1) & -byteAlignment;
+            if (spare > 0) {
+                around.put(address, new Segment(block, byteSize + spare, device));
+            }
+            awaitFormerUses(device);
+            return new Segment(address, byteSize, device);
+        } catch (Throwable failure) {
+            around.remove((block + byteAlignment - 1) & -byteAlignment);
+            upstream.free(block, byteSize + spare, device, Streams.LEGACY_DEFAULT);
+            throw failure;
+        }
+    }
+
+    private void awaitFormerUses(int device) {
+        long fence = order.record(device, Streams.LEGACY_DEFAULT);
+        try {
+            order.synchronize(device, fence);
+        } finally {
+            order.release(device, fence);
+        }
+    }
+
+    @Override
+    public void release(Segment segment) {
+        Segment block = around.getOrDefault(segment.address(), segment);
+        upstream.free(block.address(), block.byteSize(), block.device(), Streams.LEGACY_DEFAULT);
+        around.remove(segment.address());
+    }
+
+    @Override
+    public void close() {
+        upstream.close();
+    }
+}

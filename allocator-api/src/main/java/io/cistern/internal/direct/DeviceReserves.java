@@ -1,0 +1,53 @@
+package io.cistern.internal.direct;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.concurrent.atomic.AtomicLongArray;
+
+/// The memory of each device that is left to kernels and libraries. Allocators ask before they obtain more
+/// from the
+/// driver, which is never on the path of a cached block.
+///
+/// **Threads.** Any.
+public final class DeviceReserves {
+    private final CudaDriver driver;
+    private final AtomicLongArray bytes;
+
+    public DeviceReserves(CudaDriver driver, int deviceCount) {
+        this.driver = driver;
+        this.bytes = new AtomicLongArray(deviceCount);
+    }
+
+    /// Returns the bytes to be left free on a device; 0 if there is no reserve.
+    public long of(int device) {
+        return bytes.get(device);
+    }
+
+    public void set(int device, long byteSize) {
+        bytes.set(device, byteSize);
+    }
+
+    /// Returns the free bytes that the reserve lacks now; 0 if it is whole.
+    public long missing(int device) {
+        long reserve = of(device);
+        return reserve == 0 ? 0 : Math.max(0, reserve - driver.memory().freeBytes(device));
+    }
+
+    /// Throws if memory that is going to be obtained would come out of the reserve.
+    ///
+    /// @throws DeviceOutOfMemoryException if it would
+    public void require(long byteSize, int device) {
+        long reserve = of(device);
+        if (reserve == 0) {
+            return;
+        }
+        long free = driver.memory().freeBytes(device);
+        if (byteSize > free - reserve) {
+            throw new DeviceOutOfMemoryException(
+                    byteSize,
+                    device,
+                    "a reserve of " + reserve + " bytes is left to kernels and libraries, and the device has " + free
+                            + " bytes free");
+        }
+    }
+}

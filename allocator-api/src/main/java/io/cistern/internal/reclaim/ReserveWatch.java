@@ -1,0 +1,114 @@
+package io.cistern.internal.reclaim;
+
+import io.cistern.internal.direct.DeviceReserves;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.PlainTrim;
+import io.cistern.internal.registry.Registry;
+import io.cistern.spi.TrimMode;
+import java.lang.System.Logger.Level;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread
+/// asks it now and then, while there is a reserve, and gives idle memory back as soon as a reserve is not
+/// whole.
+///
+/// **Threads.** Any.
+public final class ReserveWatch implements AutoCloseable {
+    /// Well below the time in which a library takes what a reserve has, and no load.
+    private static final long PERIOD_NANOS = 20_000_000;
+
+    /// The longest pause, if nothing is idle to be given back.
+    private static final long LONGEST_PERIOD_NANOS = 500_000_000;
+
+    private final Registry registry;
+    private final DeviceReserves reserves;
+
+    /// The watching thread; null if there is no reserve. Written under the lock of this.
+    private volatile @Nullable Thread thread;
+
+    public ReserveWatch(Registry registry) {
+        this.registry = registry;
+        this.reserves = registry.reserves();
+    }
+
+    /// Sets the bytes of a device to be left free, and gives idle memory back if they are not.
+    ///
+    /// @param byteSize 0 for no reserve
+    public void reserve(int device, long byteSize) {
+        synchronized (this) {
+            reserves.set(device, byteSize);
+            if (!isAny()) {
+                close();
+            } else if (thread == null) {
+                Thread watching =
+                        Thread.ofPlatform().daemon().name("cistern-reserve").unstarted(this::watch);
+                thread = watching;
+                watching.start();
+            }
+        }
+        restore(device);
+    }
+
+    private boolean isAny() {
+        for (int device = 0; device < registry.environment().deviceCount(); device++) {
+            if (reserves.of(device) > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void watch() {
+        long pause = PERIOD_NANOS;
+        while (Thread.currentThread().equals(thread)) {
+            LockSupport.parkNanos(this, pause);
+            boolean anyInVain = false;
+            for (int device = 0; device < registry.environment().deviceCount(); device++) {
+                anyInVain |= !restoreQuietly(device);
+            }
+            pause = anyInVain ? Math.min(2 * pause, LONGEST_PERIOD_NANOS) : PERIOD_NANOS;
+        }
+    }
+
+    private boolean restoreQuietly(int device) {
+        try {
+            return restore(device);
+        } catch (Throwable failure) {
+            System.getLogger(ReserveWatch.class.getName())
+                    .log(Level.WARNING, "the reserve of device " + device + " can't be restored now", failure);
+            return false;
+        }
+    }
+
+    /// Gives idle memory back until the reserve is whole.
+    ///
+    /// @return false if nothing was idle
+    private boolean restore(int device) {
+        if (!registry.driver().devices().isUsed(device)) {
+            return true;
+        }
+        long missing = reserves.missing(device);
+        if (missing == 0) {
+            return true;
+        }
+        List<OpenAllocator> all = registry.all();
+        long reserved = all.stream()
+                .mapToLong(each -> each.reservedBytes(device).orElse(0))
+                .sum();
+        long keep = Math.max(0, reserved - missing);
+        try {
+            return PlainTrim.all(all, device, keep, TrimMode.WITHOUT_WAITING).returnedBytes() > 0;
+        } finally {
+            registry.observers().deliver();
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        Thread watching = thread;
+        thread = null;
+        LockSupport.unpark(watching);
+    }
+}

@@ -1,0 +1,125 @@
+package io.cistern.internal.routing;
+
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+
+/// The most bytes that all allocators of a device together had requested at one moment since the last reset.
+///
+/// **Idea.** It is what a [Meter] does for threads, one level up. While the leases of all meters together
+/// stay below
+/// a limit a little above the most bytes known, nobody looks further. A thread that moves a meter beyond it
+/// makes all
+/// meters take their leases back, which gives the sum at a known moment. So the peak is at most that little
+/// too high,
+/// and never too low.
+///
+/// **Threads.** Any. It is asked only where a meter moves, which is some KiB or MiB apart.
+final class SumPeak {
+    /// How much too high the peak may be, as a shift: less than 2 %.
+    private static final int SLACK_SHIFT = 6;
+
+    /// How much too high it may be of a small sum, at first and at most.
+    private static final long SLACK_BYTES = 4 << 10;
+
+    private static final long MAX_SLACK_BYTES = 4 << 20;
+
+    /// Replaced under the lock of this.
+    private volatile Meter[] meters = {};
+
+    /// The leases of all meters may reach this without a look. Written under the lock of this.
+    private volatile long limit;
+
+    /// The most leases seen below the limit, or bytes known at a moment.
+    private volatile AtomicLong peak = new AtomicLong();
+
+    // Guarded by this.
+    private long reached;
+    private long slack = SLACK_BYTES;
+    private boolean anyDrained;
+
+    synchronized void opened(Meter meter) {
+        if (meters.length == 1) { // the first one did not look
+            long known = meters[0].peakBytes(meters[0].sum());
+            Meter.note(peak, known);
+            reach(known);
+        }
+        Meter[] more = Arrays.copyOf(meters, meters.length + 1);
+        more[meters.length] = meter;
+        meters = more;
+    }
+
+    synchronized void drained(Meter meter) {
+        if (meters.length == 1) {
+            Meter.note(peak, meter.peakBytes(meter.sum()));
+        }
+        anyDrained = true;
+        meters = Stream.of(meters).filter(each -> each != meter).toArray(Meter[]::new);
+    }
+
+    /// Called when the leases of a meter may have risen.
+    void moved() {
+        Meter[] all = meters;
+        if (all.length < 2) {
+            return;
+        }
+        long leased = leased(all);
+        AtomicLong known = peak;
+        if (leased <= limit) {
+            Meter.note(known, leased);
+        } else {
+            look();
+        }
+    }
+
+    private static long leased(Meter[] all) {
+        long leased = 0;
+        for (Meter meter : all) {
+            leased += meter.leased();
+        }
+        return leased;
+    }
+
+    private synchronized void look() {
+        Meter[] all = meters;
+        if (leased(all) > limit) {
+            long bytes = settled(all);
+            Meter.note(peak, bytes);
+            if (bytes <= reached) { // threads want to lease more than they use at once
+                slack = Math.min(2 * slack, MAX_SLACK_BYTES);
+            }
+            reach(Math.max(bytes, reached));
+        }
+    }
+
+    private static long settled(Meter[] all) {
+        long bytes = 0;
+        for (Meter meter : all) {
+            bytes += meter.settledBytes();
+        }
+        return bytes;
+    }
+
+    private void reach(long bytes) {
+        reached = bytes;
+        limit = bytes + Math.max(bytes >> SLACK_SHIFT, slack);
+    }
+
+    /// Begins a new peak.
+    synchronized void reset() {
+        Meter[] all = meters;
+        long bytes = settled(all);
+        peak = new AtomicLong(bytes);
+        anyDrained = false;
+        slack = SLACK_BYTES;
+        reach(bytes);
+    }
+
+    /// Returns the peak, given the sum of the meters' own peaks.
+    synchronized long bytes(long sumOfPeaks) {
+        if (meters.length < 2) {
+            return Math.max(sumOfPeaks, peak.get());
+        }
+        return anyDrained ? peak.get() : Math.min(sumOfPeaks, peak.get());
+    }
+}

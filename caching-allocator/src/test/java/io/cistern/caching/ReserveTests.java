@@ -1,0 +1,107 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Memory that is left to kernels and libraries, and what lowering a limit gives back.
+class ReserveTests extends PoolFixture {
+    private static final long CAPACITY = 256 * MIB;
+
+    ReserveTests() {
+        super(CAPACITY);
+    }
+
+    private long driverFree() {
+        return gpu.memory().info(DEVICE).freeBytes();
+    }
+
+    private void await(java.util.function.BooleanSupplier condition) {
+        long end = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+        while (!condition.getAsBoolean() && System.nanoTime() < end) {
+            Thread.onSpinWait();
+        }
+        assertThat(condition.getAsBoolean()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:expandable_segments=false", "direct"})
+    void allocatorsLeaveTheReserveFree(String spec) {
+        memory.setCurrent(spec);
+        memory.limits().setReserve(DEVICE, 64 * MIB);
+        assertThat(memory.limits().reserveBytes(DEVICE)).isEqualTo(64 * MIB);
+        long block = allocate(180 * MIB);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> allocate(40 * MIB))
+                .withStackTraceContaining("a reserve of " + 64 * MIB + " bytes");
+        assertThat(driverFree()).isGreaterThanOrEqualTo(64 * MIB);
+        memory.limits().setReserve(DEVICE, 0);
+        long more = allocate(40 * MIB);
+        free(block, more);
+    }
+
+    @Test
+    void idleMemoryServesBeforeTheReserveRefuses() {
+        memory.setCurrent("caching");
+        long other = gpu.streams().create(DEVICE);
+        memory.free(memory.allocate(150 * MIB, DEVICE, other), other);
+        memory.limits().setReserve(DEVICE, 64 * MIB);
+        long block = allocate(150 * MIB);
+        assertThat(driverFree()).isGreaterThanOrEqualTo(64 * MIB);
+        free(block);
+    }
+
+    @Test
+    void settingAReserveGivesIdleMemoryBack() {
+        memory.setCurrent("caching");
+        free(allocate(200 * MIB));
+        gpu.streams().synchronize(DEVICE, stream);
+        memory.limits().setReserve(DEVICE, 128 * MIB);
+        assertThat(driverFree()).isGreaterThanOrEqualTo(128 * MIB);
+    }
+
+    /// The program does nothing meanwhile.
+    @Test
+    void whatALibraryTakesIsMadeUpForFromIdleMemory() {
+        memory.setCurrent("caching");
+        memory.limits().setReserve(DEVICE, 64 * MIB);
+        free(allocate(150 * MIB));
+        gpu.streams().synchronize(DEVICE, stream);
+        long library = gpu.memory().allocate(DEVICE, 100 * MIB);
+        await(() -> driverFree() >= 64 * MIB);
+        long more = gpu.memory().allocate(DEVICE, 60 * MIB);
+        await(() -> driverFree() >= 64 * MIB);
+        gpu.memory().free(DEVICE, library);
+        gpu.memory().free(DEVICE, more);
+    }
+
+    @Test
+    void aReserveThatTheDeviceHasNotGotIsRefused() {
+        assertThatIllegalArgumentException().isThrownBy(() -> memory.limits().setReserve(DEVICE, CAPACITY + 1));
+        assertThatIllegalArgumentException().isThrownBy(() -> memory.limits().setReserve(DEVICE, -1));
+        assertThat(memory.limits().reserveBytes(DEVICE)).isZero();
+    }
+
+    @Test
+    void loweringALimitTrimsAndThenRefuses() {
+        memory.setCurrent("caching");
+        long kept = allocate(20 * MIB);
+        free(allocate(100 * MIB));
+        gpu.streams().synchronize(DEVICE, stream);
+        long reserved = memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow();
+        assertThat(reserved).isGreaterThanOrEqualTo(120 * MIB);
+        memory.limits().device(DEVICE).setByteSize(32 * MIB);
+        assertThat(memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(32 * MIB);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> allocate(13 * MIB));
+        long within = allocate(12 * MIB);
+        memory.limits().device(DEVICE).setByteSize(MIB);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> allocate(1));
+        free(kept, within);
+    }
+}

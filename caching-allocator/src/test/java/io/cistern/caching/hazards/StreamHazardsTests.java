@@ -1,0 +1,281 @@
+package io.cistern.caching.hazards;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Modules;
+import io.cistern.hazards.StreamHazard;
+import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazardException;
+import io.cistern.hazards.StreamHazards;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Resources;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// What `cistern.check=streams` finds, and what it leaves alone.
+@ResourceLock(Resources.SYSTEM_PROPERTIES)
+class StreamHazardsTests {
+    private static final long BYTES = 4 << 20;
+
+    private WatchedMemory watched = new WatchedMemory("caching", "list");
+    private long a;
+    private long b;
+    private long block;
+
+    @BeforeEach
+    void allocate() {
+        a = watched.busyStream();
+        b = watched.busyStream();
+        block = watched.allocate(BYTES, a);
+    }
+
+    @AfterEach
+    void close() {
+        watched.close();
+    }
+
+    @Test
+    void aUseThatDoesNotWaitForTheAllocationIsFound() {
+        watched.fill(block, BYTES, b);
+        assertThat(watched.kinds()).containsExactly(Kind.USE_BEFORE_ALLOCATION);
+        StreamHazard hazard = watched.hazards.list().getFirst();
+        assertThat(hazard.first().call()).isEqualTo("allocate");
+        assertThat(hazard.second().call()).isEqualTo("fillBytes");
+        assertThat(hazard.second().stream()).isEqualTo(b);
+        assertThat(hazard.byteSize()).isEqualTo(BYTES);
+        assertThat(hazard.advice()).contains(Long.toHexString(a), Long.toHexString(b), "await");
+    }
+
+    @Test
+    void twoWritesThatNothingOrdersAreFound() {
+        watched.order(a, b);
+        watched.fill(block, BYTES, a);
+        watched.fill(block, BYTES, b);
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void aReadThatDoesNotWaitForTheWriteIsFound() {
+        long target = watched.allocate(BYTES, b);
+        watched.order(a, b);
+        watched.fill(block, BYTES, a);
+        watched.copy(target, block, BYTES, b);
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void aWriteThatDoesNotWaitForTheReadIsFound() {
+        long target = watched.allocate(BYTES, b);
+        watched.fill(block, BYTES, a);
+        watched.order(a, b);
+        watched.copy(target, block, BYTES, b);
+        watched.fill(block, BYTES, a);
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void readsAtTheSameTimeAreNoRace() {
+        long one = watched.allocate(BYTES, a);
+        long other = watched.allocate(BYTES, b);
+        watched.fill(block, BYTES, a);
+        watched.order(a, b);
+        watched.copy(one, block, BYTES, a);
+        watched.copy(other, block, BYTES, b);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void partsOfABlockMayBeWrittenAtTheSameTime() {
+        watched.order(a, b);
+        watched.fill(block, BYTES / 2, a);
+        watched.fill(block + BYTES / 2, BYTES / 2, b);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void anEventOrders() {
+        watched.fill(block, BYTES, a);
+        watched.order(a, b);
+        watched.fill(block, BYTES, b);
+        watched.order(b, a);
+        watched.memory.free(block, a);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void aWaitOfTheHostOrders() {
+        watched.fill(block, BYTES, a);
+        watched.gpu.passTime(3_600_000_000_000L);
+        watched.memory.driver().streams().synchronize(0, a);
+        watched.fill(block, BYTES, b);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void aFreeThatDoesNotWaitForAUseIsFound() {
+        watched.order(a, b);
+        watched.fill(block, BYTES, b);
+        watched.memory.free(block, a);
+        assertThat(watched.kinds()).containsExactly(Kind.FREE_BEFORE_USE_ENDS);
+    }
+
+    @Test
+    void aRecordedUseNeedsNoOrderBeforeTheFree() {
+        watched.order(a, b);
+        watched.fill(block, BYTES, b);
+        watched.memory.recordUse(block, b);
+        watched.memory.free(block, a);
+        long next = watched.allocate(BYTES, a);
+        watched.fill(next, BYTES, a);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void aUseAfterTheFreeIsFound() {
+        watched.memory.free(block, a);
+        watched.fill(block, BYTES, a);
+        assertThat(watched.kinds()).containsExactly(Kind.USE_AFTER_FREE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "caching:source=linear", "caching:reuse=wait", "caching:splits=false", "direct"})
+    void memoryThatServesAgainIsOrderedByTheAllocator(String spec) {
+        watched.close();
+        watched = new WatchedMemory(spec, "list");
+        long one = watched.busyStream();
+        long other = watched.busyStream();
+        for (int round = 0; round < 50; round++) {
+            long stream = round % 2 == 0 ? one : other;
+            long used = watched.allocate(BYTES + round * 65536L, stream);
+            watched.fill(used, BYTES, stream);
+            watched.memory.free(used, stream);
+        }
+        assertThat(watched.hazards.list()).isEmpty();
+    }
+
+    @Test
+    void anAllocatorThatHandsMemoryOutTooEarlyIsFound() {
+        long[] kept = new long[1];
+        DeviceAllocator careless = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                kept[0] = kept[0] == 0 ? watched.gpu.memory().allocate(device, byteSize) : kept[0];
+                return kept[0];
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+        };
+        watched.memory.currents().set(watched.memory.open(OpenOptions.made("careless", careless)));
+        long first = watched.allocate(BYTES, a);
+        watched.fill(first, BYTES, a);
+        watched.memory.free(first, a);
+        assertThat(watched.allocate(BYTES, a)).as("its own stream").isEqualTo(first);
+        watched.memory.free(first, a);
+        assertThat(watched.kinds()).isEmpty();
+        assertThat(watched.allocate(BYTES, b)).as("another one").isEqualTo(first);
+        assertThat(watched.kinds()).containsExactly(Kind.REUSED_TOO_EARLY);
+        watched.memory.free(first, b);
+    }
+
+    @Test
+    void theLegacyDefaultStreamOrdersBlockingStreams() {
+        CudaDriver driver = watched.memory.driver();
+        long blocking = driver.streams().create(0, false, 0);
+        long mine = watched.allocate(BYTES, blocking);
+        watched.fill(mine, BYTES, blocking);
+        watched.fill(mine, BYTES, 0);
+        watched.fill(mine, BYTES, blocking);
+        assertThat(watched.kinds()).isEmpty();
+        watched.fill(block, BYTES, 0);
+        assertThat(watched.kinds()).as("a is no blocking stream").containsExactly(Kind.USE_BEFORE_ALLOCATION);
+    }
+
+    @Test
+    void eachLaunchOfAGraphUsesWhatItsCaptureUsed() {
+        CudaDriver driver = watched.memory.driver();
+        watched.order(a, b);
+        long capturing = driver.streams().create(0);
+        driver.graphs().beginCapture(0, capturing, CaptureMode.RELAXED);
+        watched.fill(block, BYTES, capturing);
+        long graph = driver.graphs().endCapture(0, capturing);
+        long executable = driver.graphs().instantiate(0, graph, false);
+        assertThat(watched.kinds()).isEmpty();
+        driver.graphs().launch(0, executable, a);
+        driver.graphs().launch(0, executable, a);
+        assertThat(watched.kinds()).isEmpty();
+        driver.graphs().launch(0, executable, b);
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void aKernelThatOnlyReadsIsNoRaceWithAnother() {
+        watched.order(a, b);
+        watched.hazards.used(0, a, block, BYTES, false);
+        watched.hazards.used(0, b, block, BYTES, false);
+        assertThat(watched.kinds()).isEmpty();
+        watched.hazards.used(0, b, block, BYTES, true);
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void aPointerAmongTheArgumentsOfAKernelIsAUse() {
+        watched.gpu.kernels().register("touch", launch -> launch.memory().writeWord(launch.longAt(0), 1));
+        Modules modules = watched.memory.driver().modules();
+        long kernel = modules.function(
+                0,
+                modules.load(0, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry touch()\n{\n}\n"),
+                "touch");
+        modules.launch(0, kernel, Modules.Grid.of(1, 1), a, block);
+        assertThat(watched.kinds()).isEmpty();
+        modules.launch(0, kernel, Modules.Grid.of(1, 1), b, new Modules.Region(block, BYTES, true));
+        assertThat(watched.kinds()).contains(Kind.RACE, Kind.USE_BEFORE_ALLOCATION);
+    }
+
+    @Test
+    void eachPairOfPlacesIsReportedOnce() {
+        List<StreamHazard> heard = new ArrayList<>();
+        watched.hazards.onHazard(heard::add);
+        for (int i = 0; i < 5; i++) {
+            watched.fill(block, BYTES, b);
+        }
+        assertThat(heard).hasSize(1);
+        watched.hazards.clear();
+        assertThat(watched.hazards.list()).isEmpty();
+    }
+
+    @Test
+    void aCallCanBeRefused() {
+        watched.close();
+        watched = new WatchedMemory("caching", "throw");
+        long first = watched.busyStream();
+        long second = watched.busyStream();
+        long mine = watched.allocate(BYTES, first);
+        assertThatExceptionOfType(StreamHazardException.class)
+                .isThrownBy(() -> watched.fill(mine, BYTES, second))
+                .withMessageContaining("use before allocation")
+                .withMessageContaining("CudaStream.await")
+                .satisfies(thrown -> assertThat(thrown.hazard().kind()).isEqualTo(Kind.USE_BEFORE_ALLOCATION));
+    }
+
+    @Test
+    void withoutTheSettingNothingIsWatched() {
+        SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+        try (DeviceMemory memory = DeviceMemory.builder(gpu).open()) {
+            assertThat(StreamHazards.of(memory)).isEmpty();
+            assertThat(memory.driver()).isSameAs(gpu);
+        }
+    }
+}

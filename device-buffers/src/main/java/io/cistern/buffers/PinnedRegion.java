@@ -1,0 +1,54 @@
+package io.cistern.buffers;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// Host memory of the program that is pinned for a while, so that copies to and from it need not wait:
+/// [PinnedMemory#register] pins it.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class PinnedRegion implements AutoCloseable {
+    /// Any device: registered memory is pinned for all.
+    private static final int DEVICE = 0;
+
+    private final CudaDriver driver;
+    private final MemorySegment memory;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /// Pins the memory.
+    PinnedRegion(CudaDriver driver, MemorySegment memory) {
+        this.driver = driver;
+        this.memory = memory;
+        driver.memory().registerHost(DEVICE, memory);
+    }
+
+    /// Returns the memory that is pinned.
+    public MemorySegment segment() {
+        return memory;
+    }
+
+    /// Unpins the memory, which stays the program's. First wait for the copies that use it. Closing twice does
+    /// nothing.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            boolean done = false;
+            try {
+                DeadContext.survive(() -> driver.memory().unregisterHost(DEVICE, memory));
+                done = true;
+            } finally {
+                closed.set(done);
+            }
+        }
+    }
+
+    /// Returns address and size.
+    @Override
+    public String toString() {
+        return "PinnedRegion[" + memory.byteSize() + " bytes at 0x" + Long.toHexString(memory.address()) + "]";
+    }
+}

@@ -1,0 +1,222 @@
+package io.cistern.hazards;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/// The order of work on streams, as CUDA's documentation defines it: vector clocks.
+///
+/// Work is numbered on each stream. A stream's clock holds, for each other stream, up to which number its work comes
+/// before this stream's next. It grows when the stream waits for an event, and by the rule between the legacy default
+/// stream and blocking streams. What a query or a wait of the host saw finished comes before all that is enqueued
+/// later,
+/// by any thread: the program's threads are not told apart.
+///
+/// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still, and
+/// the capture goes to each stream that waits for an event of it.
+///
+/// Guarded by the owner's lock.
+final class StreamClocks {
+    private static final long LEGACY = 1;
+    private static final long PER_THREAD = 2;
+
+    /// Entries about finished work are dropped once a clock has so many.
+    private static final int MANY = 16;
+
+    /// A stream, from its first use to its end. A later stream of the same handle is another object.
+    static final class Stream {
+        final int device;
+        final long handle;
+        final boolean isLegacy;
+
+        /// Whether it and the legacy default stream wait for each other.
+        private final boolean isBlocking;
+
+        private final Map<Stream, Long> clock = new HashMap<>();
+        private long issued;
+        private long finished;
+
+        /// What it is captured into, or null.
+        @Nullable
+        Capture capture;
+
+        private Stream(int device, long handle, boolean isBlocking) {
+            this.device = device;
+            this.handle = handle;
+            this.isLegacy = handle == LEGACY;
+            this.isBlocking = isBlocking;
+        }
+
+        /// The number of its last work.
+        long issued() {
+            return issued;
+        }
+
+        private void joins(Stream other) {
+            joins(other.clock);
+            if (other.issued > other.finished) {
+                clock.merge(other, other.issued, Math::max);
+            }
+        }
+
+        private void joins(Map<Stream, Long> other) {
+            if (clock.size() > MANY) {
+                clock.entrySet().removeIf(each -> each.getValue() <= each.getKey().finished);
+            }
+            other.forEach((stream, number) -> {
+                if (stream != this && number > stream.finished) {
+                    clock.merge(stream, number, Math::max);
+                }
+            });
+        }
+
+        private Map<Stream, Long> now() {
+            Map<Stream, Long> now = new HashMap<>();
+            clock.forEach((stream, number) -> {
+                if (number > stream.finished) {
+                    now.put(stream, number);
+                }
+            });
+            if (issued > finished) {
+                now.put(this, issued);
+            }
+            return now;
+        }
+    }
+
+    private record Key(int device, long handle, long thread) {}
+
+    /// What an event marks.
+    private record Mark(Map<Stream, Long> clock, @Nullable Capture capture) {}
+
+    private final Map<Key, Stream> streams = new HashMap<>();
+    private final Map<Long, Mark> events = new HashMap<>();
+    private final BiPredicate<Integer, Long> isBlocking;
+
+    /// @param isBlocking tells whether a stream of a device waits for the legacy default stream
+    StreamClocks(BiPredicate<Integer, Long> isBlocking) {
+        this.isBlocking = isBlocking;
+    }
+
+    private static Key key(int device, long handle) {
+        long known = handle == 0 ? LEGACY : handle;
+        return new Key(
+                device, known, known == PER_THREAD ? Thread.currentThread().threadId() : 0);
+    }
+
+    Stream stream(int device, long handle) {
+        Key key = key(device, handle);
+        Stream known = streams.get(key);
+        if (known == null) {
+            known = new Stream(device, key.handle, key.handle <= PER_THREAD || isBlocking.test(device, handle));
+            streams.put(key, known);
+        }
+        return known;
+    }
+
+    /// Numbers the next work of a stream that is not captured.
+    Stream next(int device, long handle) {
+        Stream stream = stream(device, handle);
+        if (stream.capture == null) {
+            if (stream.isLegacy) {
+                streams.values().stream()
+                        .filter(each -> each.isBlocking && each.device == device && each != stream)
+                        .forEach(stream::joins);
+            } else if (stream.isBlocking) {
+                Stream legacy = streams.get(new Key(device, LEGACY, 0));
+                if (legacy != null) {
+                    stream.joins(legacy);
+                }
+            }
+            stream.issued++;
+        }
+        return stream;
+    }
+
+    /// Whether numbered work comes before the last that was enqueued on a stream.
+    boolean isBefore(Stream earlier, long number, Stream later) {
+        return earlier == later || number <= earlier.finished || number <= later.clock.getOrDefault(earlier, 0L);
+    }
+
+    /// Whether numbered work is known to have finished.
+    boolean isFinished(Stream stream, long number) {
+        return number <= stream.finished;
+    }
+
+    void record(int device, long event, long handle) {
+        Stream stream = next(device, handle);
+        events.put(event, new Mark(stream.now(), stream.capture));
+    }
+
+    void recordAll(int device, long event) {
+        Map<Stream, Long> all = new HashMap<>();
+        streams.values().stream()
+                .filter(each -> each.device == device && each.issued > each.finished)
+                .forEach(each -> all.put(each, each.issued));
+        events.put(event, new Mark(all, null));
+    }
+
+    void await(int device, long handle, long event) {
+        Mark mark = events.get(event);
+        if (mark == null) {
+            return; // never recorded, or by code that nobody watches
+        }
+        Stream stream = stream(device, handle);
+        stream.joins(mark.clock);
+        if (mark.capture != null) {
+            stream.capture = mark.capture;
+        }
+    }
+
+    void destroyed(long event) {
+        events.remove(event);
+    }
+
+    /// Returns what has finished once an event has passed.
+    Map<Stream, Long> upTo(long event) {
+        Mark mark = events.get(event);
+        return mark == null || mark.capture != null ? Map.of() : mark.clock;
+    }
+
+    /// Returns what has finished once a stream is idle that got no more work.
+    Map<Stream, Long> upTo(int device, long handle) {
+        Stream stream = stream(device, handle);
+        return stream.capture != null ? Map.of() : stream.now();
+    }
+
+    /// Returns what has finished once a device is idle that got no more work.
+    Map<Stream, Long> upTo(int device) {
+        Map<Stream, Long> all = new HashMap<>();
+        streams.values().stream().filter(each -> each.device == device).forEach(each -> all.put(each, each.issued));
+        return all;
+    }
+
+    void finished(Map<Stream, Long> work) {
+        work.forEach((stream, number) -> stream.finished = Math.max(stream.finished, number));
+    }
+
+    /// Forgets the handle of a stream that was destroyed. Its work goes on.
+    void ended(int device, long handle) {
+        streams.remove(key(device, handle));
+    }
+
+    void begins(Capture capture, int device, long handle) {
+        stream(device, handle).capture = capture;
+    }
+
+    /// Ends the capture that a stream began.
+    ///
+    /// @return the capture, or null
+    @Nullable
+    Capture ends(int device, long handle) {
+        Capture capture = stream(device, handle).capture;
+        for (Stream each : streams.values()) {
+            if (each.capture == capture) {
+                each.capture = null;
+            }
+        }
+        events.values().removeIf(mark -> mark.capture != null && mark.capture == capture);
+        return capture;
+    }
+}

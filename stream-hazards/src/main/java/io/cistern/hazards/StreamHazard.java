@@ -1,0 +1,75 @@
+package io.cistern.hazards;
+
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+/// Two uses of some memory that no stream orders, or a use that comes too early or too late.
+///
+/// @param kind what is wrong
+/// @param first the earlier call
+/// @param second the later call, in which the hazard was found
+/// @param device the device of the memory
+/// @param address where the bytes of the second call begin
+/// @param byteSize how many bytes both calls concern; 1 if only a pointer is known
+/// @param advice what would have ordered them
+public record StreamHazard(
+        Kind kind, Place first, Place second, int device, long address, long byteSize, String advice) {
+    /// What is wrong.
+    public enum Kind {
+        /// A stream uses a block and does not wait for its allocation on another stream.
+        USE_BEFORE_ALLOCATION,
+        /// Two streams use the same bytes, at least one writes them, and neither waits for the other.
+        RACE,
+        /// A block was freed on a stream that does not wait for a use on another stream, which was not recorded.
+        FREE_BEFORE_USE_ENDS,
+        /// A block is used after its free.
+        USE_AFTER_FREE,
+        /// An allocator handed out memory whose former use its new stream does not wait for.
+        REUSED_TOO_EARLY;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    /// One of the two calls.
+    ///
+    /// @param call what was called, such as `launch` or `free`
+    /// @param stream the stream's handle
+    /// @param isWrite whether the call writes the bytes
+    /// @param byteSize bytes of the call
+    /// @param thread the name of the calling thread
+    /// @param nanos when, in the time of [System#nanoTime]
+    /// @param stack the program's own frames, the innermost first; without those of Cistern and of the JDK
+    public record Place(
+            String call,
+            long stream,
+            boolean isWrite,
+            long byteSize,
+            String thread,
+            long nanos,
+            List<StackWalker.StackFrame> stack) {
+        /// Returns the program's line; the call, if no frame is the program's.
+        String line() {
+            return stack.isEmpty()
+                    ? call
+                    : stack.getFirst().toStackTraceElement().toString();
+        }
+
+        @Override
+        public String toString() {
+            return call + " of " + byteSize + " bytes on stream 0x" + Long.toHexString(stream) + " by thread " + thread
+                    + stack.stream()
+                            .map(frame -> "\n      at " + frame.toStackTraceElement())
+                            .collect(Collectors.joining());
+        }
+    }
+
+    @Override
+    public String toString() {
+        return kind + " at 0x" + Long.toHexString(address) + " on device " + device + "\n  first:  " + first
+                + "\n  second: " + second + "\n  " + advice;
+    }
+}

@@ -1,0 +1,18 @@
+package io.cistern.hazards;
+
+/// Says that a call would use memory where no stream orders it. The call was not made.
+public final class StreamHazardException extends IllegalStateException {
+    private static final long serialVersionUID = 1;
+
+    private final transient StreamHazard hazard;
+
+    StreamHazardException(StreamHazard hazard) {
+        super(hazard.toString());
+        this.hazard = hazard;
+    }
+
+    /// Returns the hazard.
+    public StreamHazard hazard() {
+        return hazard;
+    }
+}

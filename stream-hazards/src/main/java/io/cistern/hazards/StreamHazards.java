@@ -1,0 +1,332 @@
+package io.cistern.hazards;
+
+import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.hazards.StreamClocks.Stream;
+import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazard.Place;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// Finds memory that is used where no stream orders it: the setting `cistern.check=streams` watches each device memory
+/// that is opened.
+///
+/// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
+/// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
+/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers
+/// it
+/// knows where they begin, and of buffers how long they are. Code that calls CUDA itself says what it does by
+/// [#used].
+///
+/// **What it does not see**: when the host reads or writes memory; the order within one graph; how two threads of the
+/// program wait for each other: what one of them saw finished counts as finished for all.
+///
+/// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
+/// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
+/// allocation
+/// or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class StreamHazards {
+    /// The most that are kept.
+    private static final int MOST = 1000;
+
+    private static final int FRAMES = 4;
+
+    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+
+    private static final ClassValue<Boolean> IS_PROGRAM = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return isProgram(type.getName());
+        }
+    };
+
+    /// Where no program's code stands.
+    private static final List<String> INNER = List.of(
+            "java.",
+            "jdk.",
+            "io.cistern.internal.",
+            "io.cistern.cuda.",
+            "io.cistern.buffers.",
+            "io.cistern.caching.",
+            "io.cistern.async.",
+            "io.cistern.adaptors.",
+            "io.cistern.hazards.");
+
+    private static final String OUTER = "io.cistern.";
+
+    private enum Report {
+        WARNING,
+        THROW,
+        LIST
+    }
+
+    private static final List<Consumer<StreamHazard>> ALL_LISTENERS = new CopyOnWriteArrayList<>();
+
+    private final StreamClocks clocks;
+    private final MemoryUses uses;
+    private final Report report;
+    private final List<StreamHazard> hazards = new ArrayList<>();
+    private final Set<List<Object>> told = new HashSet<>();
+    private final List<Consumer<StreamHazard>> listeners = new CopyOnWriteArrayList<>();
+
+    /// What the step under way has found. Guarded by this.
+    private final List<StreamHazard> fresh = new ArrayList<>();
+
+    StreamHazards(CudaDriver driver) {
+        this.clocks = new StreamClocks((device, stream) -> driver.streams().isBlocking(device, stream));
+        this.uses = new MemoryUses(clocks, this::found);
+        this.report = Settings.ofProcess()
+                .get(Setting.HAZARDS)
+                .map(set -> Report.valueOf(set.word().toUpperCase(Locale.ROOT)))
+                .orElse(Report.WARNING);
+    }
+
+    /// Returns the hazards of a device memory; empty if it was opened without `cistern.check=streams`.
+    public static Optional<StreamHazards> of(DeviceMemory memory) {
+        return memory.driver() instanceof WatchedDriver watched ? Optional.of(watched.hazards) : Optional.empty();
+    }
+
+    /// Returns what was found, the earliest first; each pair of places once, and at most a thousand.
+    public synchronized List<StreamHazard> list() {
+        return List.copyOf(hazards);
+    }
+
+    /// Forgets what was found. A pair of places that is found again is reported again.
+    public synchronized void clear() {
+        hazards.clear();
+        told.clear();
+    }
+
+    /// Calls a listener with each hazard that is reported, on the thread whose call showed it and before that call is
+    /// made.
+    ///
+    /// @return a registration; closing it removes the listener
+    public Registration onHazard(Consumer<StreamHazard> listener) {
+        listeners.add(listener);
+        return () -> listeners.remove(listener);
+    }
+
+    /// Calls a listener with the hazards of all device memories, as [#onHazard] does.
+    ///
+    /// @return a registration; closing it removes the listener
+    public static Registration onAnyHazard(Consumer<StreamHazard> listener) {
+        ALL_LISTENERS.add(listener);
+        return () -> ALL_LISTENERS.remove(listener);
+    }
+
+    /// Records that code of which Cistern sees nothing enqueues work: call it before the launch.
+    ///
+    /// @param device the stream's device
+    /// @param stream the stream of the work
+    /// @param address where the bytes begin
+    /// @param byteSize how many it may read or write
+    /// @param isWritten false if it only reads them
+    /// @throws StreamHazardException with `cistern.hazards=throw`
+    public void used(int device, long stream, long address, long byteSize, boolean isWritten) {
+        work("work", device, stream, new Range(address, byteSize, isWritten));
+    }
+
+    /// Checks and records work that is about to be enqueued.
+    void work(String call, int device, long stream, Range... ranges) {
+        List<StackWalker.StackFrame> stack = ranges.length == 0 ? List.of() : stack();
+        inTurn(true, () -> {
+            Stream on = clocks.next(device, stream);
+            for (Range range : ranges) {
+                if (range.byteSize() == 0) {
+                    continue;
+                }
+                Place place = place(call, on, range.isWritten(), range.byteSize(), stack);
+                if (on.capture != null) {
+                    on.capture.uses.add(new Capture.Repeated(range, place));
+                } else {
+                    uses.used(on, range, place, false);
+                }
+            }
+        });
+    }
+
+    /// Checks and records the launch of a graph.
+    void launched(int device, long stream, Capture graph) {
+        inTurn(true, () -> {
+            Stream on = clocks.next(device, stream);
+            if (on.capture == null) {
+                graph.uses.forEach(each -> uses.used(on, each.range(), each.place(), true));
+            }
+        });
+    }
+
+    /// Follows what happens to memory.
+    void follow(MemoryEvent event) {
+        switch (event) {
+            case MemoryEvent.Allocated block ->
+                inTurn(() -> {
+                    Stream on = clocks.next(block.device(), block.stream());
+                    Place place = place("allocate", on, true, block.byteSize(), stack());
+                    uses.allocated(on, block.address(), block.byteSize(), place);
+                });
+            case MemoryEvent.Freed block ->
+                inTurn(() -> {
+                    Stream on = clocks.stream(block.device(), block.stream());
+                    uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack()));
+                });
+            case MemoryEvent.UseRecorded use ->
+                inTurn(() -> uses.recorded(clocks.stream(use.device(), use.stream()), use.address()));
+            case MemoryEvent.SegmentAcquired segment -> anew(segment.address(), segment.byteSize());
+            default -> {}
+        }
+    }
+
+    void record(int device, long event, long stream) {
+        inTurn(() -> clocks.record(device, event, stream));
+    }
+
+    void recordAll(int device, long event) {
+        inTurn(() -> clocks.recordAll(device, event));
+    }
+
+    void await(int device, long stream, long event) {
+        inTurn(() -> clocks.await(device, stream, event));
+    }
+
+    void destroyed(long event) {
+        inTurn(() -> clocks.destroyed(event));
+    }
+
+    synchronized Map<Stream, Long> upTo(long event) {
+        return clocks.upTo(event);
+    }
+
+    synchronized Map<Stream, Long> upTo(int device, long stream) {
+        return clocks.upTo(device, stream);
+    }
+
+    synchronized Map<Stream, Long> upTo(int device) {
+        return clocks.upTo(device);
+    }
+
+    void finished(Map<Stream, Long> work) {
+        inTurn(() -> clocks.finished(work));
+    }
+
+    void ended(int device, long stream) {
+        inTurn(() -> clocks.ended(device, stream));
+    }
+
+    void begins(int device, long stream) {
+        inTurn(() -> clocks.begins(new Capture(), device, stream));
+    }
+
+    synchronized @Nullable Capture ends(int device, long stream) {
+        return clocks.ends(device, stream);
+    }
+
+    void mapped(long address, long byteSize, long page) {
+        inTurn(() -> uses.mapped(address, byteSize, page));
+    }
+
+    void unmapped(long address, long byteSize) {
+        inTurn(() -> uses.unmapped(address, byteSize));
+    }
+
+    void released(long page) {
+        inTurn(() -> uses.released(page));
+    }
+
+    void anew(long address, long byteSize) {
+        inTurn(() -> uses.anew(address, byteSize));
+    }
+
+    private void inTurn(Runnable step) {
+        inTurn(false, step);
+    }
+
+    /// Takes a step, and tells of what it has found, without the lock.
+    ///
+    /// @param isCall whether the call may fail
+    private void inTurn(boolean isCall, Runnable step) {
+        List<StreamHazard> found;
+        synchronized (this) {
+            step.run();
+            if (fresh.isEmpty()) {
+                return;
+            }
+            found = List.copyOf(fresh);
+            fresh.clear();
+        }
+        boolean isThrown = isCall && report == Report.THROW;
+        for (StreamHazard hazard : found) {
+            StreamHazardEvent.commit(hazard);
+            listeners.forEach(listener -> listener.accept(hazard));
+            ALL_LISTENERS.forEach(listener -> listener.accept(hazard));
+            if (report != Report.LIST && !isThrown) {
+                System.getLogger(StreamHazards.class.getName()).log(Level.WARNING, hazard.toString());
+            }
+        }
+        if (isThrown) {
+            throw new StreamHazardException(found.getFirst());
+        }
+    }
+
+    private static Place place(
+            String call, Stream on, boolean isWrite, long byteSize, List<StackWalker.StackFrame> stack) {
+        return new Place(
+                call, on.handle, isWrite, byteSize, Thread.currentThread().getName(), System.nanoTime(), stack);
+    }
+
+    private static List<StackWalker.StackFrame> stack() {
+        return WALKER.walk(frames -> frames.filter(frame -> IS_PROGRAM.get(frame.getDeclaringClass()))
+                .limit(FRAMES)
+                .toList());
+    }
+
+    private static boolean isProgram(String name) {
+        boolean isInner = INNER.stream().anyMatch(name::startsWith);
+        return !isInner && !(name.startsWith(OUTER) && name.lastIndexOf('.') == OUTER.length() - 1);
+    }
+
+    private void found(Kind kind, Place first, Place second, int device, Range range, Stream earlier, Stream later) {
+        if (hazards.size() < MOST
+                && told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
+            StreamHazard hazard = new StreamHazard(
+                    kind, first, second, device, range.from(), range.byteSize(), advice(kind, earlier, later));
+            hazards.add(hazard);
+            fresh.add(hazard);
+        }
+    }
+
+    private static String advice(Kind kind, Stream earlier, Stream later) {
+        String one = "stream 0x" + Long.toHexString(earlier.handle);
+        String other = "stream 0x" + Long.toHexString(later.handle);
+        return switch (kind) {
+            case USE_BEFORE_ALLOCATION ->
+                "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
+                        + other + ".";
+            case RACE ->
+                "Let " + other + " wait for " + one
+                        + " before the second call (CudaStream.await). If a kernel only reads"
+                        + " the buffer, say so by CudaFunction.readOnly.";
+            case FREE_BEFORE_USE_ENDS ->
+                "Let " + other + " wait for " + one + " before the free (CudaStream.await), or record the use before it"
+                        + " (DeviceBuffer.recordUse).";
+            case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
+            case REUSED_TOO_EARLY ->
+                "The allocator handed the memory to " + other + ", which does not wait for " + one
+                        + ". If a use was not recorded before the free, record it; else the allocator is wrong.";
+        };
+    }
+}

@@ -1,0 +1,318 @@
+package io.cistern.hazards;
+
+import io.cistern.cuda.CallCounts;
+import io.cistern.cuda.Copies;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.DriverCapabilities;
+import io.cistern.cuda.Events;
+import io.cistern.cuda.Graphs;
+import io.cistern.cuda.LinearMemory;
+import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.Modules;
+import io.cistern.cuda.Streams;
+import io.cistern.cuda.VirtualMemory;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+
+/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so
+/// that
+/// it can be refused, or after it, if the answer counts.
+///
+/// **Threads.** As the driver; no lock is held while the driver is called.
+final class WatchedDriver implements CudaDriver {
+    /// What is done after a call, with its result.
+    private static final Consumer<Object> NOTHING = _ -> {};
+
+    /// Looks at a call that is about to be made.
+    private interface Look {
+        /// @param name the method
+        /// @return what to do after it
+        Consumer<Object> before(String name, Object[] arguments);
+    }
+
+    final StreamHazards hazards;
+    private final CudaDriver driver;
+    private final Facets facets;
+
+    /// The uses of captured graphs and of their executables.
+    private final Map<Long, Capture> graphs = new ConcurrentHashMap<>();
+
+    WatchedDriver(CudaDriver driver) {
+        this.driver = driver;
+        this.hazards = new StreamHazards(driver);
+        Facets all = driver.facets();
+        this.facets = new Facets(
+                watched(Devices.class, all.devices(), this::device),
+                watched(LinearMemory.class, all.memory(), this::memory),
+                all.unifiedMemory(),
+                watched(MemoryPools.class, all.pools(), this::pool),
+                watched(VirtualMemory.class, all.virtualMemory(), this::page),
+                watched(Copies.class, all.copies(), this::copy),
+                watched(Streams.class, all.streams(), this::stream),
+                watched(Events.class, all.events(), this::event),
+                watched(Graphs.class, all.graphs(), this::graph),
+                watched(Modules.class, all.modules(), this::launch),
+                all.peers(),
+                all.sharing());
+    }
+
+    private static <T> T watched(Class<T> facet, T target, Look look) {
+        return facet.cast(Proxy.newProxyInstance(
+                facet.getClassLoader(), new Class<?>[] {facet}, (_, method, arguments) -> {
+                    Consumer<Object> after = arguments == null ? NOTHING : look.before(method.getName(), arguments);
+                    try {
+                        Object result = method.invoke(target, arguments);
+                        after.accept(result);
+                        return result;
+                    } catch (InvocationTargetException failure) {
+                        throw failure.getCause();
+                    }
+                }));
+    }
+
+    private static int device(Object[] arguments) {
+        return (int) arguments[0];
+    }
+
+    private static long number(Object[] arguments, int index) {
+        return (long) arguments[index];
+    }
+
+    private Consumer<Object> device(String name, Object[] arguments) {
+        if (!name.equals("synchronize")) {
+            return NOTHING;
+        }
+        var work = hazards.upTo(device(arguments));
+        return _ -> hazards.finished(work);
+    }
+
+    private Consumer<Object> memory(String name, Object[] arguments) {
+        return name.equals("allocate") ? address -> hazards.anew((long) address, number(arguments, 1)) : NOTHING;
+    }
+
+    private Consumer<Object> pool(String name, Object[] arguments) {
+        return switch (name) {
+            case "allocate" -> address -> hazards.anew((long) address, number(arguments, 1));
+            case "allocateFrom" -> address -> hazards.anew((long) address, number(arguments, 2));
+            default -> NOTHING;
+        };
+    }
+
+    private Consumer<Object> page(String name, Object[] arguments) {
+        return switch (name) {
+            case "map" -> _ -> hazards.mapped(number(arguments, 1), number(arguments, 2), number(arguments, 3));
+            case "unmap" -> _ -> hazards.unmapped(number(arguments, 1), number(arguments, 2));
+            case "release" -> {
+                hazards.released(number(arguments, 1));
+                yield NOTHING;
+            }
+            default -> NOTHING;
+        };
+    }
+
+    private Consumer<Object> copy(String name, Object[] arguments) {
+        int device = device(arguments);
+        switch (name) {
+            case "toDevice" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
+            case "arrayToDevice" ->
+                work(name, device, arguments, 3, writes(arguments, 1, ((MemorySegment) arguments[2]).byteSize()));
+            case "toHost" -> work(name, device, arguments, 4, reads(arguments, 2, number(arguments, 3)));
+            case "onDevice" -> {
+                long byteSize = number(arguments, 3);
+                work(name, device, arguments, 4, reads(arguments, 2, byteSize), writes(arguments, 1, byteSize));
+            }
+            case "betweenDevices" -> {
+                long byteSize = number(arguments, 4);
+                int from = (int) arguments[2];
+                work(name, from, arguments, 5, reads(arguments, 3, byteSize), writes(arguments, 1, byteSize));
+            }
+            case "rows" -> {
+                long rows = number(arguments, 6) - 1;
+                long row = number(arguments, 5);
+                work(
+                        name,
+                        device,
+                        arguments,
+                        7,
+                        reads(arguments, 3, rows * number(arguments, 4) + row),
+                        writes(arguments, 1, rows * number(arguments, 2) + row));
+            }
+            case "batch" -> hazards.work(name, device, number(arguments, 2), ofPieces((List<?>) arguments[1]));
+            case "fillBytes" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
+            case "fillWords" -> work(name, device, arguments, 4, writes(arguments, 1, 4 * number(arguments, 3)));
+            default -> {}
+        }
+        return NOTHING;
+    }
+
+    private void work(String name, int device, Object[] arguments, int stream, Range... ranges) {
+        hazards.work(name, device, number(arguments, stream), ranges);
+    }
+
+    private static Range reads(Object[] arguments, int address, long byteSize) {
+        return new Range(number(arguments, address), byteSize, false);
+    }
+
+    private static Range writes(Object[] arguments, int address, long byteSize) {
+        return new Range(number(arguments, address), byteSize, true);
+    }
+
+    private static Range[] ofPieces(List<?> pieces) {
+        List<Range> ranges = new ArrayList<>();
+        for (Object each : pieces) {
+            Copies.Piece piece = (Copies.Piece) each;
+            ranges.add(new Range(piece.source(), piece.byteSize(), false));
+            ranges.add(new Range(piece.target(), piece.byteSize(), true));
+        }
+        return ranges.toArray(Range[]::new);
+    }
+
+    private Consumer<Object> stream(String name, Object[] arguments) {
+        switch (name) {
+            case "synchronize" -> {
+                var work = hazards.upTo(device(arguments), number(arguments, 1));
+                return _ -> hazards.finished(work);
+            }
+            case "isIdle" -> {
+                var work = hazards.upTo(device(arguments), number(arguments, 1));
+                return idle -> finishedIf(idle, work);
+            }
+            case "await" -> hazards.await(device(arguments), number(arguments, 1), number(arguments, 2));
+            case "launchHostFunction" -> hazards.work(name, device(arguments), number(arguments, 1));
+            case "destroy" -> {
+                return _ -> hazards.ended(device(arguments), number(arguments, 1));
+            }
+            default -> {}
+        }
+        return NOTHING;
+    }
+
+    private void finishedIf(Object answer, Map<StreamClocks.Stream, Long> work) {
+        if (answer.equals(true)) {
+            hazards.finished(work);
+        }
+    }
+
+    private Consumer<Object> event(String name, Object[] arguments) {
+        switch (name) {
+            case "record" -> hazards.record(device(arguments), number(arguments, 1), number(arguments, 2));
+            case "recordAll" -> hazards.recordAll(device(arguments), number(arguments, 1));
+            case "hasPassed" -> {
+                var work = hazards.upTo(number(arguments, 1));
+                return passed -> finishedIf(passed, work);
+            }
+            case "synchronize" -> {
+                var work = hazards.upTo(number(arguments, 1));
+                return _ -> hazards.finished(work);
+            }
+            case "destroy" -> hazards.destroyed(number(arguments, 1));
+            default -> {}
+        }
+        return NOTHING;
+    }
+
+    private Consumer<Object> graph(String name, Object[] arguments) {
+        switch (name) {
+            case "beginCapture" -> {
+                return _ -> hazards.begins(device(arguments), number(arguments, 1));
+            }
+            case "endCapture" -> {
+                Capture capture = hazards.ends(device(arguments), number(arguments, 1));
+                return graph -> {
+                    if (capture != null) {
+                        graphs.put((long) graph, capture);
+                    }
+                };
+            }
+            case "instantiate" -> {
+                return executable -> becomes(number(arguments, 1), (long) executable);
+            }
+            case "update" -> {
+                return _ -> becomes(number(arguments, 2), number(arguments, 1));
+            }
+            case "launch" -> {
+                Capture graph = graphs.get(number(arguments, 1));
+                if (graph != null) {
+                    hazards.launched(device(arguments), number(arguments, 2), graph);
+                }
+            }
+            case "destroy", "destroyExecutable" -> graphs.remove(number(arguments, 1));
+            default -> {}
+        }
+        return NOTHING;
+    }
+
+    private void becomes(long graph, long executable) {
+        Capture capture = graphs.get(graph);
+        if (capture != null) {
+            graphs.put(executable, capture);
+        }
+    }
+
+    private Consumer<Object> launch(String name, Object[] arguments) {
+        if (name.equals("launch")) {
+            List<Range> ranges = new ArrayList<>();
+            for (Object each : (Object[]) arguments[4]) {
+                if (each instanceof Modules.Region region && region.byteSize() > 0) {
+                    ranges.add(new Range(region.address(), region.byteSize(), region.isWritten()));
+                } else if (each instanceof Long address && address != 0) {
+                    ranges.add(new Range(address, 1, true));
+                }
+            }
+            hazards.work(name, device(arguments), number(arguments, 3), ranges.toArray(Range[]::new));
+        }
+        return NOTHING;
+    }
+
+    @Override
+    public boolean simulated() {
+        return driver.simulated();
+    }
+
+    @Override
+    public String description() {
+        return driver.description() + ", its use of streams checked";
+    }
+
+    @Override
+    public int version() {
+        return driver.version();
+    }
+
+    @Override
+    public DriverCapabilities capabilities() {
+        return driver.capabilities();
+    }
+
+    @Override
+    public Facets facets() {
+        return facets;
+    }
+
+    @Override
+    public CudaDriver original() {
+        return driver.original();
+    }
+
+    @Override
+    public CallCounts calls() {
+        return driver.calls();
+    }
+
+    @Override
+    public long nanoTime() {
+        return driver.nanoTime();
+    }
+
+    @Override
+    public void close() {
+        driver.close();
+    }
+}

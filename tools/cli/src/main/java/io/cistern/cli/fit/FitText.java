@@ -1,0 +1,201 @@
+package io.cistern.cli.fit;
+
+import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.TextTable;
+import io.cistern.cli.fit.Fit.Answer;
+import io.cistern.cli.fit.Holders.Holder;
+import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Recording;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalLong;
+import java.util.stream.Collectors;
+
+/// Says in a few lines how a program fits.
+final class FitText {
+    private static final int MOST_HOLDERS = 3;
+    private static final String UNKNOWN = "-";
+
+    private FitText() {}
+
+    /// Returns the lines for one device.
+    ///
+    /// @param file the file's name
+    /// @param several whether the program uses several devices
+    /// @param judged the allocators that the answer is about
+    static String format(String file, boolean several, Fit fit, List<String> judged) {
+        StringBuilder text = new StringBuilder(heading(file, several, fit));
+        for (List<String> line : facts(fit)) {
+            text.append(String.format(Locale.ROOT, "  %-22s%s%n", line.getFirst(), line.getLast()));
+        }
+        text.append('\n')
+                .append(table(fit))
+                .append('\n')
+                .append(answer(fit, judged))
+                .append('\n');
+        return text.toString();
+    }
+
+    private static String heading(String file, boolean several, Fit fit) {
+        Recording recording = fit.recording();
+        int rows = recording.trace().operations();
+        long nanos = recording.nanos()[recording.nanos().length - 1];
+        return file + (several ? ", device " + recording.ordinals()[0] : "") + ": "
+                + (recording.recorder().name().isEmpty()
+                        ? ""
+                        : "recorded by " + recording.recorder().name() + ", ")
+                + String.format(Locale.ROOT, "%,d", rows)
+                + " allocations and frees" + (nanos > 0 ? " in " + seconds(nanos) : "") + "\n";
+    }
+
+    private static List<List<String>> facts(Fit fit) {
+        Recording recording = fit.recording();
+        String recorder = recording.recorder().name();
+        List<List<String>> facts = new ArrayList<>();
+        fit.refusal()
+                .ifPresent(refusal -> facts.add(List.of(
+                        "refused",
+                        ByteSize.format(refusal.byteSize())
+                                + moment(fit, refusal.row())
+                                + (recording.refusals().size() > 1
+                                        ? "; the last of "
+                                                + recording.refusals().size() + " refusals"
+                                        : ""))));
+        facts.add(List.of(
+                "asked for at most",
+                ByteSize.format(fit.peak().requestedBytes())
+                        + moment(fit, fit.peak().row())));
+        fit.recordedBytes()
+                .ifPresent(bytes -> facts.add(List.of(
+                        recorder + " reserved",
+                        ByteSize.format(bytes) + " at most, " + ByteSize.format(bytes - fit.servedPeakBytes())
+                                + " ("
+                                + over(OptionalLong.of(bytes), fit.servedPeakBytes())
+                                + ") more than it had to serve at once")));
+        fit.room()
+                .ifPresent(room ->
+                        facts.add(List.of("may be taken", ByteSize.format(room.byteSize()) + ": " + room.why())));
+        List<Holder> holders = fit.peak().holders();
+        long all = holders.stream().mapToLong(Holder::byteSize).sum();
+        String title = "held most then";
+        for (Holder holder : holders.subList(0, Math.min(MOST_HOLDERS, holders.size()))) {
+            facts.add(List.of(
+                    title,
+                    ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ": "
+                            + name(holder.site())
+                            + count(", ", holder.blocks(), "block")));
+            title = "";
+        }
+        if (recording.recorder().olderBlocks() > 0) {
+            facts.add(List.of(
+                    "",
+                    count("", recording.recorder().olderBlocks(), "block")
+                            + " are older than the recording: earlier events are lost"));
+        }
+        fit.leaks().stream()
+                .limit(MOST_HOLDERS)
+                .forEach(leak -> facts.add(List.of(
+                        "looks like a leak",
+                        name(leak.site()) + ": " + ByteSize.format(leak.byteSize()) + " that grew in "
+                                + (leak.rises() + 1) + " of 10 parts of the time; " + leak.freed()
+                                + count(" of ", leak.made(), "block") + " freed")));
+        return facts;
+    }
+
+    private static String moment(Fit fit, int row) {
+        long nanos = fit.recording().nanos()[row];
+        String place = fit.place(row);
+        return (nanos > 0 ? " after " + seconds(nanos) : "") + (place.isEmpty() ? "" : " at " + place);
+    }
+
+    private static String name(String site) {
+        return site.isEmpty() ? "no call stack recorded" : CallStacks.shortened(site);
+    }
+
+    private static String count(String before, long count, String what) {
+        return before + String.format(Locale.ROOT, "%,d ", count) + what + (count == 1 ? "" : "s");
+    }
+
+    private static String seconds(long nanos) {
+        return nanos < 1_000_000_000
+                ? String.format(Locale.ROOT, "%.2f ms", nanos / 1e6)
+                : String.format(Locale.ROOT, "%,.2f s", nanos / 1e9);
+    }
+
+    private static String percent(long part, long whole) {
+        return String.format(Locale.ROOT, "%.0f %%", 100.0 * part / Math.max(1, whole));
+    }
+
+    private static String over(OptionalLong reserved, long requested) {
+        return reserved.isEmpty()
+                ? UNKNOWN
+                : String.format(
+                        Locale.ROOT, "%.1f %%", 100.0 * (reserved.getAsLong() - requested) / Math.max(1, requested));
+    }
+
+    private static String size(OptionalLong bytes) {
+        return bytes.isEmpty() ? UNKNOWN : ByteSize.format(bytes.getAsLong());
+    }
+
+    private static String table(Fit fit) {
+        List<String> upper = new ArrayList<>(List.of("", "", "over what", "smallest"));
+        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "is asked", "device"));
+        fit.room().ifPresent(room -> {
+            upper.add("on");
+            lower.add(ByteSize.format(room.byteSize()));
+        });
+        List<List<String>> rows = fit.answers().stream()
+                .map(answer -> {
+                    List<String> row = new ArrayList<>(List.of(
+                            answer.spec(),
+                            size(answer.reservedBytes()),
+                            over(answer.reservedBytes(), fit.peak().requestedBytes()),
+                            size(answer.smallestBytes())));
+                    fit.room().ifPresent(_ -> row.add(verdict(fit, answer)));
+                    return row;
+                })
+                .collect(Collectors.toList());
+        return TextTable.format(List.of(upper, lower), rows, 1);
+    }
+
+    private static String verdict(Fit fit, Answer answer) {
+        if (answer.failures().isEmpty()) {
+            return "fits";
+        }
+        int first = answer.failures().getFirst();
+        return fit.refusal().filter(refusal -> refusal.row() == first).isPresent()
+                ? "refuses it"
+                : "refuses " + ByteSize.format(fit.recording().trace().byteSizes()[first]) + moment(fit, first);
+    }
+
+    private static String answer(Fit fit, List<String> judged) {
+        List<Holder> holders = fit.peak().holders();
+        String held = holders.isEmpty() || holders.getFirst().site().isEmpty()
+                ? ""
+                : "; " + name(holders.getFirst().site()) + " holds "
+                        + ByteSize.format(holders.getFirst().byteSize());
+        return fit.answers().stream()
+                .filter(answer -> judged.contains(answer.spec()))
+                .map(answer -> (fit.room().isEmpty() || answer.failures().isEmpty() ? "It fits" : "It does not fit")
+                        + fit.room()
+                                .map(room -> " on " + ByteSize.format(room.byteSize()))
+                                .orElse("")
+                        + " with " + answer.spec()
+                        + answer.smallestBytes().stream()
+                                .mapToObj(bytes -> ", which needs " + ByteSize.format(bytes))
+                                .collect(Collectors.joining())
+                        + others(fit, judged)
+                        + held + ".")
+                .collect(Collectors.joining("\n"));
+    }
+
+    private static String others(Fit fit, List<String> judged) {
+        String others = fit.answers().stream()
+                .filter(answer -> !judged.contains(answer.spec())
+                        && answer.smallestBytes().isPresent())
+                .map(answer -> answer.spec() + " " + size(answer.smallestBytes()))
+                .collect(Collectors.joining(", "));
+        return others.isEmpty() ? "" : " (" + others + ")";
+    }
+}

@@ -1,0 +1,126 @@
+package io.cistern.cli.fit;
+
+import io.cistern.cli.common.AllocatorChoice;
+import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.Progress;
+import io.cistern.cli.common.ReplayDevice;
+import io.cistern.cli.common.Work;
+import io.cistern.cli.fit.Fit.Answer;
+import io.cistern.cli.report.Snapshot;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.trace.Recording;
+import io.cistern.spi.catalog.Catalog;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/// Finds out how programs fit with some allocators.
+///
+/// @param specs the allocators
+/// @param judged those of them that the answer is about; the others are there to compare
+/// @param capacity what they may take of a device; null for what the recording says
+/// @param err standard error, for progress
+record Fitting(
+        Catalog catalog,
+        List<String> specs,
+        List<String> judged,
+        @Nullable Long capacity,
+        PrintWriter err) {
+    /// Models to compare with. They are no plug-ins, and nobody is told of them elsewhere.
+    private static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
+    /// A longer replay shows no memory on the page.
+    private static final int MAX_SHOWN_OPERATIONS = 300_000;
+
+    /// @param asked the specs of the command line; empty for all that can run, and the models
+    /// @throws io.cistern.cli.common.UsageException if one of those asked for can't run
+    static Fitting with(List<String> asked, @Nullable Long capacity, PrintWriter err) {
+        Catalog catalog = Plugins.catalog();
+        ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty());
+        List<String> specs = new ArrayList<>(new AllocatorChoice(gpu, catalog, Work.NONE).specs(asked));
+        List<String> judged = List.copyOf(asked.isEmpty() ? specs.subList(0, 1) : specs);
+        if (asked.isEmpty()) {
+            catalog.entries().stream()
+                    .map(Catalog.Entry::name)
+                    .filter(MODELS::contains)
+                    .sorted(Comparator.comparingInt(MODELS::indexOf))
+                    .forEach(specs::add);
+        }
+        return new Fitting(catalog, specs, judged, capacity, err);
+    }
+
+    /// @param name the file's name, for people
+    /// @param recording of one device
+    Fit fit(String name, Recording recording) {
+        Optional<Room> room =
+                capacity == null ? Room.of(recording) : Optional.of(new Room(capacity, "as --capacity says"));
+        Holders holders = new Holders(recording);
+        List<Answer> answers = new ArrayList<>();
+        try (Progress progress = new Progress("fit", specs.size(), err)) {
+            for (String spec : specs) {
+                progress.message(name + " " + spec);
+                answers.add(answer(player(recording, spec), room));
+                progress.step();
+            }
+        }
+        return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), holders.leaks(), answers);
+    }
+
+    private Player player(Recording recording, String spec) {
+        return new Player(recording.trace().onOneThread(), spec, catalog);
+    }
+
+    private static Answer answer(Player player, Optional<Room> room) {
+        OptionalLong reserved = player.reservedPeakBytes();
+        return new Answer(
+                player.spec(),
+                reserved,
+                room.map(each -> player.failures(each.byteSize())).orElse(List.of()),
+                reserved.isPresent() ? player.smallestBytes(reserved.getAsLong()) : OptionalLong.empty());
+    }
+
+    /// Returns the pages of a file: its own snapshot, and the memory of the judged allocators at the refusal or the
+    /// peak; without
+    /// a snapshot, that of PyTorch's model, too.
+    ///
+    /// @param name the file's name, for people
+    /// @param snapshot null if the file is none
+    /// @param fits how it fits on each device
+    /// @param text the same for people
+    List<Snapshot> pages(String name, @Nullable TorchSnapshot snapshot, List<Fit> fits, String text)
+            throws IOException {
+        List<Snapshot> pages = new ArrayList<>();
+        if (snapshot != null) {
+            pages.add(Snapshot.of(name, snapshot, "A snapshot that PyTorch took", text));
+        }
+        for (Fit fit : fits) {
+            for (Answer answer : fit.answers()) {
+                boolean isShown = judged.contains(answer.spec())
+                        || (snapshot == null && MODELS.getFirst().equals(answer.spec()));
+                if (isShown && fit.recording().trace().operations() <= MAX_SHOWN_OPERATIONS) {
+                    Optional<Long> roomy = fit.capacityFor(answer);
+                    if (roomy.isPresent()) {
+                        String place =
+                                fits.size() > 1 ? ", device " + fit.recording().ordinals()[0] : "";
+                        pages.add(Snapshot.of(
+                                name + " with " + answer.spec() + place,
+                                PlayedSnapshot.of(
+                                        fit.recording(),
+                                        player(fit.recording(), answer.spec()).behind(fit.decisiveRow(), roomy.get())),
+                                "A replay with " + answer.spec() + " on " + ByteSize.format(roomy.get())
+                                        + (fit.refusal().isPresent()
+                                                ? " until the request that was refused"
+                                                : " until the program asked for most"),
+                                pages.isEmpty() ? text : ""));
+                    }
+                }
+            }
+        }
+        return pages;
+    }
+}

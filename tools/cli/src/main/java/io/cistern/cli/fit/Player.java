@@ -1,0 +1,117 @@
+package io.cistern.cli.fit;
+
+import io.cistern.cli.common.ReplayDevice;
+import io.cistern.cli.common.Work;
+import io.cistern.cli.replay.PeakSnapshot;
+import io.cistern.cli.replay.Replay;
+import io.cistern.cli.replay.ReplaySession;
+import io.cistern.cli.replay.Routing;
+import io.cistern.cli.trace.Trace;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.observability.MemorySnapshot;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/// Plays a program through one allocator on simulated devices of any size. The program never pauses, so live memory
+/// stays where it is.
+///
+/// @param trace the rows of one device
+/// @param spec the allocator
+record Player(Trace trace, String spec, Catalog catalog) {
+    /// How exactly the smallest device is found.
+    static final long STEP = 16L << 20;
+
+    private static final long USUAL_BYTES = 64L << 30;
+
+    /// Returns the most bytes that the allocator reserves if there is enough; empty if no device is large enough.
+    OptionalLong reservedPeakBytes() {
+        long enough = trace.requestedPeakBytes() > SimulatedGpu.MAX_CAPACITY_BYTES / 16
+                ? SimulatedGpu.MAX_CAPACITY_BYTES
+                : Math.max(16 * trace.requestedPeakBytes(), USUAL_BYTES);
+        Failed failed = new Failed(false);
+        ReplaySession.Outcome outcome = session(enough, failed).observed(Work.NONE);
+        return failed.rows.isEmpty() ? outcome.reservedPeakBytes() : OptionalLong.empty();
+    }
+
+    /// Returns the rows whose allocations fail on a device.
+    List<Integer> failures(long capacityBytes) {
+        Failed failed = new Failed(true);
+        session(capacityBytes, failed).timed(Work.NONE);
+        return failed.rows;
+    }
+
+    /// Returns the memory behind the allocation of a row.
+    ///
+    /// @param capacityBytes the memory of a device on which nothing fails
+    MemorySnapshot behind(int row, long capacityBytes) {
+        List<MemorySnapshot> taken = new ArrayList<>();
+        session(capacityBytes, new Failed(true), new PeakSnapshot.Moment(row, taken::add))
+                .observed(Work.NONE);
+        return taken.getFirst();
+    }
+
+    private boolean completes(long capacityBytes) {
+        Failed failed = new Failed(false);
+        session(capacityBytes, failed).timed(Work.NONE);
+        return failed.rows.isEmpty();
+    }
+
+    /// Notes the rows whose allocations fail.
+    private record Failed(boolean goesOn, List<Integer> rows) implements Replay.Failures {
+        Failed(boolean goesOn) {
+            this(goesOn, new ArrayList<>());
+        }
+
+        @Override
+        public boolean failed(int row, DeviceOutOfMemoryException failure) {
+            rows.add(row);
+            return goesOn;
+        }
+    }
+
+    /// Returns the memory of the smallest device on which everything is served, up to [#STEP].
+    ///
+    /// @param reservedPeakBytes what the allocator reserves if there is enough
+    OptionalLong smallestBytes(long reservedPeakBytes) {
+        long fails = (trace.requestedPeakBytes() - 1) / STEP; // In steps, from here on.
+        long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, STEP));
+        while (!completes(serves * STEP)) {
+            fails = serves;
+            serves += Math.ceilDiv(serves, 16);
+            if (serves > SimulatedGpu.MAX_CAPACITY_BYTES / STEP) {
+                return OptionalLong.empty();
+            }
+        }
+        while (serves - fails > 1) {
+            long middle = (fails + serves) / 2;
+            if (completes(middle * STEP)) {
+                serves = middle;
+            } else {
+                fails = middle;
+            }
+        }
+        return OptionalLong.of(serves * STEP);
+    }
+
+    private ReplaySession session(long capacityBytes, Replay.Failures failures) {
+        return session(capacityBytes, failures, null);
+    }
+
+    private ReplaySession session(long capacityBytes, Replay.Failures failures, PeakSnapshot.@Nullable Moment shown) {
+        return new ReplaySession(
+                trace,
+                spec,
+                Routing.Plan.WITHOUT_PAUSES,
+                new ReplayDevice.Simulated(OptionalLong.of(capacityBytes)),
+                catalog,
+                1,
+                () -> {},
+                failures,
+                null,
+                shown);
+    }
+}

@@ -1,0 +1,59 @@
+package io.cistern.cli.imports;
+
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.trace.BundledTraces;
+import io.cistern.cli.trace.Recording;
+import io.cistern.cli.trace.TraceReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/// A recorded program, whoever recorded it: PyTorch, RMM or Cistern.
+///
+/// @param snapshot the snapshot of PyTorch's that it was read from; empty if it was another file
+public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot) {
+    /// Reads a recording. Its first bytes tell what it is.
+    ///
+    /// @param file a file, or the name of a trace that comes with Cistern
+    /// @throws InputException if it can't be read or is none of these
+    public static ProgramFile read(Path file) throws InputException {
+        String name = file.toString();
+        if (Files.notExists(file) && BundledTraces.NAMES.contains(name)) {
+            return BundledTraces.open(name, (resource, in) -> read(resource, in, RecordingDetails.NONE));
+        }
+        Path beside = RecordingDetails.beside(file);
+        RecordingDetails details = Files.isRegularFile(beside) ? RecordingDetails.read(beside) : RecordingDetails.NONE;
+        return InputFile.read(file, (path, in) -> read(path, in, details));
+    }
+
+    private static ProgramFile read(String name, InputStream in, RecordingDetails details)
+            throws InputException, IOException {
+        if (TorchSnapshot.isNext(in)) {
+            return of(name, TorchSnapshot.read(name, in));
+        }
+        Recording recording = begins(in, RmmLog.HEADER)
+                ? ForeignTrace.recording(name, ForeignLog.read(name, in))
+                : TraceReader.recording(name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes());
+        return new ProgramFile(recording, Optional.empty());
+    }
+
+    /// Returns the program of a snapshot.
+    ///
+    /// @param file its name
+    /// @throws InputException if it has no history, or no replay would read its trace
+    public static ProgramFile of(String file, TorchSnapshot snapshot) throws InputException, IOException {
+        return new ProgramFile(ForeignTrace.recording(file, TorchLog.of(file, snapshot)), Optional.of(snapshot));
+    }
+
+    private static boolean begins(InputStream in, String text) throws IOException {
+        in.mark(text.length());
+        String next = new String(in.readNBytes(text.length()), StandardCharsets.ISO_8859_1);
+        in.reset();
+        return next.equals(text);
+    }
+}

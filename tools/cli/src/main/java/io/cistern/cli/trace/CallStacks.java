@@ -1,0 +1,89 @@
+package io.cistern.cli.trace;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/// The call stacks of a recording, each once, by number. [#NONE] is the empty one: nothing is known.
+///
+/// A frame is a line as `step(/home/me/train.py:12)`.
+public final class CallStacks {
+    public static final int NONE = 0;
+
+    /// Parts of the names of files that hold a library's code or an interpreter's.
+    private static final List<String> LIBRARIES =
+            List.of("/site-packages/", "/dist-packages/", "/lib/python", "/torch/", "<frozen ", "<eval_with_key>");
+
+    private final List<String> frames = new ArrayList<>();
+    private final Map<String, Integer> frameNumbers = new HashMap<>();
+    private final List<List<Integer>> stacks = new ArrayList<>();
+    private final Map<List<Integer>, Integer> numbers = new HashMap<>();
+
+    public CallStacks() {
+        of(List.of());
+    }
+
+    /// Returns the number of a stack.
+    ///
+    /// @param lines its frames, innermost first
+    public int of(List<String> lines) {
+        return ofFrames(lines.stream().map(this::frame).toList());
+    }
+
+    private int frame(String line) {
+        return frameNumbers.computeIfAbsent(line, _ -> {
+            frames.add(line);
+            return frames.size() - 1;
+        });
+    }
+
+    private int ofFrames(List<Integer> stack) {
+        return numbers.computeIfAbsent(stack, _ -> {
+            stacks.add(stack);
+            return stacks.size() - 1;
+        });
+    }
+
+    /// Returns the frames of a stack, innermost first.
+    public List<String> lines(int stack) {
+        return stacks.get(stack).stream().map(frames::get).toList();
+    }
+
+    /// Returns the innermost frame of the program's own code, or the innermost of all if there is none; empty for
+    /// no stack.
+    public String site(int stack) {
+        List<Integer> lines = stacks.get(stack);
+        return lines.stream()
+                .map(frames::get)
+                .filter(CallStacks::isOwn)
+                .findFirst()
+                .orElse(lines.isEmpty() ? "" : frames.get(lines.getFirst()));
+    }
+
+    /// Returns whether a frame is neither a library's nor native code.
+    public static boolean isOwn(String line) {
+        String file = line.substring(line.indexOf('(') + 1);
+        boolean isPython = file.contains(".py:") || file.startsWith("<");
+        return isPython && LIBRARIES.stream().noneMatch(file::contains);
+    }
+
+    /// Returns a site in short: `train.py:12 (step)`.
+    public static String shortened(String site) {
+        int open = site.indexOf('(');
+        int slash = site.lastIndexOf('/');
+        return open < 0 || !site.endsWith(")")
+                ? site
+                : site.substring(Math.max(open, slash) + 1, site.length() - 1) + " (" + site.substring(0, open) + ")";
+    }
+
+    /// Returns all frames by their numbers.
+    public List<String> frames() {
+        return frames;
+    }
+
+    /// Returns all stacks by their numbers, each the numbers of its frames, innermost first.
+    public List<List<Integer>> stacks() {
+        return stacks;
+    }
+}

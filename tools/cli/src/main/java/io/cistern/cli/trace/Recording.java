@@ -1,0 +1,66 @@
+package io.cistern.cli.trace;
+
+import java.util.List;
+import java.util.stream.IntStream;
+
+/// A recorded program: its trace, when and where each row happened, and what its own allocator did.
+///
+/// Requests that were refused during the recording are made again: each is an allocation at its place in the trace,
+/// which is freed at once.
+///
+/// @param nanos the time of each row, since the recording began
+/// @param stacks the number of each row's call stack
+/// @param refusals the requests that were refused, in the order of their rows
+/// @param handles the handle of each stream
+/// @param ordinals the ordinals of the trace's devices
+@SuppressWarnings("ArrayRecordComponent") // As in the trace.
+public record Recording(
+        Trace trace,
+        long[] nanos,
+        int[] stacks,
+        CallStacks callStacks,
+        List<Refusal> refusals,
+        long[] handles,
+        long[] ordinals,
+        Recorder recorder) {
+    /// A request that was refused.
+    ///
+    /// @param row the row that allocates it now
+    /// @param freeBytes the bytes that the device had free then; -1 if unknown
+    public record Refusal(int row, long byteSize, long freeBytes) {}
+
+    /// Returns the recordings of the single devices. A program that uses blocks on other devices than their own is
+    /// not split: all devices count as one.
+    public List<Recording> byDevice() {
+        if (ordinals.length == 1) {
+            return List.of(this);
+        }
+        return trace.origins().mixed()
+                ? List.of(new Recording(
+                        trace.onOneDevice(), nanos, stacks, callStacks, refusals, handles, ordinals, recorder))
+                : IntStream.range(0, ordinals.length).mapToObj(this::ofDevice).toList();
+    }
+
+    private Recording ofDevice(int device) {
+        int[] devices = trace.origins().devices();
+        int[] rows = IntStream.range(0, trace.ops().length)
+                .filter(row -> devices[trace.streams()[row]] == device)
+                .toArray();
+        int[] newRows = new int[trace.ops().length];
+        for (int i = 0; i < rows.length; i++) {
+            newRows[rows[i]] = i;
+        }
+        return new Recording(
+                trace.ofRows(rows, trace.origins().devicePeakBytes()[device]),
+                IntStream.of(rows).mapToLong(row -> nanos[row]).toArray(),
+                IntStream.of(rows).map(row -> stacks[row]).toArray(),
+                callStacks,
+                refusals.stream()
+                        .filter(each -> devices[trace.streams()[each.row]] == device)
+                        .map(each -> new Refusal(newRows[each.row], each.byteSize, each.freeBytes))
+                        .toList(),
+                handles,
+                new long[] {ordinals[device]},
+                recorder);
+    }
+}

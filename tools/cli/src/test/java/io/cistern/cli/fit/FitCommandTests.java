@@ -1,0 +1,237 @@
+package io.cistern.cli.fit;
+
+import static io.cistern.cli.fit.TorchProgram.MIB;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
+
+import com.fasterxml.jackson.jr.ob.JSON;
+import io.cistern.cli.ProgramRun;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class FitCommandTests {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void aRequestThatFragmentationRefusedFits() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        ProgramRun run = fit(file, "--allocator=caching");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines().map(String::strip))
+                .contains(
+                        file + ": recorded by PyTorch, 362 allocations and frees in 560.00 ms",
+                        "refused               100 MiB after 560.00 ms at train.py:90 (step)",
+                        "asked for at most     800 MiB after 239.00 ms at train.py:70 (step)",
+                        "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
+                        "may be taken          850 MiB: what PyTorch held at the refusal, and the 50.0 MiB that were free",
+                        "held most then        640 MiB, 80 %: train.py:70 (step), 160 blocks",
+                        "160 MiB, 20 %: train.py:88 (step), 40 blocks");
+        assertThat(run.out().lines())
+                .last()
+                .asString()
+                .matches(
+                        "It fits on 850 MiB with caching, which needs 8\\d\\d MiB; train.py:70 \\(step\\) holds 640 MiB\\.");
+    }
+
+    @Test
+    void itDoesNotFitOnADeviceThatIsTooSmall() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        ProgramRun run = fit(file, "--allocator=caching", "--capacity=600MiB");
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out())
+                .contains("refuses 4.00 MiB after")
+                .contains("It does not fit on 600 MiB with caching, which needs 8");
+    }
+
+    /// The same device holds it as long as the refused request is left out, so it is the request that counts.
+    @Test
+    void theRefusedRequestIsMadeAgainAtItsPlace() throws Exception {
+        TorchProgram program = new TorchProgram(0).segment(0x7f00_0000_0000L, 64 * MIB);
+        program.allocate(0x7f00_0000_0000L, 64 * MIB, 10)
+                .refused(64 * MIB, 8 * MIB, 11)
+                .free(0x7f00_0000_0000L);
+        Path file = program.write(folder.resolve("oom.pickle"));
+
+        Map<String, Object> tight = answer(fit(file, "--allocator=caching", "--capacity=120MiB", "--format=json"));
+        Map<String, Object> roomy = answer(fit(file, "--allocator=caching", "--capacity=128MiB", "--format=json"));
+
+        assertThat(tight).containsEntry("fits", false).containsEntry("refusedFit", List.of(false));
+        assertThat(roomy)
+                .containsEntry("fits", true)
+                .containsEntry("refusedFit", List.of(true))
+                .containsEntry("smallestCapacityBytes", 128 * (int) MIB);
+    }
+
+    @Test
+    void theSmallestDeviceIsFoundForEachAllocator() throws Exception {
+        StringBuilder rows = new StringBuilder("op,id,bytes,stream,device,thread,nanos\n");
+        for (int id = 0; id < 100; id++) {
+            rows.append("a," + id + ",2200000,0,0,0," + id + "\n"); // The driver hands out 2 MiB at a time.
+        }
+        Path file = Files.writeString(folder.resolve("own.csv"), rows);
+
+        ProgramRun run = fit(file, "--allocator=direct", "--allocator=caching", "--format=json");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(answers(run))
+                .extracting(answer -> answer.get("allocator"), answer -> answer.get("smallestCapacityBytes"))
+                .containsExactly(tuple("direct", 400 * (int) MIB), tuple("caching", 224 * (int) MIB));
+    }
+
+    @Test
+    void aLimitThatRefusedIsNotTakenForTheDevice() throws Exception {
+        Path file = new TorchProgram(0)
+                .segment(0x7f00_0000_0000L, 64 * MIB)
+                .allocate(0x7f00_0000_0000L, 64 * MIB, 10)
+                .refused(64 * MIB, 1024 * MIB, 11)
+                .write(folder.resolve("limited.pickle"));
+
+        ProgramRun run = fit(file, "--allocator=caching");
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out())
+                .contains(
+                        "may be taken          64.0 MiB: the most that PyTorch held: 1.00 GiB of the device were free, so a"
+                                + " limit refused the request; --capacity says how much");
+    }
+
+    @Test
+    void eachDeviceHasItsAnswer() throws Exception {
+        TorchProgram small = new TorchProgram(1).segment(0x7e00_0000_0000L, 20 * MIB);
+        small.allocate(0x7e00_0000_0000L, 8 * MIB, 5);
+        Path file = TorchProgram.write(folder.resolve("two.pickle"), TorchProgram.fragmented(0), small);
+
+        ProgramRun run = fit(file, "--allocator=caching");
+
+        assertThat(run.out())
+                .contains(file + ", device 0: ", file + ", device 1: ")
+                .contains("asked for at most     800 MiB", "asked for at most     8.00 MiB")
+                .contains("PyTorch reserved      20.0 MiB at most");
+    }
+
+    @Test
+    void ofTwoFilesItTellsWhatGrewByCallStack() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram program = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);
+        Path first = program.allocate(base + 8 * MIB, 4 * MIB, 20).write(folder.resolve("first.pickle"));
+        program.allocate(base + 12 * MIB, 2 * MIB, 30).allocate(base + 14 * MIB, 2 * MIB, 30);
+        Path second = program.free(base + 8 * MIB).write(folder.resolve("second.pickle"));
+
+        ProgramRun run = fit(first, second.toString(), "--allocator=caching");
+
+        assertThat(run.out().lines().toList().reversed().subList(0, 3))
+                .containsExactly(
+                        "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
+                        "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
+                        "From the end of " + first + " to the end of " + second + ": +0 B");
+    }
+
+    @Test
+    void whatOnlyGrowsLooksLikeALeak() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        for (int step = 0; step < 60; step++) {
+            long base = 0x7f00_0000_0000L + step * 32 * MIB;
+            program.segment(base, 20 * MIB)
+                    .allocate(base, 2 * MIB, 41)
+                    .allocate(base + 4 * MIB, 8 * MIB, 60)
+                    .free(base + 4 * MIB);
+        }
+        Path file = program.write(folder.resolve("leak.pickle"));
+
+        ProgramRun run = fit(file, "--allocator=caching");
+
+        assertThat(run.out())
+                .contains("looks like a leak     train.py:41 (step): 120 MiB that grew in 10 of 10 parts of the time;"
+                        + " 0 of 60 blocks freed")
+                .doesNotContain("train.py:60 (step):");
+    }
+
+    @Test
+    void aLogOfRmmAndABundledTraceFitToo() throws Exception {
+        Path log = Files.writeString(folder.resolve("rmm.csv"), """
+                Thread,Time,Action,Pointer,Size,Stream
+                1,10:00:00.000000,allocate,7f141ba00000,1048576,0
+                1,10:00:00.000012,allocate failure,0,9999999999,0
+                """);
+
+        ProgramRun run =
+                ProgramRun.inProcess("fit", log.toString(), "vit_streams", "--allocator=caching", "--capacity=2GiB");
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out())
+                .contains("recorded by RMM", "It does not fit on 2.00 GiB with caching, which needs 9.3")
+                .contains("vit_streams: 33,872 allocations and frees", "It fits on 2.00 GiB with caching");
+    }
+
+    /// Call stacks, times, what was reserved and what was free lie beside the imported trace.
+    @Test
+    void anImportedTraceFitsAsTheSnapshotDoes() throws Exception {
+        Path snapshot = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+        Path trace = folder.resolve("oom.csv.gz");
+        ProgramRun.inProcess("import", snapshot.toString(), "-o", trace.toString());
+
+        String first = fit(snapshot, "--allocator=caching").out();
+        String second = fit(trace, "--allocator=caching").out();
+
+        assertThat(folder.resolve("oom.details.json.gz")).exists();
+        assertThat(second.replace(trace.toString(), "")).isEqualTo(first.replace(snapshot.toString(), ""));
+    }
+
+    @Test
+    void damagedDetailsAreRefusedInALine() throws Exception {
+        Path snapshot = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+        Path trace = folder.resolve("oom.csv");
+        ProgramRun.inProcess("import", snapshot.toString(), "-o", trace.toString());
+        Path details = folder.resolve("oom.details.json");
+        String whole = Files.readString(details);
+
+        for (String damaged : List.of(
+                whole.substring(0, whole.length() / 2),
+                "[]",
+                whole.replace("\"stacks\":[[],", "\"stacks\":[[999],"),
+                whole.replace("\"stacks\":[[],", "\"stacks\":["),
+                whole.replace("\"reserved\":[", "\"reserved\":[7,"))) {
+            Files.writeString(details, damaged);
+            ProgramRun run = fit(trace, "--allocator=caching");
+
+            assertThat(run.exitCode()).as(damaged).isEqualTo(2);
+            assertThat(run.err().lines()).singleElement().asString().startsWith(details + ": ");
+        }
+    }
+
+    @Test
+    void noFileIsReadThatIsNoRecording() throws Exception {
+        Path file = Files.writeString(folder.resolve("notes.txt"), "hello\n");
+
+        ProgramRun run = fit(file);
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err().lines()).singleElement().asString().startsWith(file + ":1: no header");
+    }
+
+    private static ProgramRun fit(Path file, String... options) {
+        return ProgramRun.inProcess(Stream.concat(Stream.of("fit", file.toString()), Stream.of(options))
+                .toArray(String[]::new));
+    }
+
+    private static Map<String, Object> answer(ProgramRun run) throws Exception {
+        return answers(run).getFirst();
+    }
+
+    @SuppressWarnings("unchecked") // As the command writes it.
+    private static List<Map<String, Object>> answers(ProgramRun run) throws Exception {
+        Map<String, Object> first =
+                (Map<String, Object>) JSON.std.listFrom(run.out()).getFirst();
+        return (List<Map<String, Object>>) first.get("allocators");
+    }
+}
