@@ -112,8 +112,10 @@ record CachingOptions(
     /// @throws ConfigurationException if they name no level
     private static CheckLevel configuredLevel() {
         Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
-        boolean isOfAll = set == null || set.text().equals("streams"); // an observer checks that, for each allocator
-        return isOfAll ? CheckLevel.OFF : level(set);
+        if (set == null || set.text().equals("streams")) { // an observer checks that, for each allocator
+            return CheckLevel.OFF;
+        }
+        return level(set);
     }
 
     private static CheckLevel level(Settings.Value set) {

@@ -21,15 +21,11 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
-/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so
-/// that
-/// it can be refused, or after it, if the answer counts.
+/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call,
+/// so that it can be refused, or after it, if the answer counts.
 ///
 /// **Threads.** As the driver; no lock is held while the driver is called.
 final class WatchedDriver implements CudaDriver {
-    /// What is done after a call, with its result.
-    private static final Consumer<Object> NOTHING = _ -> {};
-
     /// Looks at a call that is about to be made.
     private interface Look {
         /// @param name the method
@@ -66,7 +62,8 @@ final class WatchedDriver implements CudaDriver {
     private static <T> T watched(Class<T> facet, T target, Look look) {
         return facet.cast(Proxy.newProxyInstance(
                 facet.getClassLoader(), new Class<?>[] {facet}, (_, method, arguments) -> {
-                    Consumer<Object> after = arguments == null ? NOTHING : look.before(method.getName(), arguments);
+                    Consumer<Object> after =
+                            arguments == null ? WatchedDriver::nothing : look.before(method.getName(), arguments);
                     try {
                         Object result = method.invoke(target, arguments);
                         after.accept(result);
@@ -87,21 +84,23 @@ final class WatchedDriver implements CudaDriver {
 
     private Consumer<Object> device(String name, Object[] arguments) {
         if (!name.equals("synchronize")) {
-            return NOTHING;
+            return WatchedDriver::nothing;
         }
         var work = hazards.upTo(device(arguments));
         return _ -> hazards.finished(work);
     }
 
     private Consumer<Object> memory(String name, Object[] arguments) {
-        return name.equals("allocate") ? address -> hazards.anew((long) address, number(arguments, 1)) : NOTHING;
+        return name.equals("allocate")
+                ? address -> hazards.anew((long) address, number(arguments, 1))
+                : WatchedDriver::nothing;
     }
 
     private Consumer<Object> pool(String name, Object[] arguments) {
         return switch (name) {
             case "allocate" -> address -> hazards.anew((long) address, number(arguments, 1));
             case "allocateFrom" -> address -> hazards.anew((long) address, number(arguments, 2));
-            default -> NOTHING;
+            default -> WatchedDriver::nothing;
         };
     }
 
@@ -111,9 +110,9 @@ final class WatchedDriver implements CudaDriver {
             case "unmap" -> _ -> hazards.unmapped(number(arguments, 1), number(arguments, 2));
             case "release" -> {
                 hazards.released(number(arguments, 1));
-                yield NOTHING;
+                yield WatchedDriver::nothing;
             }
-            default -> NOTHING;
+            default -> WatchedDriver::nothing;
         };
     }
 
@@ -149,7 +148,7 @@ final class WatchedDriver implements CudaDriver {
             case "fillWords" -> work(name, device, arguments, 4, writes(arguments, 1, 4 * number(arguments, 3)));
             default -> {}
         }
-        return NOTHING;
+        return WatchedDriver::nothing;
     }
 
     private void work(String name, int device, Object[] arguments, int stream, Range... ranges) {
@@ -191,7 +190,7 @@ final class WatchedDriver implements CudaDriver {
             }
             default -> {}
         }
-        return NOTHING;
+        return WatchedDriver::nothing;
     }
 
     private void finishedIf(Object answer, Map<StreamClocks.Stream, Long> work) {
@@ -215,7 +214,7 @@ final class WatchedDriver implements CudaDriver {
             case "destroy" -> hazards.destroyed(number(arguments, 1));
             default -> {}
         }
-        return NOTHING;
+        return WatchedDriver::nothing;
     }
 
     private Consumer<Object> graph(String name, Object[] arguments) {
@@ -246,7 +245,7 @@ final class WatchedDriver implements CudaDriver {
             case "destroy", "destroyExecutable" -> graphs.remove(number(arguments, 1));
             default -> {}
         }
-        return NOTHING;
+        return WatchedDriver::nothing;
     }
 
     private void becomes(long graph, long executable) {
@@ -268,7 +267,7 @@ final class WatchedDriver implements CudaDriver {
             }
             hazards.work(name, device(arguments), number(arguments, 3), ranges.toArray(Range[]::new));
         }
-        return NOTHING;
+        return WatchedDriver::nothing;
     }
 
     @Override
@@ -315,4 +314,7 @@ final class WatchedDriver implements CudaDriver {
     public void close() {
         driver.close();
     }
+
+    /// What is done after a call that needs nothing more.
+    private static void nothing(Object result) {}
 }

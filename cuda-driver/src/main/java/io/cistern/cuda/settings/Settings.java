@@ -82,7 +82,7 @@ public final class Settings {
         public void check() {
             switch (setting) {
                 case LIMIT, DEVICE_LIMIT -> bytes(() -> Long.MAX_VALUE); // a device that is not known yet
-                case LEAKS, CHECK, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> word();
+                case LEAKS, CHECK, HAZARDS, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> word();
                 case SIMULATED_DEVICES -> number(Setting.MAX_SIMULATED_DEVICES);
                 case SIMULATED_CAPACITY -> bytes(Setting.MAX_SIMULATED_BYTES);
                 case CONFIG,

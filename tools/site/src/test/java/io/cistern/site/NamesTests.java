@@ -26,6 +26,9 @@ final class NamesTests {
     private static final Pattern VARIABLE = Pattern.compile("\\bCISTERN_([A-Z]+(?:_[A-Z0-9]+)*)\\b");
     private static final Pattern SPEC = Pattern.compile("(?<![\\w:.-])(\\w+):((?:\\w+=[^,`\"' |)]+,?)+)");
 
+    private static final Pattern SAME_OPTIONS =
+            Pattern.compile("The options of \\[`(\\w+)`]\\(#\\w+\\)(?:, without (`\\w+`))?");
+
     /// Of tests and builds; and one that is misspelt on purpose.
     private static final Set<String> OTHERS =
             Set.of("testkit.seed", "testkit.driver", "random.operations", "docs.write", "unpublished", "alocator");
@@ -110,10 +113,16 @@ final class NamesTests {
         return unknown;
     }
 
-    /// All parts of the page about a name: an allocator, a segment source.
+    /// All parts of the page about a name: an allocator, a segment source; with the part that they refer to.
     private static String section(String page, String name) {
-        return Arrays.stream(page.split("(?m)^## "))
+        String own = Arrays.stream(page.split("(?m)^## "))
                 .filter(part -> part.startsWith("`" + name + "`"))
                 .collect(Collectors.joining());
+        Matcher other = SAME_OPTIONS.matcher(own);
+        if (!other.find() || other.group(1).equals(name)) {
+            return own;
+        }
+        String table = section(page, other.group(1));
+        return other.group(2) == null ? own + table : own + table.replace("| " + other.group(2) + " |", "");
     }
 }

@@ -43,6 +43,7 @@ final class SettingChecks {
                     DEVICE_LIMIT,
                     LEAKS,
                     CHECK,
+                    HAZARDS,
                     SCOPES_REPORT,
                     COPIES_REPORT,
                     COPIES_DIRECT,

@@ -106,7 +106,7 @@ public enum Column {
     /// Returns the next column to the right; the last column is followed by the first.
     ///
     /// @param steps to the right; to the left if below 0
-    Column beside(int steps) {
+    Column neighbour(int steps) {
         List<Column> all = List.of(values());
         return all.get(Math.floorMod(all.indexOf(this) + steps, all.size()));
     }

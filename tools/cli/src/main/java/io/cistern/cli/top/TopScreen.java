@@ -113,8 +113,8 @@ final class TopScreen {
         message = "";
         switch (key) {
             case 'q', 'Q' -> quit = true;
-            case '>' -> sort = sort.beside(1);
-            case '<' -> sort = sort.beside(-1);
+            case '>' -> sort = sort.neighbour(1);
+            case '<' -> sort = sort.neighbour(-1);
             case 'r' -> reversed = !reversed;
             case 'w' -> waitsShown = !waitsShown;
             case 's' -> message = snapshot();
@@ -128,8 +128,8 @@ final class TopScreen {
         int second = terminal.reader().read(ESCAPE_MILLIS);
         if (second == '[' || second == 'O') {
             switch (terminal.reader().read(ESCAPE_MILLIS)) {
-                case 'C' -> sort = sort.beside(1);
-                case 'D' -> sort = sort.beside(-1);
+                case 'C' -> sort = sort.neighbour(1);
+                case 'D' -> sort = sort.neighbour(-1);
                 default -> {}
             }
         }

@@ -14,7 +14,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /// The page of all options is what the providers declare, and they declare what they ask for.
 class OptionsPageTests {
     private static final Path PAGE = Path.of("..", "..", "docs", "options.md");
+    private static final int MANY_ROWS = 6;
     private static final String HEAD = """
             # Options
 
@@ -111,17 +115,38 @@ class OptionsPageTests {
 
     private static String page() {
         Catalog catalog = Catalog.discover(List.of(), List.of());
+        Map<String, List<String>> tables = new LinkedHashMap<>();
         StringBuilder page = new StringBuilder(HEAD);
         OptionsCommand.usable(catalog).stream()
                 .sorted(Comparator.comparing(Catalog.Entry::kind)
                         .thenComparing(Catalog.Entry::priority, Comparator.reverseOrder())
                         .thenComparing(Catalog.Entry::name))
                 .forEach(entry -> {
-                    List<? extends SpecOption<?>> options = OptionsCommand.options(entry, catalog);
                     page.append("\n## `").append(entry.name()).append('`');
                     page.append(entry.kind() == Catalog.Kind.SOURCE ? ", a segment source\n\n" : "\n\n");
-                    page.append(options.isEmpty() ? "No options.\n" : SpecOption.table(options));
+                    page.append(table(OptionsCommand.options(entry, catalog), entry.name(), tables));
                 });
         return page.toString();
+    }
+
+    /// The table of some options. One that a table above contains is not repeated.
+    private static String table(List<? extends SpecOption<?>> options, String name, Map<String, List<String>> above) {
+        if (options.isEmpty()) {
+            return "No options.\n";
+        }
+        String table = SpecOption.table(options);
+        List<String> rows = table.lines().toList();
+        for (Map.Entry<String, List<String>> other : above.entrySet()) {
+            if (rows.size() >= MANY_ROWS && other.getValue().containsAll(rows)) {
+                String without = other.getValue().stream()
+                        .filter(row -> !rows.contains(row))
+                        .map(row -> row.split("\\|")[1].strip())
+                        .collect(Collectors.joining(", "));
+                return "The options of [`" + other.getKey() + "`](#" + other.getKey() + ")"
+                        + (without.isEmpty() ? ".\n" : ", without " + without + ".\n");
+            }
+        }
+        above.putIfAbsent(name, rows);
+        return table;
     }
 }
