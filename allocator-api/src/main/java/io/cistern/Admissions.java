@@ -93,7 +93,13 @@ final class Admissions implements DeviceAllocator {
         begin(here, byteSize, device, end);
         try {
             here.basis = basis;
-            return new Admission(this, admitted(opened, route, byteSize, end), byteSize, device);
+            long address = admitted(opened, route, byteSize, end);
+            try {
+                return new Admission(this, address, byteSize, device);
+            } catch (OutOfMemoryError full) { // of the Java heap
+                end(address, device, byteSize);
+                throw full;
+            }
         } finally {
             here.turn.unlock();
         }
@@ -251,7 +257,11 @@ final class Admissions implements DeviceAllocator {
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         devices[device].admitted.addAndGet(-byteSize);
-        freeAddresses.add(address);
+        try {
+            freeAddresses.add(address);
+        } catch (OutOfMemoryError full) {
+            // The address is not used again.
+        }
     }
 
     @Override

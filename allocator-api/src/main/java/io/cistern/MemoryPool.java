@@ -475,10 +475,15 @@ public final class MemoryPool extends Allocator {
         }
 
         Map<String, SegmentSource> ownSource() {
-            if (upstream != null) {
-                return Map.of(OWN_SOURCE, new UpstreamSource(upstream));
+            SegmentSource own = upstream != null ? new UpstreamSource(upstream) : source;
+            try {
+                return own == null ? Map.of() : Map.of(OWN_SOURCE, own);
+            } catch (OutOfMemoryError full) { // nobody else knows the upstream's use
+                if (own instanceof UpstreamSource unused) {
+                    unused.close();
+                }
+                throw full;
             }
-            return source == null ? Map.of() : Map.of(OWN_SOURCE, source);
         }
 
         @Nullable

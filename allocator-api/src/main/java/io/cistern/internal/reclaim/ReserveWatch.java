@@ -33,22 +33,41 @@ public final class ReserveWatch implements AutoCloseable {
         this.reserves = registry.reserves();
     }
 
-    /// Sets the bytes of a device to be left free, and gives idle memory back if they are not.
+    /// Sets the bytes of a device to be left free, and gives idle memory back if they are not. If that fails,
+    /// the
+    /// reserve is as before.
     ///
     /// @param byteSize 0 for no reserve
     public void reserve(int device, long byteSize) {
-        synchronized (this) {
-            reserves.set(device, byteSize);
-            if (!isAny()) {
-                close();
-            } else if (thread == null) {
-                Thread watching =
-                        Thread.ofPlatform().daemon().name("cistern-reserve").unstarted(this::watch);
-                thread = watching;
-                watching.start();
+        long former = reserves.of(device);
+        boolean done = false;
+        try {
+            begin(device, byteSize);
+            restore(device);
+            done = true;
+        } finally {
+            if (!done) {
+                reserves.set(device, former);
             }
         }
-        restore(device);
+    }
+
+    private synchronized void begin(int device, long byteSize) {
+        reserves.set(device, byteSize);
+        if (!isAny()) {
+            close();
+        } else if (thread == null) {
+            Thread watching =
+                    Thread.ofPlatform().daemon().name("cistern-reserve").unstarted(this::watch);
+            boolean started = false;
+            try {
+                thread = watching;
+                watching.start();
+                started = true;
+            } finally {
+                thread = started ? watching : null;
+            }
+        }
     }
 
     private boolean isAny() {

@@ -142,25 +142,37 @@ final class LimitedRoutes {
 
     /// Replaces the routes of a device by ones that are charged to a further budget.
     ///
-    /// @param replaced gets the former routes, for the caller to close
-    synchronized void charge(int device, Budget added, Runnable whenOpening, List<Route> replaced) {
+    /// @param replaced gets the former routes, for the caller to close, also after a failure; it has room for
+    ///     them
+    synchronized void charge(int device, Budget added, Runnable whenOpening, @Nullable Route[] replaced) {
+        int at = 0;
         for (Map.Entry<LimitHandle, Use> each : inUse.entrySet()) {
             Route[] routes = each.getValue().routes;
             Budgets charged = charged(device, each.getKey());
             if (charged != null && !Routes.isCharged(routes[device], added)) {
-                replaced.add(routes[device]);
-                routes[device] = successor(routes[device], charged, added, whenOpening);
+                Route former = routes[device];
+                routes[device] = successor(former, charged, added, whenOpening);
+                replaced[at++] = former;
             }
         }
         collectForgotten();
         retired.forEach(routes -> Routes.count(routes[device], added));
     }
 
+    /// Returns how many limits have routes now.
+    synchronized int count() {
+        return inUse.size();
+    }
+
     private Route successor(Route former, Budgets charged, Budget added, Runnable whenOpening) {
         whenOpening.run();
         try {
             Route next = routing.openSuccessor(former, allocator, charged, added, whenDrained);
-            all.replaceAll(each -> each == former ? next : each);
+            for (int i = 0; i < all.size(); i++) { // without Java heap
+                if (all.get(i) == former) {
+                    all.set(i, next);
+                }
+            }
             return next;
         } catch (Throwable failure) {
             whenDrained.run();

@@ -59,6 +59,8 @@ public final class OpenAllocator {
     /// Made in advance, so that a full Java heap keeps nothing open.
     private final Runnable oneDrained = this::drained;
 
+    private final Runnable oneOpened = this::opened;
+
     private final NodeQueue.Node<Runnable> whenNoneIsLeft = new NodeQueue.Node<>(this::closeBackend);
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
@@ -163,35 +165,50 @@ public final class OpenAllocator {
     ///
     /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
     void charge(int device, Budget added) {
-        List<Route> replaced = new ArrayList<>();
+        Failures failures = new Failures();
+        @Nullable Route[] replaced;
         Runnable end;
         synchronized (limited) {
             Budgets all = registry.budgets(device, limit);
             if (isClosed() || all == null || Routes.isCharged(routes[device], added)) {
                 return;
             }
+            replaced = new Route[1 + limited.count()];
             end = routing.beginClosing(allRoutes());
             if (end == null) {
                 throw inside("can't get its first limit here", "set it");
             }
-            undrained.incrementAndGet();
-            Route former = routes[device];
             try {
-                routes[device] = routing.openSuccessor(former, backend, all, added, oneDrained);
-            } catch (Throwable failure) {
-                end.run();
-                drained();
-                throw failure;
+                replace(device, all, added, replaced);
+            } catch (RuntimeException | Error failure) {
+                failures.add(failure);
             }
-            replaced.add(former);
         }
+        registry.currents().renew(device, this);
+        for (Route former : replaced) { // needs no Java heap, which may be full
+            try {
+                if (former != null) {
+                    routing.close(former);
+                }
+            } catch (RuntimeException | Error failure) {
+                failures.add(failure);
+            }
+        }
+        failures.gather(end);
+        failures.rethrow();
+    }
+
+    private void replace(int device, Budgets all, Budget added, @Nullable Route[] replaced) {
+        Route former = routes[device];
+        limited.charge(device, added, oneOpened, replaced); // before this route says that all is done
+        undrained.incrementAndGet();
         try {
-            limited.charge(device, added, undrained::incrementAndGet, replaced);
-            registry.currents().renew(device, this);
-            replaced.forEach(routing::close);
-        } finally {
-            end.run();
+            routes[device] = routing.openSuccessor(former, backend, all, added, oneDrained);
+        } catch (Throwable failure) {
+            drained();
+            throw failure;
         }
+        replaced[replaced.length - 1] = former;
     }
 
     /// Returns whether its provider opens private allocators for graphs.
@@ -225,7 +242,7 @@ public final class OpenAllocator {
             if (scopeLimit == null || isClosed()) {
                 return route(device);
             }
-            LimitedRoutes.Use use = limited.of(scopeLimit, undrained::incrementAndGet);
+            LimitedRoutes.Use use = limited.of(scopeLimit, oneOpened);
             use.keep();
             return use.routes[checkedDevice(device)];
         }
@@ -278,7 +295,7 @@ public final class OpenAllocator {
     private LimitedRoutes.Use openUse(LimitHandle scopeLimit) {
         synchronized (limited) {
             refuseIfClosed();
-            LimitedRoutes.Use use = limited.of(scopeLimit, undrained::incrementAndGet);
+            LimitedRoutes.Use use = limited.of(scopeLimit, oneOpened);
             use.beginScope();
             return use;
         }
@@ -545,6 +562,10 @@ public final class OpenAllocator {
 
     void streamWaits(int device, long stream, long awaited) {
         backend.streamWaits(device, stream, awaited);
+    }
+
+    private void opened() {
+        undrained.incrementAndGet();
     }
 
     private void drained() {

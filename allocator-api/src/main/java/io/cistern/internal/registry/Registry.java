@@ -311,9 +311,14 @@ public final class Registry {
             requireOpen();
         }
         if (changes != changesOfBudgets.get()) {
-            deviceBudgets.forEach((device, budget) -> opened[0].charge(device, budget));
+            chargeMeanwhile(opened[0]);
         }
         return opened[0];
+    }
+
+    /// Charges an allocator to the limits that began while it was opened.
+    private void chargeMeanwhile(OpenAllocator opened) {
+        deviceBudgets.forEach(opened::charge);
     }
 
     /// Charges all blocks on a device to one more budget from now on. Blocks that are alive count there until

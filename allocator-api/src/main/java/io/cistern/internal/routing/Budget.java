@@ -6,7 +6,6 @@ import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -75,23 +74,20 @@ public final class Budget {
         }
     }
 
-    /// Counts the live blocks of a route here that serves no more, or will soon serve no more.
+    /// Counts the live blocks of a route here that serves no more, or will soon serve no more. Counting it
+    /// again does
+    /// nothing.
     synchronized void count(Route formerRoute) {
-        Route[] more = Arrays.copyOf(former, former.length + 1);
-        more[former.length] = formerRoute;
-        former = more;
+        former = Stream.concat(Stream.of(former).filter(each -> !each.retired), Stream.of(formerRoute))
+                .distinct()
+                .toArray(Route[]::new);
     }
 
+    /// Needs no Java heap: a drained route counts 0 until it is forgotten.
     private long formerBytes() {
-        Route[] counted = former;
         long bytes = 0;
-        boolean anyDrained = false;
-        for (Route route : counted) {
+        for (Route route : former) {
             bytes += route.requestedBytes();
-            anyDrained |= route.retired;
-        }
-        if (anyDrained) {
-            forget(route -> route.retired);
         }
         return bytes;
     }
@@ -122,10 +118,10 @@ public final class Budget {
     }
 
     private static long trim(Route route, long keepBytes) {
-        return route.extension(MemoryReclaim.class)
-                .flatMap(own -> own.trim(route.device, keepBytes, TrimMode.WITHOUT_WAITING))
-                .map(TrimResult::returnedBytes)
-                .orElseGet(() -> route.allocator.trim(route.device, keepBytes));
+        TrimResult own = route.extension(MemoryReclaim.class)
+                .flatMap(reclaim -> reclaim.trim(route.device, keepBytes, TrimMode.WITHOUT_WAITING))
+                .orElse(null);
+        return own != null ? own.returnedBytes() : route.allocator.trim(route.device, keepBytes);
     }
 
     private long checked(long bytes) {

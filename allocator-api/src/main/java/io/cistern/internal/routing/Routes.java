@@ -125,9 +125,9 @@ public final class Routes {
     /// @param added the budget that is new among them
     public Route openSuccessor(
             Route route, DeviceAllocator allocator, Budgets budgets, Budget added, Runnable whenDrained) {
-        Route next = openSibling(route, allocator, budgets, whenDrained);
         added.count(route);
-        route.succeededBy(next);
+        Route next = openSibling(route, allocator, budgets, whenDrained);
+        route.succeededBy(next); // from here on nothing may need the Java heap
         return next;
     }
 

@@ -1,23 +1,28 @@
 package io.cistern.faults;
 
+import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.buffers.CopyBatch;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.ManagedMemory;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
+import io.cistern.buffers.PinnedRegion;
 import io.cistern.buffers.dlpack.Dlpack;
 import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
 import io.cistern.buffers.dlpack.TensorType;
+import io.cistern.cuda.MemoryLocation;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.List;
 
 /// What programs do with buffers, arenas, pinned memory and tensors.
 @SuppressWarnings("restricted") // it calls a tensor's deleter, as a consumer does
@@ -133,9 +138,25 @@ final class BufferWorkloads {
         one.close();
     }
 
+    /// Memory that the host sees, prefetched.
+    private static void managed(GpuProgram program) {
+        Allocator managed = program.memory.open("managed");
+        program.toClose.add(managed);
+        DeviceBuffer seen = opened(program, DeviceBuffer.allocate(managed, BYTES, 0, program.streams[0]));
+        seen.hostView();
+        CudaStream stream = CudaStream.ofForeign(program.memory, 0, program.streams[0]);
+        ManagedMemory.prefetch(List.of(seen), MemoryLocation.device(0), stream);
+        seen.close();
+    }
+
     /// Pinned memory in many sizes, used by streams that end.
     static void pinned(GpuProgram program) {
         PinnedMemory memory = PinnedMemory.of(program.memory);
+        try (Arena arena = Arena.ofConfined();
+                PinnedRegion region = memory.register(arena.allocate(4096, 4096))) {
+            region.segment();
+        }
+        managed(program);
         for (int round = 0; round < 3; round++) {
             for (long byteSize : new long[] {100, 5000, 300_000, 3 << 20}) {
                 PinnedBuffer block = opened(program, memory.allocate(byteSize));

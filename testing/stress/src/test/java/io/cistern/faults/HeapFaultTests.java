@@ -57,6 +57,7 @@ class HeapFaultTests {
             "+caching:source=vmm,expandable_segments=false",
             "+caching:pytorch=\"backend:cudaMallocAsync,expandable_segments:True\"",
             "+async:pool=default,release_threshold=zero",
+            "+async:pool=default",
             "+symmetric:upstream=\"caching:check=paranoid\"",
             "+caching:reuse=wait,fit=tight",
             "+caching:reuse=never,page_size=2MiB",

@@ -1,5 +1,6 @@
 package io.cistern.faults;
 
+import io.cistern.Admission;
 import io.cistern.Allocator;
 import io.cistern.Currents;
 import io.cistern.DeviceMemory;
@@ -116,6 +117,33 @@ final class PoolWorkloads {
             }
         }
         program.freeAll(0);
+    }
+
+    /// Limits that begin while blocks are alive, a reserve, and memory that others take.
+    static void liveLimits(GpuProgram program) {
+        MemoryLimit scoped = MemoryLimit.of("scoped", program.memory, 0.5).child("below", 100 * MIB);
+        try (Scope _ = program.allocator.enter(ScopeOptions.all().limit(scoped))) {
+            program.allocate(5000, 0);
+        }
+        program.allocate(5000, 0);
+        MemoryLimit own = program.allocator.limit();
+        own.usedBytes();
+        own.setByteSize(200 * MIB);
+        program.memory.limits().device(0).setShare(0.5);
+        program.toClose.add(program.memory.open("direct"));
+        try (Scope _ = program.allocator.enter(ScopeOptions.all().limit(scoped))) {
+            program.allocate(5000, 0);
+        }
+        program.freeAll(0);
+        own.setByteSize(MIB);
+        program.memory.limits().device(0).lift();
+        own.lift();
+        program.memory.limits().setReserve(0, GpuProgram.CAPACITY);
+        program.memory.limits().setReserve(0, 10 * MIB);
+        try (Admission admission = program.memory.admit(0, 5000)) {
+            admission.taken();
+        }
+        program.memory.limits().setReserve(0, 0);
     }
 
     /// Allocators that the program made, and those around others.

@@ -56,7 +56,7 @@ final class SitesLeftOut {
                     + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
                     + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
                     + "|DeviceHandles\\.(awaitIdle|during)|LeaseLimit\\.(enter|await))"
-                    + "|threads\\.Turn\\.begin|ReclaimAttempt\\.(awaitGraphs|after)");
+                    + "|Registry\\.chargeMeanwhile|threads\\.Turn\\.begin|ReclaimAttempt\\.(awaitGraphs|after)");
 
     private SitesLeftOut() {}
 

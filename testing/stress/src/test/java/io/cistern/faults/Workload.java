@@ -421,6 +421,7 @@ enum Workload {
     FULL_CAPTURE(false, GraphWorkloads::full),
     SECOND_MEMORY(true, PoolWorkloads::secondMemory),
     LIMITS(true, PoolWorkloads::limits),
+    LIVE_LIMITS(true, PoolWorkloads::liveLimits),
     MADE(true, PoolWorkloads::made),
 
     PEERS(true, PoolWorkloads::peers) {
