@@ -47,7 +47,7 @@ class CudnnTests {
         CudnnHandle handle = cudnn.pool().handle(1, stream);
         assertThat(handle.device()).isEqualTo(1);
         assertThat(fake.stream(handle.value())).isEqualTo(stream);
-        assertThat(cudnn.pool().statistics(1).workspaces()).isZero();
+        assertThat(cudnn.pool().statistics(1).workspaceBytes()).isZero();
         cudnn.close();
         assertThat(fake.count("destroyed")).isEqualTo(1);
     }
