@@ -3,11 +3,11 @@ package io.cistern.benchmarks;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.handles.HandleLease;
+import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.HandleStrategy;
-import io.cistern.handles.cublas.Cublas;
-import io.cistern.handles.cublas.CublasHandle;
+import io.cistern.javacpp.CudaLibraries;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import org.bytedeco.cuda.cublas.cublasContext;
 import org.jspecify.annotations.Nullable;
 
 /// Measures the cost of cuBLAS handles on a GPU: creating and destroying them, by one thread and by sixteen;
@@ -54,9 +55,8 @@ public final class HandleCosts {
         }
     }
 
-    private HandlePool<CublasHandle> pool(HandleStrategy strategy) {
-        return Cublas.open(memory, HandlePoolOptions.DEFAULT.withStrategy(strategy))
-                .pool();
+    private HandlePool<cublasContext> pool(HandleStrategy strategy) {
+        return HandlePool.open(memory, CudaLibraries.cublas(memory), HandlePoolOptions.DEFAULT.withStrategy(strategy));
     }
 
     /// Runs on a virtual thread, whose leases create handles without setting a stream and leave
@@ -64,12 +64,12 @@ public final class HandleCosts {
     private void creation() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
-        HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
+        HandlePool<cublasContext> pool = pool(HandleStrategy.SHARED);
         Thread.ofVirtual()
                 .start(() -> {
                     for (int i = 0; i < 60; i++) {
                         long start = System.nanoTime();
-                        HandleLease<CublasHandle> lease = pool.lease(0);
+                        HandleLease<cublasContext> lease = pool.lease(0);
                         creating.add((System.nanoTime() - start) / 1e3);
                         lease.close();
                         long middle = System.nanoTime();
@@ -87,7 +87,7 @@ public final class HandleCosts {
     private void creationAtOnce() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(HandleStrategy.PER_THREAD);
+            HandlePool<cublasContext> pool = pool(HandleStrategy.PER_THREAD);
             long start = System.nanoTime();
             join(() -> pool.lease(0));
             creating.add((System.nanoTime() - start) / 1e3 / AT_ONCE);
@@ -100,7 +100,7 @@ public final class HandleCosts {
     private void threads(String what, @Nullable HandleStrategy strategy) throws InterruptedException {
         List<Double> times = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(strategy == null ? HandleStrategy.SHARED : strategy);
+            HandlePool<cublasContext> pool = pool(strategy == null ? HandleStrategy.SHARED : strategy);
             long start = System.nanoTime();
             oneAfterTheOther(pool, strategy);
             awaitEnds(pool, strategy);
@@ -113,7 +113,7 @@ public final class HandleCosts {
     private void threadsAtOnce(String what, HandleStrategy strategy) throws InterruptedException {
         List<Double> times = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
-            HandlePool<CublasHandle> pool = pool(strategy);
+            HandlePool<cublasContext> pool = pool(strategy);
             long start = System.nanoTime();
             join(() -> oneAfterTheOther(pool, strategy));
             awaitEnds(pool, strategy);
@@ -123,7 +123,7 @@ public final class HandleCosts {
         print(what + ", each", times);
     }
 
-    private void oneAfterTheOther(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
+    private void oneAfterTheOther(HandlePool<cublasContext> pool, @Nullable HandleStrategy strategy) {
         for (int i = 0; i < THREADS; i++) {
             Thread thread = Thread.ofPlatform().start(() -> {
                 if (strategy != null) {
@@ -139,7 +139,7 @@ public final class HandleCosts {
     }
 
     /// Waits until the pool's watcher has destroyed the handles of ended threads, so that the time includes it.
-    private static void awaitEnds(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
+    private static void awaitEnds(HandlePool<cublasContext> pool, @Nullable HandleStrategy strategy) {
         if (strategy == HandleStrategy.PER_THREAD) {
             pool.trim(0, Duration.ZERO); // looks for ended threads now
             while (pool.statistics(0).alive() > 0) {
@@ -160,7 +160,7 @@ public final class HandleCosts {
 
     /// Measures how much device memory sixteen more handles take, without their workspaces.
     private void bytes() throws InterruptedException {
-        HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
+        HandlePool<cublasContext> pool = pool(HandleStrategy.SHARED);
         pool.handle(0, stream);
         CountDownLatch created = new CountDownLatch(AT_ONCE);
         CountDownLatch go = new CountDownLatch(1);
@@ -184,7 +184,7 @@ public final class HandleCosts {
                 Locale.ROOT,
                 "MiB of the device for a handle: %.2f; bytes of its workspace: %d%n",
                 (before - withoutWorkspaces) / 1048576.0 / AT_ONCE,
-                Cublas.recommendedWorkspaceBytes(memory, 0));
+                HandleLibrary.cublasWorkspaceBytes(memory, 0));
         pool.close();
     }
 

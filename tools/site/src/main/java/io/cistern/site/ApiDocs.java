@@ -28,6 +28,7 @@ final class ApiDocs {
             "cuda-driver",
             "simulated-gpu",
             "observability",
+            "integrations/javacpp",
             "integrations/jcuda",
             "integrations/onnxruntime");
 

@@ -9,7 +9,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
 /// `measure pack`: packs a distribution with its own Java runtime and the suites, the benchmarks with JMH,
-/// Netty and JCuda, the examples, the peers' sources, and `measure` itself.
+/// Netty, JCuda and JavaCPP, the examples, the peers' sources, and `measure` itself.
 @Command(
         name = "pack",
         description =
@@ -20,12 +20,12 @@ final class Pack implements Callable<Integer> {
             "rm -rf tools/benchmarks/target/jmh",
             "mvn -q -B -Pfast,dist package -pl tools/cli,tools/benchmarks,examples -am",
             "mvn -q -B -Pfast package dependency:copy-dependencies -pl tools/benchmarks -am -DincludeScope=runtime"
-                    + " -DincludeGroupIds=org.openjdk.jmh,net.sf.jopt-simple,org.apache.commons,io.netty,org.jcuda"
+                    + " -DincludeGroupIds=org.openjdk.jmh,net.sf.jopt-simple,org.apache.commons,io.netty,org.jcuda,org.bytedeco"
                     + " -DoutputDirectory=$PWD/tools/benchmarks/target/jmh",
             "mkdir -p $kit/jmh",
             "cp -r tools/cli/target/dist/cistern-*/ $kit/dist",
             "cp tools/benchmarks/target/jmh/*.jar"
-                    + " {tools/benchmarks,handle-pool,integrations/jcuda,examples}/target/fast/cistern-*.jar $kit/jmh",
+                    + " {tools/benchmarks,handle-pool,integrations/jcuda,integrations/javacpp,examples}/target/fast/cistern-*.jar $kit/jmh",
             "cp -r tools/benchmarks/peers tools/benchmarks/measure $kit",
             "tar --sort=name --owner=0 --group=0 --numeric-owner -C $kit/.. -c cistern-measure | xz -6 -T0 > $archive",
             "rm -r $kit");
