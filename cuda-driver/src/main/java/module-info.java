@@ -12,7 +12,6 @@ module io.cistern.cuda {
     exports io.cistern.cuda.library to
             io.cistern.buffers,
             io.cistern.cli,
-            io.cistern.handles,
             io.cistern.nccl,
             io.cistern.observability,
             io.cistern.onnxruntime;
@@ -32,7 +31,6 @@ module io.cistern.cuda {
             io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
-            io.cistern.handles,
             io.cistern.hazards,
             io.cistern.loader,
             io.cistern.nccl,

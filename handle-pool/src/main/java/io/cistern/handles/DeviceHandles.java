@@ -1,272 +1,428 @@
 package io.cistern.handles;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.internal.names.Failures;
+import io.cistern.spi.TrimMode;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Holds the handles of one device.
+/// The handles of one device, and which thread has which.
 ///
-/// Invariant, under the lock: `alive` = handles that threads have + idle handles + handles that are being
-/// created or destroyed + handles that only graphs need ≤ `maxHandles`.
+/// A handle that a thread has, one that is being created or destroyed, and one that only graphs need have one of
+/// `maxHandles` places each; idle handles have none. A thread gets a place before it looks for an idle handle, and
+/// creates one only if there is none: then all others that exist have places. So at most `maxHandles` exist.
 ///
-/// **Threads.** Any. No thread holds the lock during a call of the library.
+/// **Threads.** Any. No lock is held during a call of the library.
 ///
 /// @param <H> the handle
 final class DeviceHandles<H> {
-    final HandleCounters counters = new HandleCounters();
-
     private final HandleLibrary<H> library;
     private final HandlePoolOptions options;
     private final DeviceMemory memory;
+    private final CudaDriver driver;
     private final int device;
-    private final PoolState state;
-    private final LibraryCalls<H> calls;
 
-    /// All handles that exist, so that their workspaces can be found.
+    /// Throws unless the pool is open.
+    private final Runnable requireOpen;
+
+    /// For virtual threads with handles of the pool, on any device.
+    private final Places threadPlaces;
+
+    private final Places places;
+
+    /// Of threads that have handles or open leases.
+    private final Set<ThreadSlot<H>> slots = ConcurrentHashMap.newKeySet();
+
+    @SuppressWarnings("ThreadLocalUsage") // one a pool and device, of which there are few
+    private final ThreadLocal<ThreadSlot<H>> ofThread = ThreadLocal.withInitial(ThreadSlot::new);
+
+    /// All that exist.
     private final Set<PooledHandle<H>> handles = ConcurrentHashMap.newKeySet();
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition cameBack = lock.newCondition();
+    /// Those that no thread has, the longest idle first. Its monitor guards it, and has room for all handles, so
+    /// that giving one back needs no Java heap.
+    private final ArrayList<PooledHandle<H>> idle = new ArrayList<>();
 
-    /// Guarded by the lock, as are the next two fields.
-    private final IdleHandles<H> idle = new IdleHandles<>();
-
-    private int alive;
-
-    /// The most handles that were alive at once.
-    private int peak;
+    // A call that finds its stream set counts nothing.
+    private final AtomicLong peak = new AtomicLong();
+    private final AtomicLong threads = new AtomicLong();
+    private final AtomicLong leases = new AtomicLong();
+    private final AtomicLong abandonedLeases = new AtomicLong();
+    private final AtomicLong created = new AtomicLong();
+    private final AtomicLong destroyed = new AtomicLong();
+    private final AtomicLong reused = new AtomicLong();
+    private final AtomicLong waits = new AtomicLong();
+    private final AtomicLong waitNanos = new AtomicLong();
+    private final AtomicLong failedCreations = new AtomicLong();
+    private final AtomicLong failedDestructions = new AtomicLong();
+    private volatile @Nullable RuntimeException lastFailure;
 
     DeviceHandles(
-            HandleLibrary<H> library, HandlePoolOptions options, DeviceMemory memory, int device, PoolState state) {
+            HandleLibrary<H> library,
+            HandlePoolOptions options,
+            DeviceMemory memory,
+            int device,
+            Runnable requireOpen,
+            Places threadPlaces) {
         this.library = library;
         this.options = options;
         this.memory = memory;
+        this.driver = memory.driver();
         this.device = device;
-        this.state = state;
-        this.calls = new LibraryCalls<>(library, memory, device, counters);
+        this.requireOpen = requireOpen;
+        this.threadPlaces = threadPlaces;
+        this.places = new Places(options.maxHandles());
     }
 
-    /// Returns a handle for the calling thread, from the first of these that has one:
-    ///
-    /// 1. the idle handles;
-    /// 2. threads that have ended;
-    /// 3. the library, which creates one if the limit allows it;
-    /// 4. the first thread that gives one back.
-    ///
-    /// @param collectEnded takes the handles of threads that have ended
-    /// @throws HandleException if the library creates none, or none comes back in time
-    PooledHandle<H> take(Runnable collectEnded) {
-        PooledHandle<H> taken = pollIdle();
-        if (taken == null) {
-            collectEnded.run();
-            taken = idleOrReserved();
+    /// Returns the calling thread's slot.
+    ThreadSlot<H> slot() {
+        return ofThread.get();
+    }
+
+    Places places() {
+        return places;
+    }
+
+    /// Returns the handle if the stream is set in it; else null.
+    @Nullable
+    H ready(ThreadSlot<H> slot, long stream) {
+        H handle = slot.ready(stream);
+        return handle != null && !memory.moduleSupport().isCaptured(device, stream) ? handle : null;
+    }
+
+    /// Sets a stream in the calling thread's handle; a platform thread without one takes one first.
+    H set(ThreadSlot<H> slot, long stream) {
+        if (slot.isVirtual() && stream == Streams.PER_THREAD_DEFAULT) {
+            throw new UnusableStreamException(
+                    device,
+                    stream,
+                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
+                            + " a stream of your own, or work on a platform thread");
         }
-        if (taken != null) {
+        if (slot.isVirtual() && slot.held.get() == null) {
+            throw new IllegalStateException("a virtual thread keeps no handle of " + library.name()
+                    + ": open a lease around its calls, try (var lease = pool.lease(" + device + ")) { … }");
+        }
+        PooledHandle<H> held = enter(slot); // so that closing waits
+        try {
+            slot.publish(null, stream);
+            if (held.bind(stream)) {
+                slot.publish(held.raw(), stream);
+            }
+            return held.raw();
+        } finally {
+            leave(slot);
+        }
+    }
+
+    /// Opens a lease of the calling thread.
+    void lease(ThreadSlot<H> slot) {
+        PooledHandle<H> _ = enter(slot);
+        leases.incrementAndGet();
+    }
+
+    /// Counts a lease, and returns the handle: the first of these that there is.
+    ///
+    /// 1. that which the thread has;
+    /// 2. an idle one;
+    /// 3. one of a thread that has ended;
+    /// 4. one that the library creates.
+    ///
+    /// The lease is counted where a closing thread looks for it before this looks whether the pool is closing.
+    ///
+    /// @throws HandleException if the library creates none, or no place was left in time
+    private PooledHandle<H> enter(ThreadSlot<H> slot) {
+        boolean first = slot.leases.getAndIncrement() == 0;
+        try {
+            PooledHandle<H> held = slot.held.get();
+            if (held == null) {
+                slots.add(slot);
+            }
+            if (first || held == null) {
+                requireOpen.run();
+            }
+            return held == null ? take(slot) : held;
+        } catch (Throwable failure) {
+            leave(slot);
+            throw failure;
+        }
+    }
+
+    /// Ends a lease of the calling thread.
+    void leave(ThreadSlot<H> slot) {
+        try {
+            if (slot.isVirtual() && slot.leases.get() == 1) {
+                giveBack(slot);
+            }
+        } finally {
+            if (slot.leases.decrementAndGet() == 0 && slot.held.get() == null) {
+                slots.remove(slot);
+            }
+        }
+    }
+
+    private PooledHandle<H> take(ThreadSlot<H> slot) {
+        if (slot.place != null) {
+            slot.place.enter(threadPlaces, entered -> enter(entered, this::tooManyThreads));
+        }
+        try {
+            if (idleCount() == 0) {
+                collectEnded();
+            }
+            enter(places, this::tooManyHandles);
+            PooledHandle<H> taken = pollIdle();
+            if (taken == null) {
+                taken = create();
+            } else {
+                reused.incrementAndGet();
+            }
+            slot.held.set(taken);
+            if (!slot.isVirtual()) {
+                threads.incrementAndGet();
+            }
             return taken;
-        }
-        return create();
-    }
-
-    private @Nullable PooledHandle<H> pollIdle() {
-        lock.lock();
-        try {
-            return polled();
-        } finally {
-            lock.unlock();
+        } catch (Throwable failure) {
+            slot.leavePlace();
+            throw failure;
         }
     }
 
-    private @Nullable PooledHandle<H> polled() {
-        PooledHandle<H> last = idle.pop();
-        if (last != null) {
-            counters.reused.incrementAndGet();
-            long thread = Thread.currentThread().threadId();
-            if (last.lastThread != thread) {
-                counters.shared.incrementAndGet();
-                last.lastThread = thread;
-            }
+    private void enter(Places entered, Supplier<String> refusal) {
+        if (entered.tryEnter()) {
+            return;
         }
-        return last;
-    }
-
-    /// @return null if the caller may create a handle, which is counted already
-    private @Nullable PooledHandle<H> idleOrReserved() {
-        lock.lock();
-        try {
-            PooledHandle<H> last = polled();
-            if (last == null && alive >= options.maxHandles()) {
-                last = awaitIdle();
-            }
-            if (last == null) {
-                alive++;
-                peak = Math.max(peak, alive);
-            }
-            return last;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// @return null if the caller may create a handle
-    private @Nullable PooledHandle<H> awaitIdle() {
-        return during(() -> awaitIdleUntil(System.nanoTime() + HandlePoolOptions.nanos(options.maxWait())));
-    }
-
-    /// A wait for other threads.
-    ///
-    /// @param <T> the result
-    interface Wait<T> {
-        /// Waits.
-        @Nullable
-        T run() throws InterruptedException;
-    }
-
-    /// Waits for other threads; counts and records it.
-    ///
-    /// @throws HandleException if the thread is interrupted
-    <T> @Nullable T during(Wait<T> wait) {
-        var event = new HandleWaitEvent();
+        collectEnded();
+        var event = new HandleEvent.Wait();
         event.begin();
-        counters.waits.incrementAndGet();
+        waits.incrementAndGet();
         long start = System.nanoTime();
         try {
-            return wait.run();
+            if (!entered.enter(options.maxWait())) {
+                throw new HandleException(refusal.get());
+            }
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             throw new HandleException("interrupted while waiting for a handle of " + library.name(), interrupted);
         } finally {
-            counters.waitNanos.addAndGet(System.nanoTime() - start);
-            event.library = library.name();
-            event.device = device;
-            event.commit();
+            waitNanos.addAndGet(System.nanoTime() - start);
+            event.commit(library.name(), device);
         }
-    }
-
-    private @Nullable PooledHandle<H> awaitIdleUntil(long deadline) throws InterruptedException {
-        long left = deadline - System.nanoTime();
-        while (true) {
-            state.requireOpen();
-            PooledHandle<H> last = polled();
-            if (last != null || alive < options.maxHandles()) {
-                return last;
-            }
-            if (left <= 0) {
-                throw new HandleException("all " + alive + " handles of " + library.name() + " on device " + device
-                        + " that the pool may have are in use, and none came back in " + options.maxWait()
-                        + ": set a higher maxHandles, or use fewer threads at once");
-            }
-            left = cameBack.awaitNanos(left);
-        }
-    }
-
-    /// Wakes waiting calls, so that they notice that the pool is closed.
-    void wakeAll() {
-        lock.lock();
         try {
-            cameBack.signalAll();
-        } finally {
-            lock.unlock();
+            requireOpen.run();
+        } catch (RuntimeException closing) {
+            entered.leave();
+            throw closing;
+        }
+    }
+
+    private String tooManyThreads() {
+        return Math.min(options.maxVirtualThreads(), options.maxHandles())
+                + " virtual threads have leases of handles of " + library.name()
+                + ", as many as may at once, and none ended in " + options.maxWait()
+                + ": set a higher maxVirtualThreads, or close leases before a thread waits for others";
+    }
+
+    private String tooManyHandles() {
+        return "all " + options.maxHandles() + " handles of " + library.name() + " on device " + device
+                + " that the pool may have are in use, and none came back in " + options.maxWait()
+                + ": set a higher maxHandles, or use fewer threads at once";
+    }
+
+    private int idleCount() {
+        synchronized (idle) {
+            return idle.size();
+        }
+    }
+
+    private @Nullable PooledHandle<H> pollIdle() {
+        synchronized (idle) {
+            return idle.isEmpty() ? null : idle.removeLast();
         }
     }
 
     private PooledHandle<H> create() {
-        boolean created = false;
-        PooledHandle<H> empty = null;
+        PooledHandle<H> handle = null;
         try {
-            empty = new PooledHandle<>(new Workspaces<>(library, memory, device, library.workspaceBytes(device)));
-            empty.lastThread = Thread.currentThread().threadId();
-            handles.add(empty);
-            calls.create(empty, this::makeRoom);
-            created = true;
-            return empty;
-        } finally {
-            if (!created && empty != null && empty.isCreated()) {
-                destroy(empty);
-            } else if (!created) {
-                gone(empty);
+            handle = new PooledHandle<>(library, memory, device, this::destroyNow);
+            handles.add(handle);
+            synchronized (idle) {
+                idle.ensureCapacity(handles.size());
+            }
+            peak.accumulateAndGet(handles.size(), Math::max);
+            fill(handle);
+            created.incrementAndGet();
+            return handle;
+        } catch (Throwable failure) {
+            if (handle != null && handle.isCreated()) {
+                destroy(handle);
+            } else {
+                isGone(handle);
+            }
+            throw failure;
+        }
+    }
+
+    /// Has the library create a handle. If it refuses, for example because the device has no memory, the call is
+    /// repeated once after memory was freed.
+    private void fill(PooledHandle<H> empty) {
+        try {
+            create(empty);
+        } catch (RuntimeException refusal) {
+            if (empty.isCreated()) {
+                throw refusal; // a step after the library's call failed
+            }
+            trim(Duration.ZERO);
+            releaseWorkspaces();
+            memory.trim(device, 0, TrimMode.WITHOUT_WAITING);
+            try {
+                create(empty);
+            } catch (RuntimeException again) {
+                throw new HandleException(
+                        library.name() + " creates no handle on device " + device
+                                + ", also after idle handles and idle memory of the device were freed: "
+                                + again.getMessage() + "; end threads that keep handles, or set a lower maxHandles",
+                        again);
             }
         }
     }
 
-    private void makeRoom() {
-        trim(Duration.ZERO);
-        releaseWorkspaces();
+    private void create(PooledHandle<H> empty) {
+        var event = new HandleEvent.Created();
+        event.begin();
+        try {
+            besideCaptures(() -> empty.created(library.create(device)));
+        } catch (RuntimeException refusal) {
+            failed(failedCreations, refusal);
+            throw refusal;
+        }
+        event.commit(library.name(), device);
     }
 
-    private void gone(@Nullable PooledHandle<H> handle) {
+    private void failed(AtomicLong counter, RuntimeException failure) {
+        counter.incrementAndGet();
+        lastFailure = failure;
+    }
+
+    private void besideCaptures(Runnable call) {
+        long before = driver.devices().enterContext(device);
+        try {
+            driver.graphs().relaxed(call);
+        } finally {
+            driver.devices().leaveContext(device, before);
+        }
+    }
+
+    /// Destroys a handle that has a place, once no graph needs it.
+    private void destroy(PooledHandle<H> handle) {
+        try {
+            handle.free(handle.takeBefore());
+            handle.free(handle.takeBound());
+        } finally {
+            if (handle.end()) {
+                destroyNow(handle);
+            }
+        }
+    }
+
+    /// Has the library destroy a handle. If its context is dead, the handle is not touched, since it died with the
+    /// context. If the library refuses, the handle is lost, which is counted.
+    private void destroyNow(PooledHandle<H> handle) {
+        try {
+            if (!isContextDead()) {
+                besideCaptures(() -> library.destroy(handle.raw(), device));
+            }
+        } catch (RuntimeException refusal) {
+            failed(failedDestructions, refusal);
+        } finally {
+            destroyed.incrementAndGet();
+            isGone(handle);
+        }
+    }
+
+    private boolean isContextDead() {
+        try {
+            driver.memory().freeBytes(device);
+            return false;
+        } catch (CudaException failure) {
+            return failure.result().endsContext();
+        }
+    }
+
+    private void isGone(@Nullable PooledHandle<H> handle) {
         if (handle != null) {
             handles.remove(handle);
         }
-        lock.lock();
-        try {
-            alive--;
-            cameBack.signal();
-        } finally {
-            lock.unlock();
-        }
+        places.leave();
     }
 
-    /// Takes the handle of a thread that no longer uses it. The handle is pushed under the same lock, so a
-    /// thread that looks for an idle one can't miss it.
+    /// Makes the handle of a thread that no longer uses it idle, without workspaces. That happens under the monitor, so
+    /// that a closing thread, which takes the handles of slots and then the idle ones, can't miss it.
     ///
     /// @return false if the thread had none, or another thread took it
-    boolean giveBack(ThreadSlot<H> slot) {
+    private boolean giveBack(ThreadSlot<H> slot) {
         PooledHandle<H> handle;
-        lock.lock();
-        try {
+        PooledHandle.Workspace bound;
+        PooledHandle.Workspace before;
+        synchronized (idle) {
             handle = slot.release();
             if (handle == null) {
                 return false;
             }
-            handle.workspaces.unbind();
-            idle.push(handle);
-            cameBack.signal();
-        } finally {
-            lock.unlock();
+            bound = handle.takeBound();
+            before = handle.takeBefore();
+            handle.idleSince = System.nanoTime();
+            idle.add(handle);
         }
-        slot.leaveLimit();
-        if (isQuiet()) {
-            handle.workspaces.freeOrphans();
+        places.leave();
+        slot.leavePlace();
+        handle.free(before);
+        handle.free(bound);
+        return true;
+    }
+
+    /// Destroys the handle of a thread that no longer uses it.
+    ///
+    /// @return false if the thread had none, or another thread took it
+    private boolean giveUp(ThreadSlot<H> slot) {
+        PooledHandle<H> held = slot.release();
+        if (held == null) {
+            return false;
+        }
+        try {
+            destroy(held);
+        } finally {
+            slot.leavePlace();
         }
         return true;
     }
 
     /// Returns whether handles may be destroyed: no stream of the device is captured. A library that destroys a
     /// handle waits for all work of the device, which would end a capture.
-    boolean isQuiet() {
+    private boolean isQuiet() {
         return !memory.moduleSupport().isCapturing(device);
     }
 
-    /// Counts a platform thread that has ended.
-    void countEnded(ThreadSlot<H> slot) {
-        long lifeSpan = slot.nanosSinceTaken();
-        var event = new HandleThreadEndedEvent();
-        event.library = library.name();
-        event.device = device;
-        event.endedThread = slot.name;
-        event.lifeSpan = lifeSpan;
-        event.commit();
-        counters.lifeSpans.add(lifeSpan);
+    /// Takes the handles of threads that have ended.
+    void collectEnded() {
+        slots.removeIf(slot -> slot.isOwnerEnded() && collect(slot));
     }
 
-    /// Destroys a handle that no thread has, once no graph needs it.
-    void destroy(PooledHandle<H> handle) {
-        try {
-            handle.workspaces.releaseAll();
-        } finally {
-            if (handle.end()) {
-                try {
-                    calls.destroy(handle);
-                } finally {
-                    gone(handle);
-                }
-            }
+    private boolean collect(ThreadSlot<H> slot) {
+        boolean keeps = slot.isVirtual() || options.strategy() == HandleStrategy.SHARED || !isQuiet();
+        if ((keeps ? giveBack(slot) : giveUp(slot)) && slot.leases.get() > 0) {
+            abandonedLeases.incrementAndGet();
         }
+        return true;
     }
 
     /// Destroys handles that have been idle for some time; does nothing while a stream of the device is
@@ -290,69 +446,61 @@ final class DeviceHandles<H> {
     }
 
     private @Nullable PooledHandle<H> takeOld(Duration idleFor) {
-        lock.lock();
-        try {
-            return idle.takeOld(HandlePoolOptions.nanos(idleFor));
-        } finally {
-            lock.unlock();
+        long nanos = HandlePoolOptions.nanos(idleFor);
+        synchronized (idle) {
+            boolean old = !idle.isEmpty() && System.nanoTime() - idle.getFirst().idleSince >= nanos;
+            return old && places.tryEnterFirst() ? idle.removeFirst() : null;
         }
     }
 
-    /// Destroys all handles that no thread has; called when the pool is closed.
-    void close() {
-        int _ = trimNow(Duration.ZERO);
-    }
-
-    /// Gives back workspaces that no call can be using; does nothing while a stream of the device is captured.
+    /// Gives back the workspaces that no call can be using.
     ///
-    /// @return the number of bytes given back
+    /// @return their bytes
     long releaseWorkspaces() {
-        long byteSize = 0;
-        if (isQuiet()) {
-            for (PooledHandle<H> handle : handles) {
-                byteSize += handle.workspaces.release();
-            }
-        }
-        return byteSize;
+        return handles.stream()
+                .mapToLong(handle -> handle.free(handle.takeBefore()))
+                .sum();
     }
 
+    /// Handles the end of a stream, which nobody may use any more.
     void streamEnds(long stream) {
-        handles.forEach(handle -> handle.workspaces.streamEnds(stream));
+        slots.forEach(slot -> slot.unpublish(stream));
+        handles.forEach(handle -> handle.streamEnds(stream));
+    }
+
+    /// Returns the names of the threads that have open leases.
+    List<String> leasing() {
+        collectEnded();
+        return slots.stream()
+                .filter(slot -> slot.leases.get() > 0)
+                .map(slot -> slot.name)
+                .toList();
+    }
+
+    /// Destroys all handles, after all leases have ended.
+    void close(Failures failures) {
+        slots.forEach(slot -> failures.gather(() -> giveUp(slot)));
+        slots.clear();
+        failures.gather(() -> trimNow(Duration.ZERO));
     }
 
     HandlePoolStatistics statistics() {
-        int aliveNow;
-        int idleNow;
-        int peakNow;
-        lock.lock();
-        try {
-            aliveNow = alive;
-            idleNow = idle.count();
-            peakNow = peak;
-        } finally {
-            lock.unlock();
-        }
-        RuntimeException failure = counters.lastFailure;
-        long workspaces =
-                handles.stream().mapToLong(each -> each.workspaces.count()).sum();
+        RuntimeException failure = lastFailure;
         return new HandlePoolStatistics(
-                counters.threads.get(),
-                counters.lifeSpans.now(),
-                counters.leases.get(),
-                counters.abandonedLeases.get(),
-                counters.created.get(),
-                counters.destroyed.get(),
-                counters.reused.get(),
-                counters.shared.get(),
-                aliveNow,
-                peakNow,
-                idleNow,
-                counters.waits.get(),
-                counters.waitNanos.get(),
-                counters.failedCreations.get(),
-                counters.failedDestructions.get(),
+                threads.get(),
+                leases.get(),
+                abandonedLeases.get(),
+                created.get(),
+                destroyed.get(),
+                reused.get(),
+                handles.size(),
+                peak.get(),
+                idleCount(),
+                waits.get(),
+                waitNanos.get(),
+                failedCreations.get(),
+                failedDestructions.get(),
                 failure == null ? "" : failure.toString(),
-                workspaces,
-                workspaces * library.workspaceBytes(device));
+                handles.stream().mapToLong(PooledHandle::workspaceBytes).sum());
     }
 }

@@ -7,17 +7,13 @@ package io.cistern.handles;
 ///
 /// @param <H> the handle
 public final class HandleLease<H> implements AutoCloseable {
-    private final HandlePool<H> pool;
-    private final DeviceThreads<H> threads;
+    private final DeviceHandles<H> handles;
     private final ThreadSlot<H> slot;
-    private final int device;
     private boolean closed;
 
-    HandleLease(HandlePool<H> pool, DeviceThreads<H> threads, ThreadSlot<H> slot, int device) {
-        this.pool = pool;
-        this.threads = threads;
+    HandleLease(DeviceHandles<H> handles, ThreadSlot<H> slot) {
+        this.handles = handles;
         this.slot = slot;
-        this.device = device;
     }
 
     /// Returns the handle with a stream set, as [HandlePool#handle] does.
@@ -30,7 +26,8 @@ public final class HandleLease<H> implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("the lease is closed: open another one");
         }
-        return pool.handle(device, stream);
+        H ready = handles.ready(slot, stream);
+        return ready == null ? handles.set(slot, stream) : ready;
     }
 
     /// Ends the lease. Work that was enqueued on streams goes on. Closing twice does nothing.
@@ -41,7 +38,7 @@ public final class HandleLease<H> implements AutoCloseable {
         requireOwner();
         if (!closed) {
             closed = true;
-            threads.leave(slot);
+            handles.leave(slot);
         }
     }
 

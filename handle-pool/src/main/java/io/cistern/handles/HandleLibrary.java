@@ -1,5 +1,7 @@
 package io.cistern.handles;
 
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.DeviceAttribute;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.ObjLongConsumer;
@@ -10,8 +12,8 @@ import java.util.function.ObjLongConsumer;
 /// **Threads.** Any thread may call any method at any time, but no two threads are ever given the same handle at
 /// once.
 ///
-/// **Context.** [#create] and [#destroy] run with the device's primary context current. Captures under way
-/// neither forbid their work nor record it.
+/// **Context.** All methods that get a handle or create one run with the device's primary context current. Captures
+/// under way neither forbid the work of [#create] and [#destroy] nor record it.
 ///
 /// @param <H> the handle; `equals` is not used
 public interface HandleLibrary<H> {
@@ -27,7 +29,7 @@ public interface HandleLibrary<H> {
 
     /// Destroys a handle that no thread uses.
     ///
-    /// @param device the device's ordinal, as given to [#create]; its context is current
+    /// @param device the device's ordinal, as given to [#create]
     void destroy(H handle, int device);
 
     /// Sets the stream on which a handle's next calls run.
@@ -35,8 +37,7 @@ public interface HandleLibrary<H> {
     /// @param stream a `CUstream` of the handle's device
     void setStream(H handle, long stream);
 
-    /// Returns the bytes of workspace that a handle needs for each of its streams; 0, the default, if it needs
-    /// none from the pool.
+    /// Returns the bytes of workspace that a handle needs; 0, the default, if it needs none from the pool.
     ///
     /// @param device the ordinal of a device
     default long workspaceBytes(int device) {
@@ -58,6 +59,35 @@ public interface HandleLibrary<H> {
             IntFunction<? extends H> create,
             Consumer<? super H> destroy,
             ObjLongConsumer<? super H> setStream) {
-        return new HandleFunctions<>(name, create, destroy, setStream);
+        return new HandleLibrary<>() {
+            @Override
+            public String name() {
+                return name;
+            }
+
+            @Override
+            public H create(int device) {
+                return create.apply(device);
+            }
+
+            @Override
+            public void destroy(H handle, int device) {
+                destroy.accept(handle);
+            }
+
+            @Override
+            public void setStream(H handle, long stream) {
+                setStream.accept(handle, stream);
+            }
+        };
+    }
+
+    /// Returns the bytes of workspace that NVIDIA recommends for a handle of cuBLAS or cuBLASLt, at
+    /// `cublasSetWorkspace` in the documentation of cuBLAS: 32 MiB since Hopper, 4 MiB before.
+    ///
+    /// @param device the ordinal of a device
+    static long cublasWorkspaceBytes(DeviceMemory memory, int device) {
+        int major = memory.driver().devices().attribute(device, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR);
+        return (major >= 9 ? 32L : 4L) << 20;
     }
 }

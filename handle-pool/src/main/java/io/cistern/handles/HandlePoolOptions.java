@@ -14,9 +14,8 @@ import java.time.Duration;
 ///     most handles that a device needs
 /// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, is no
 ///     limit of its own
-/// @param maxWait how long a call waits for a handle if `maxHandles` are in use, and how long a virtual thread
-///     waits without another one ending its leases. Threads that keep handles and wait for each other would
-///     wait that long
+/// @param maxWait how long a call waits for one of `maxHandles` or `maxVirtualThreads` while nobody else gives one
+///     back. Threads that keep handles and wait for each other would wait that long
 /// @param idleAge how long a handle that no thread has is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
@@ -38,33 +37,27 @@ public record HandlePoolOptions(
             Duration.ofMinutes(1),
             Duration.ofSeconds(5));
 
-    /// Checks the ranges.
+    /// Checks the ranges, as the `with…` methods do.
     ///
     /// @throws IllegalArgumentException if `maxVirtualThreads` or `maxHandles` is below 1, or a duration is
     ///     negative
     public HandlePoolOptions {
-        atLeastOne("maxVirtualThreads", maxVirtualThreads);
-        atLeastOne("maxHandles", maxHandles);
-        notNegative("maxWait", maxWait);
-        notNegative("idleAge", idleAge);
-        notNegative("closeWait", closeWait);
+        require(maxVirtualThreads > 0, "maxVirtualThreads", maxVirtualThreads, "must be at least 1");
+        require(maxHandles > 0, "maxHandles", maxHandles, "must be at least 1");
+        require(!maxWait.isNegative(), "maxWait", maxWait, "must not be negative");
+        require(!idleAge.isNegative(), "idleAge", idleAge, "must not be negative");
+        require(!closeWait.isNegative(), "closeWait", closeWait, "must not be negative");
+    }
+
+    private static void require(boolean holds, String what, Object value, String otherwise) {
+        if (!holds) {
+            throw new IllegalArgumentException(what + ": " + value + ", " + otherwise);
+        }
     }
 
     /// Returns the nanoseconds of a duration, or the largest supported number if it is longer.
     static long nanos(Duration duration) {
         return duration.compareTo(MAX) < 0 ? duration.toNanos() : MAX.toNanos();
-    }
-
-    private static void atLeastOne(String what, int count) {
-        if (count < 1) {
-            throw new IllegalArgumentException(what + ": " + count + ", must be at least 1");
-        }
-    }
-
-    private static void notNegative(String what, Duration duration) {
-        if (duration.isNegative()) {
-            throw new IllegalArgumentException(what + ": " + duration + ", must not be negative");
-        }
     }
 
     /// Returns these options with another [#strategy].
@@ -73,36 +66,26 @@ public record HandlePoolOptions(
     }
 
     /// Returns these options with another [#maxVirtualThreads].
-    ///
-    /// @throws IllegalArgumentException if it is below 1
     public HandlePoolOptions withMaxVirtualThreads(int another) {
         return new HandlePoolOptions(strategy, another, maxHandles, maxWait, idleAge, closeWait);
     }
 
     /// Returns these options with another [#maxHandles].
-    ///
-    /// @throws IllegalArgumentException if it is below 1
     public HandlePoolOptions withMaxHandles(int another) {
         return new HandlePoolOptions(strategy, maxVirtualThreads, another, maxWait, idleAge, closeWait);
     }
 
     /// Returns these options with another [#maxWait].
-    ///
-    /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withMaxWait(Duration another) {
         return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, another, idleAge, closeWait);
     }
 
     /// Returns these options with another [#idleAge].
-    ///
-    /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withIdleAge(Duration another) {
         return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, maxWait, another, closeWait);
     }
 
     /// Returns these options with another [#closeWait].
-    ///
-    /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withCloseWait(Duration another) {
         return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, maxWait, idleAge, another);
     }

@@ -4,13 +4,11 @@ package io.cistern.handles;
 /// they need not be of one moment.
 ///
 /// @param threads the platform threads that had a handle
-/// @param lifeSpans the life spans of those threads that have ended
 /// @param leases the leases that were opened
 /// @param abandonedLeases the leases whose thread ended before it closed them; their handles came back
 /// @param created the handles that the library created
 /// @param destroyed the handles that were destroyed
 /// @param reused how often a thread took an idle handle
-/// @param shared how often a thread took an idle handle that had been another thread's
 /// @param alive the handles that exist
 /// @param peak the most handles that existed at once
 /// @param idle the handles that no thread has
@@ -19,17 +17,14 @@ package io.cistern.handles;
 /// @param failedCreations how often the library failed to create a handle
 /// @param failedDestructions how often the library failed to destroy a handle
 /// @param lastFailure the last failure; empty if nothing failed
-/// @param workspaces the number of workspaces of all handles
-/// @param workspaceBytes the sum of their bytes
+/// @param workspaceBytes the bytes of the workspaces of all handles
 public record HandlePoolStatistics(
         long threads,
-        LifeSpans lifeSpans,
         long leases,
         long abandonedLeases,
         long created,
         long destroyed,
         long reused,
-        long shared,
         long alive,
         long peak,
         long idle,
@@ -38,5 +33,4 @@ public record HandlePoolStatistics(
         long failedCreations,
         long failedDestructions,
         String lastFailure,
-        long workspaces,
         long workspaceBytes) {}

@@ -1,54 +1,66 @@
 package io.cistern.handles;
 
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.Devices;
+import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphMemory;
-import java.util.HashSet;
+import io.cistern.internal.names.Failures;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
-import java.util.Set;
+import java.util.Optional;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A handle that a pool created, with its workspaces and the graphs that need it.
+/// A handle that a pool created, with its workspaces: memory of the device's current allocator for the stream that is
+/// set, and for the one that was set before. Each is freed in the order of its stream: when a third stream is set, when
+/// nobody has the handle any more, and that of the stream before also when memory runs out. So the allocator, and not
+/// the handle, keeps them for the next time.
 ///
-/// **Threads.** One thread at a time has the handle; graphs end on any thread.
+/// For each graph that it is captured into, the handle has another workspace, from the graph's own memory. Both live
+/// as long as the graph.
+///
+/// **Threads.** One thread at a time has the handle and sets streams; streams and graphs end on any thread. The
+/// monitor guards the workspaces; no thread holds it during a call of the library, the driver or an allocator.
 ///
 /// @param <H> the handle
 final class PooledHandle<H> {
-    /// A graph whose launches may use the handle and its workspaces.
-    ///
-    /// @param <H> the handle
-    private record GraphUse<H>(DeviceHandles<H> owner, PooledHandle<H> handle, GraphMemory graph) implements Runnable {
-        /// Handles the end of the graph.
-        @Override
-        public void run() {
-            handle.workspaces.graphIsGone(graph);
-            if (handle.endUse(graph)) {
-                owner.destroy(handle);
-            }
-        }
-    }
+    /// @param stream the stream whose work uses it
+    record Workspace(long address, long stream) {}
 
-    final Workspaces<H> workspaces;
+    /// The stream and the workspace that launches of a graph use.
+    private record GraphUse(GraphMemory graph, long stream, long workspace) {}
+
+    /// When nobody had it any more, by [System#nanoTime]. Guarded by the monitor of the idle handles.
+    long idleSince;
+
+    private final HandleLibrary<H> library;
+    private final DeviceMemory memory;
+    private final int device;
+    private final long byteSize;
+    private final Consumer<PooledHandle<H>> destroy;
 
     /// Set once, before any other thread sees this.
     private @Nullable H raw;
 
-    /// The id of the thread that had it last; 0 for none. Guarded by the lock of its [DeviceHandles], as is
-    /// `idleSince`.
-    long lastThread;
+    /// Of the stream that is set.
+    private @Nullable Workspace bound;
 
-    long idleSince;
+    /// Of the stream that was set before.
+    private @Nullable Workspace before;
 
-    /// The next one in the stack of [IdleHandles].
-    @Nullable
-    PooledHandle<H> below;
+    private final List<GraphUse> graphUses = new ArrayList<>();
 
-    /// Graphs that exist and need the handle; guarded by the monitor of this set.
-    private final Set<GraphMemory> graphs = new HashSet<>();
-
-    /// Whether the handle has to be destroyed when the last of the graphs is gone; guarded by the same monitor.
+    /// Whether it has to be destroyed when no graph needs it any more.
     private boolean ended;
 
-    PooledHandle(Workspaces<H> workspaces) {
-        this.workspaces = workspaces;
+    /// @param destroy called when the last graph is gone that needed a handle which has [ended][#end]
+    PooledHandle(HandleLibrary<H> library, DeviceMemory memory, int device, Consumer<PooledHandle<H>> destroy) {
+        this.library = library;
+        this.memory = memory;
+        this.device = device;
+        this.byteSize = library.workspaceBytes(device);
+        this.destroy = destroy;
     }
 
     boolean isCreated() {
@@ -63,40 +75,166 @@ final class PooledHandle<H> {
         raw = handle;
     }
 
-    /// Keeps the handle, with its workspaces, as long as a graph exists.
+    /// Sets a stream and its workspace, in the device's context.
     ///
-    /// @return false if the graph is already gone, because the capture has ended since
-    boolean keepFor(GraphMemory graph, DeviceHandles<H> owner) {
-        synchronized (graphs) {
-            if (!graphs.add(graph)) {
-                return true;
-            }
-        }
-        boolean kept = false;
+    /// @return whether they stay set; false if they end with a capture
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
+    boolean bind(long stream) {
+        GraphUse captured = graphUse(stream);
+        long address = captured == null ? workspaceFor(stream) : captured.workspace;
+        Devices devices = memory.driver().devices();
+        long before = devices.enterContext(device);
         try {
-            kept = graph.whenGone(new GraphUse<>(owner, this, graph));
-        } finally {
-            if (!kept) {
-                endUse(graph);
+            library.setStream(raw(), stream);
+            if (byteSize > 0) {
+                library.setWorkspace(raw(), address, byteSize);
             }
+        } finally {
+            devices.leaveContext(device, before);
         }
-        return kept;
+        return captured == null;
     }
 
-    /// @return whether the caller has to destroy the handle now
-    private boolean endUse(GraphMemory graph) {
-        synchronized (graphs) {
-            return graphs.remove(graph) && graphs.isEmpty() && ended;
+    private long workspaceFor(long stream) {
+        if (byteSize == 0) {
+            return 0;
         }
+        long address = boundTo(stream);
+        if (address == 0) {
+            free(takeBefore());
+            address = memory.current(device).allocate(byteSize, device, stream);
+            bind(new Workspace(address, stream));
+        }
+        return address;
+    }
+
+    /// Returns 0 if the stream has no workspace.
+    private synchronized long boundTo(long stream) {
+        if (isOf(before, stream)) {
+            Workspace other = bound;
+            bound = before;
+            before = other;
+        }
+        Workspace found = bound;
+        return found != null && found.stream == stream ? found.address : 0;
+    }
+
+    private static boolean isOf(@Nullable Workspace workspace, long stream) {
+        return workspace != null && workspace.stream == stream;
+    }
+
+    private synchronized void bind(Workspace workspace) {
+        before = bound;
+        bound = workspace;
+    }
+
+    synchronized @Nullable Workspace takeBound() {
+        Workspace taken = bound;
+        bound = null;
+        return taken;
+    }
+
+    /// Takes the workspace away that no call can be using.
+    synchronized @Nullable Workspace takeBefore() {
+        Workspace taken = before;
+        before = null;
+        return taken;
+    }
+
+    private synchronized @Nullable Workspace takeOf(long stream) {
+        if (isOf(bound, stream)) {
+            return takeBound();
+        }
+        return isOf(before, stream) ? takeBefore() : null;
+    }
+
+    /// Gives back a workspace that was taken away. That of a thread's own default stream, which another thread can't
+    /// name, is freed on the legacy default stream, which waits for it.
+    ///
+    /// @return its bytes
+    long free(@Nullable Workspace workspace) {
+        if (workspace == null) {
+            return 0;
+        }
+        boolean ofThread = workspace.stream == Streams.PER_THREAD_DEFAULT;
+        memory.free(workspace.address, ofThread ? Streams.LEGACY_DEFAULT : workspace.stream);
+        return byteSize;
+    }
+
+    /// Gives back the workspace of a stream that ends and that nobody may use any more. The stream exists until
+    /// this returns, so the free can still name it.
+    void streamEnds(long stream) {
+        long _ = free(takeOf(stream));
+    }
+
+    /// @return null if the stream is not captured, or the capture has ended since
+    private @Nullable GraphUse graphUse(long stream) {
+        Optional<GraphMemory> graph = memory.moduleSupport().isCaptured(device, stream)
+                ? GraphMemory.ofCapture(memory, device, stream)
+                : Optional.empty();
+        if (graph.isEmpty()) {
+            return null;
+        }
+        GraphUse known = known(graph.get(), stream);
+        return known == null ? addedUse(graph.get(), stream) : known;
+    }
+
+    private synchronized @Nullable GraphUse known(GraphMemory graph, long stream) {
+        return graphUses.stream()
+                .filter(use -> use.stream == stream && use.graph.equals(graph))
+                .findFirst()
+                .orElse(null);
+    }
+
+    private @Nullable GraphUse addedUse(GraphMemory graph, long stream) {
+        long address = byteSize == 0 ? 0 : memory.current(device).allocate(byteSize, device, stream);
+        GraphUse use = null;
+        boolean kept = false;
+        try {
+            use = new GraphUse(graph, stream, address);
+            synchronized (this) {
+                graphUses.add(use);
+            }
+            kept = graph.whenGone(() -> graphIsGone(graph));
+            return kept ? use : null;
+        } finally {
+            if (!kept) {
+                drop(use);
+                memory.free(address, stream);
+            }
+        }
+    }
+
+    private synchronized void drop(@Nullable GraphUse use) {
+        graphUses.remove(use);
+    }
+
+    private void graphIsGone(GraphMemory graph) {
+        List<GraphUse> gone;
+        boolean last;
+        synchronized (this) {
+            gone = graphUses.stream().filter(use -> use.graph.equals(graph)).toList();
+            graphUses.removeAll(gone);
+            last = ended && !gone.isEmpty() && graphUses.isEmpty();
+        }
+        Failures failures = new Failures();
+        gone.forEach(use -> failures.gather(() -> memory.moduleSupport().freeBehindAll(use.workspace)));
+        if (last) {
+            failures.gather(() -> destroy.accept(this));
+        }
+        failures.rethrow();
     }
 
     /// Notes that no thread will have the handle again.
     ///
-    /// @return whether the caller has to destroy it now; otherwise the last of its graphs does
-    boolean end() {
-        synchronized (graphs) {
-            ended = true;
-            return graphs.isEmpty();
-        }
+    /// @return whether the caller has to destroy it now; otherwise that follows the last of its graphs
+    synchronized boolean end() {
+        ended = true;
+        return graphUses.isEmpty();
+    }
+
+    /// Returns the bytes of its workspaces.
+    synchronized long workspaceBytes() {
+        return byteSize * (graphUses.size() + (bound == null ? 0 : 1) + (before == null ? 0 : 1));
     }
 }

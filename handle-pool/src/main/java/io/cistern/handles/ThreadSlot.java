@@ -8,18 +8,20 @@ import org.jspecify.annotations.Nullable;
 /// Holds one thread's handle of one device, and the stream that is set in it.
 ///
 /// **Threads.** The owner sets streams and takes handles. Any thread may clear [#ready] at any time, and may
-/// take the handle once the owner has ended or the pool is closed.
+/// [release][#release] the handle once the owner has ended or the pool is closed.
 ///
 /// @param <H> the handle
 final class ThreadSlot<H> {
-    /// Whether the owner is a virtual thread.
-    final boolean virtual;
-
-    /// Counts the owner's handles; null for a platform thread.
-    final LeaseLimit.@Nullable Holder holder;
+    /// The owner's place among virtual threads; null for a platform thread.
+    final Places.@Nullable OfThread place;
 
     /// The owner's name, for people.
     final String name;
+
+    /// The number of open leases, written by the owner alone.
+    final AtomicInteger leases = new AtomicInteger();
+
+    final AtomicReference<@Nullable PooledHandle<H>> held = new AtomicReference<>();
 
     /// Weak, so that a thread that is no longer reachable counts as ended.
     private final WeakReference<Thread> owner;
@@ -30,19 +32,16 @@ final class ThreadSlot<H> {
     /// Written before [#ready].
     private long stream;
 
-    private final AtomicReference<@Nullable PooledHandle<H>> held = new AtomicReference<>();
-    private final AtomicInteger leases = new AtomicInteger();
-
-    /// The time when the owner took its handle, by [System#nanoTime].
-    private volatile long since;
-
     /// Creates the slot of the calling thread.
     ThreadSlot() {
         Thread current = Thread.currentThread();
         owner = new WeakReference<>(current);
-        virtual = current.isVirtual();
-        holder = virtual ? LeaseLimit.Holder.current() : null;
+        place = current.isVirtual() ? Places.OfThread.current() : null;
         name = current.getName().isEmpty() ? "thread " + current.threadId() : current.getName();
+    }
+
+    boolean isVirtual() {
+        return place != null;
     }
 
     /// Returns the handle if a stream is set in it; else null.
@@ -52,33 +51,20 @@ final class ThreadSlot<H> {
         return handle != null && stream == wanted ? handle : null;
     }
 
-    /// Publishes that a stream is set.
-    void publish(H handle, long set) {
+    /// Publishes which stream is set.
+    ///
+    /// @param handle null if the owner has to set a stream before it uses its handle again
+    void publish(@Nullable H handle, long set) {
         stream = set;
         ready = handle;
     }
 
-    /// Makes the owner set a stream again before it uses its handle.
-    void unpublish() {
-        ready = null;
-    }
-
-    /// Does the same for a stream that ends. An owner that is about to set another stream may have to set that
-    /// again.
+    /// Makes the owner set a stream again if it was one that ends. An owner that is about to set another stream may
+    /// have to set that again.
     void unpublish(long ended) {
         if (stream == ended) {
             ready = null;
         }
-    }
-
-    @Nullable
-    PooledHandle<H> held() {
-        return held.get();
-    }
-
-    void hold(PooledHandle<H> taken) {
-        since = System.nanoTime();
-        held.set(taken);
     }
 
     /// Takes the handle from the owner.
@@ -90,27 +76,11 @@ final class ThreadSlot<H> {
         return held.getAndSet(null);
     }
 
-    /// Called after the handle of a virtual thread was given back.
-    void leaveLimit() {
-        if (holder != null) {
-            holder.leave();
+    /// Called after the handle was given back, or if none was taken.
+    void leavePlace() {
+        if (place != null) {
+            place.leave();
         }
-    }
-
-    /// Returns the number of open leases of the owner.
-    int leases() {
-        return leases.get();
-    }
-
-    void enterLease() {
-        leases.incrementAndGet();
-    }
-
-    /// Counts a lease that ends.
-    ///
-    /// @return whether no lease is open any more
-    boolean leaveLease() {
-        return leases.decrementAndGet() == 0;
     }
 
     boolean isOfCurrentThread() {
@@ -121,9 +91,5 @@ final class ThreadSlot<H> {
     boolean isOwnerEnded() {
         Thread alive = owner.get();
         return alive == null || !alive.isAlive();
-    }
-
-    long nanosSinceTaken() {
-        return System.nanoTime() - since;
     }
 }

@@ -92,6 +92,7 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
 
     @Override
     public void setStream(Handle handle, long stream) {
+        requireContext(handle.device);
         handle.enter("setStream");
         handle.stream = stream;
         handle.workspace = 0;
@@ -106,6 +107,7 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
 
     @Override
     public void setWorkspace(Handle handle, long address, long byteSize) {
+        requireContext(handle.device);
         handle.enter("setWorkspace");
         handle.workspace = address;
         handle.leave();

@@ -1,9 +1,11 @@
 package io.cistern.handles;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
@@ -27,16 +29,16 @@ final class HandleEventsTests {
     }
 
     @Test
-    void aRecordingTellsOfHandlesAndThreads() throws IOException {
-        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+    void aRecordingTellsOfHandlesAndWaits() throws IOException {
+        var pool = fixture.open(HandlePoolFixture.soon().withMaxHandles(1));
         Path file = folder.resolve("handles.jfr");
         try (Recording recording = new Recording()) {
             recording.enable("cistern.HandleCreated").withoutThreshold();
-            recording.enable("cistern.HandleThreadEnded");
-            recording.enable("cistern.HandlePoolStatistics").with("period", "endChunk");
+            recording.enable("cistern.HandleWait").withoutThreshold();
             recording.start();
-            HandlePoolFixture.onNewThread(() -> pool.handle(0, fixture.stream));
-            HandlePoolFixture.await(() -> pool.statistics(0).lifeSpans().count() == 1);
+            pool.handle(0, fixture.stream);
+            assertThatExceptionOfType(HandleException.class)
+                    .isThrownBy(() -> HandlePoolFixture.onNewThread(() -> pool.handle(0, fixture.stream)));
             recording.stop();
             recording.dump(file);
         }
@@ -45,11 +47,10 @@ final class HandleEventsTests {
             assertThat(event.getString("library")).isEqualTo("checked");
             assertThat(event.getInt("device")).isZero();
         });
-        assertThat(of(events, "cistern.HandleThreadEnded"))
-                .singleElement()
-                .satisfies(event -> assertThat(event.getLong("lifeSpan")).isPositive());
-        assertThat(of(events, "cistern.HandlePoolStatistics"))
-                .anySatisfy(event -> assertThat(event.getLong("created")).isEqualTo(1));
+        assertThat(of(events, "cistern.HandleWait")).singleElement().satisfies(event -> {
+            assertThat(event.getString("library")).isEqualTo("checked");
+            assertThat(event.getDuration()).isGreaterThanOrEqualTo(Duration.ofMillis(40));
+        });
     }
 
     private static List<RecordedEvent> of(List<RecordedEvent> events, String name) {

@@ -49,44 +49,54 @@ final class WorkspaceTests {
     }
 
     @Test
-    void aHandleKeepsTheWorkspacesOfTheStreamsThatItWasSetToLast() {
+    void aHandleKeepsTheWorkspacesOfTheTwoStreamsThatItWasSetToLast() {
         long first = pool.handle(0, stream).workspace;
         for (int i = 0; i < 100; i++) {
             long each = fixture.gpu.streams().create(0);
             assertThat(pool.handle(0, each).workspace).isNotZero().isNotEqualTo(first);
             assertThat(pool.handle(0, stream).workspace).isEqualTo(first);
         }
-        assertThat(pool.statistics(0).workspaces()).isEqualTo(Workspaces.MAX_KEPT);
-        assertThat(fixture.liveBlocks()).isEqualTo(Workspaces.MAX_KEPT);
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(2 * BYTES);
+        assertThat(fixture.liveBlocks()).isEqualTo(2);
     }
 
     @Test
-    void aRequestGivesBackAllButTheOneThatIsSet() {
+    void aHandleThatNoThreadHasKeepsNone() {
+        HandlePoolFixture.onNewThread(() -> {
+            pool.handle(0, stream);
+            return pool.handle(0, other);
+        });
+        HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
+        assertThat(pool.statistics(0).idle()).isEqualTo(1);
+        assertThat(pool.statistics(0).workspaceBytes()).isZero();
+        assertThat(pool.handle(0, stream).workspace).isNotZero();
+    }
+
+    @Test
+    void theEndOfALeaseGivesThemBack() {
+        HandlePoolFixture.onVirtualThread(() -> {
+            try (var lease = pool.lease(0)) {
+                lease.handle(stream).use(stream);
+                assertThat(fixture.liveBlocks()).isEqualTo(1);
+            }
+            return null;
+        });
+        assertThat(fixture.liveBlocks()).isZero();
+        assertThat(pool.statistics(0).idle()).isEqualTo(1);
+    }
+
+    @Test
+    void memoryThatRunsOutTakesAllButTheOneThatIsSet() {
         pool.handle(0, stream);
         long kept = pool.handle(0, other).workspace;
-        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
-        assertThat(fixture.liveBlocks()).isEqualTo(1);
-        assertThat(pool.handle(0, other).workspace).isEqualTo(kept);
-        assertThat(pool.handle(0, stream).workspace).isNotZero().isNotEqualTo(kept);
-    }
-
-    @Test
-    void aHandleThatNoThreadHasKeepsNoneOnRequest() {
-        HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
-        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
-        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
-    }
-
-    @Test
-    void memoryThatRunsOutTakesThem() {
-        pool.handle(0, stream);
-        pool.handle(0, other);
         long rest = fixture.gpu.memory().freeBytes(0) + BYTES / 2;
         long block = fixture.memory.allocate(rest, 0, stream);
         assertThat(fixture.liveBlocks())
                 .as("the block and the workspace that is set")
                 .isEqualTo(2);
         fixture.memory.free(block, stream);
+        assertThat(pool.handle(0, other).workspace).isEqualTo(kept);
+        assertThat(pool.handle(0, stream).workspace).isNotZero().isNotEqualTo(kept);
     }
 
     @Test
@@ -111,6 +121,15 @@ final class WorkspaceTests {
         HandlePoolFixture.onNewThread(() -> pool.handle(0, 2));
         HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
         assertThat(pool.statistics(0).idle()).isEqualTo(1);
+    }
+
+    /// A virtual thread can't name that stream.
+    @Test
+    void aVirtualThreadFreesTheWorkspaceOfAPerThreadStream() {
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, 2));
+        assertThat(HandlePoolFixture.onVirtualThread(() -> pool.trim(0, Duration.ofHours(1))))
+                .isZero();
+        HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
     }
 
     @Test
@@ -158,16 +177,14 @@ final class WorkspaceTests {
     }
 
     @Test
-    void nothingIsDestroyedOrFreedBesideACapture() {
+    void nothingIsDestroyedBesideACapture() {
         HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
         HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
         long graph;
         try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, other, CaptureMode.GLOBAL)) {
             assertThat(pool.trim(0, Duration.ZERO)).isZero();
-            assertThat(pool.releaseWorkspaces(0)).isZero();
             graph = capture.end();
         }
-        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
         assertThat(pool.trim(0, Duration.ZERO)).isEqualTo(1);
         fixture.gpu.graphs().destroy(0, graph);
     }

@@ -115,30 +115,12 @@ public enum Setting {
     /// NCCL's library.
     NCCL_LIBRARY(
             "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
-    /// cuBLAS's library.
-    CUBLAS_LIBRARY(
-            "cistern.cublas.library",
-            "a name or a path, of the file or its folder",
-            "`libcublas.so.13`, else `libcublas.so.12`",
-            "cuBLAS's library"),
     /// ONNX Runtime's library.
     ONNXRUNTIME_LIBRARY(
             "cistern.onnxruntime.library",
             "a name or a path, of the file or its folder",
             "the one that Java's classes of ONNX Runtime have loaded, `libonnxruntime.so.1`",
             "the library of ONNX Runtime"),
-    /// cuBLASLt's library.
-    CUBLASLT_LIBRARY(
-            "cistern.cublaslt.library",
-            "a name or a path, of the file or its folder",
-            "`libcublasLt.so.13`, else `libcublasLt.so.12`",
-            "cuBLASLt's library"),
-    /// cuDNN's library.
-    CUDNN_LIBRARY(
-            "cistern.cudnn.library",
-            "a name or a path, of the file or its folder",
-            "`libcudnn.so.9`, else `libcudnn.so.8`",
-            "cuDNN's library"),
     /// NVTX's library.
     NVTX_LIBRARY(
             "cistern.nvtx.library",

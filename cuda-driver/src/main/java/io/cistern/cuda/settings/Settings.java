@@ -96,10 +96,7 @@ public final class Settings {
                         CUDA_LIBRARY,
                         NVRTC_LIBRARY,
                         NCCL_LIBRARY,
-                        CUBLAS_LIBRARY,
                         ONNXRUNTIME_LIBRARY,
-                        CUBLASLT_LIBRARY,
-                        CUDNN_LIBRARY,
                         NVTX_LIBRARY -> {
                     // Names, files and specs: checked where they are opened.
                 }

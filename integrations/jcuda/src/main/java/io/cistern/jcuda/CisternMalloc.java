@@ -1,10 +1,11 @@
 package io.cistern.jcuda;
 
 import io.cistern.DeviceMemory;
-import io.cistern.cuda.Devices;
+import io.cistern.buffers.internal.AllocationCalls;
+import io.cistern.buffers.internal.BindingBlocks;
 import io.cistern.cuda.Streams;
 import java.util.Set;
-import java.util.stream.IntStream;
+import java.util.function.IntSupplier;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -63,6 +64,18 @@ public final class CisternMalloc {
         return new JCudaMalloc(DeviceMemory.system(), JCudaApi.RUNTIME);
     }
 
+    private static int noted(int result, Pointer pointer) {
+        return result == 0 ? BindingBlocks.noted(result, JCudaPointers.address(pointer)) : result;
+    }
+
+    /// @param byJCuda frees a block that JCuda allocated
+    private static int free(JCudaApi api, Pointer pointer, long stream, IntSupplier byJCuda) {
+        long address = JCudaPointers.address(pointer);
+        return BindingBlocks.has(address)
+                ? BindingBlocks.free(address, byJCuda)
+                : new JCudaMalloc(DeviceMemory.system(), api).free(pointer, stream);
+    }
+
     /// Allocates from the process's own device memory, on the device of the current context.
     ///
     /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1
@@ -116,7 +129,7 @@ public final class CisternMalloc {
     /// @return JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuMemAllocManaged(CUdeviceptr pointer, long byteSize, int flags) {
-        return MadeByJCuda.noted(JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags), pointer);
+        return noted(JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags), pointer);
     }
 
     /// Lets JCuda allocate from a pool that the program created.
@@ -126,7 +139,7 @@ public final class CisternMalloc {
     @SuppressWarnings("exports")
     public static int cuMemAllocFromPoolAsync(
             CUdeviceptr pointer, long byteSize, CUmemoryPool pool, @Nullable CUstream stream) {
-        return MadeByJCuda.noted(JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream), pointer);
+        return noted(JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream), pointer);
     }
 
     /// Frees memory allocated here. Freeing a null pointer does nothing.
@@ -135,9 +148,7 @@ public final class CisternMalloc {
     ///     or was freed already
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
-        return MadeByJCuda.has(pointer)
-                ? MadeByJCuda.free(pointer, JCudaDriver::cuMemFree)
-                : driver().free(pointer, Streams.LEGACY_DEFAULT);
+        return free(JCudaApi.DRIVER, pointer, Streams.LEGACY_DEFAULT, () -> JCudaDriver.cuMemFree(pointer));
     }
 
     /// Frees memory that was allocated from given device memory.
@@ -156,9 +167,7 @@ public final class CisternMalloc {
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     @SuppressWarnings("exports")
     public static int cuMemFreeAsync(CUdeviceptr pointer, @Nullable CUstream stream) {
-        return MadeByJCuda.has(pointer)
-                ? MadeByJCuda.free(pointer, made -> JCudaDriver.cuMemFreeAsync(made, stream))
-                : driver().free(pointer, handle(stream));
+        return free(JCudaApi.DRIVER, pointer, handle(stream), () -> JCudaDriver.cuMemFreeAsync(pointer, stream));
     }
 
     /// Makes a device's primary context, to which Cistern's memory belongs, current on the calling OS thread.
@@ -179,14 +188,9 @@ public final class CisternMalloc {
     /// @return `CUDA_SUCCESS`, or JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuCtxDestroy(CUcontext context) {
-        return isPrimary(DeviceMemory.system().driver().devices(), HandleField.of(context))
+        return new AllocationCalls(DeviceMemory.system(), AllocationCalls.Api.DRIVER).isPrimary(HandleField.of(context))
                 ? CUresult.CUDA_SUCCESS
                 : JCudaDriver.cuCtxDestroy(context);
-    }
-
-    private static boolean isPrimary(Devices devices, long context) {
-        return IntStream.range(0, devices.count())
-                .anyMatch(device -> devices.isUsed(device) && devices.primaryContext(device) == context);
     }
 
     /// Allocates from the process's own device memory, on the device of the current context. If no context is
@@ -226,7 +230,7 @@ public final class CisternMalloc {
     /// @return JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cudaMallocManaged(Pointer pointer, long byteSize, int flags) {
-        return MadeByJCuda.noted(JCuda.cudaMallocManaged(pointer, byteSize, flags), pointer);
+        return noted(JCuda.cudaMallocManaged(pointer, byteSize, flags), pointer);
     }
 
     /// Allocates memory in the order of a stream. JCuda 12.6.0 lacks this CUDA function.
@@ -246,9 +250,7 @@ public final class CisternMalloc {
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cudaFree(Pointer pointer) {
-        return MadeByJCuda.has(pointer)
-                ? MadeByJCuda.free(pointer, JCuda::cudaFree)
-                : runtime().free(pointer, Streams.LEGACY_DEFAULT);
+        return free(JCudaApi.RUNTIME, pointer, Streams.LEGACY_DEFAULT, () -> JCuda.cudaFree(pointer));
     }
 
     /// Frees memory in the order of a stream, whichever function here allocated it. Freeing managed memory
@@ -260,9 +262,7 @@ public final class CisternMalloc {
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     @SuppressWarnings("exports")
     public static int cudaFreeAsync(Pointer pointer, @Nullable cudaStream_t stream) {
-        return MadeByJCuda.has(pointer)
-                ? MadeByJCuda.free(pointer, JCuda::cudaFree)
-                : runtime().free(pointer, handle(stream));
+        return free(JCudaApi.RUNTIME, pointer, handle(stream), () -> JCuda.cudaFree(pointer));
     }
 
     private static long handle(@Nullable CUstream stream) {

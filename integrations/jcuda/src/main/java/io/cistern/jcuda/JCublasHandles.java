@@ -2,7 +2,6 @@ package io.cistern.jcuda;
 
 import io.cistern.DeviceMemory;
 import io.cistern.handles.HandleLibrary;
-import io.cistern.handles.cublas.Cublas;
 import jcuda.CudaException;
 import jcuda.driver.CUstream;
 import jcuda.jcublas.JCublas2;
@@ -69,7 +68,7 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
 
     @Override
     public long workspaceBytes(int device) {
-        return Cublas.recommendedWorkspaceBytes(memory, device);
+        return HandleLibrary.cublasWorkspaceBytes(memory, device);
     }
 
     @Override

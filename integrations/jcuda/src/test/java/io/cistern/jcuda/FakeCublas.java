@@ -1,5 +1,6 @@
 package io.cistern.jcuda;
 
+import io.cistern.jvm.FakeLibrary;
 import java.util.Optional;
 
 /// A `libcublas.so.12` with the functions of handles, which JCublas's native part finds already loaded. It has to

@@ -1,5 +1,6 @@
 package io.cistern.jcuda;
 
+import io.cistern.jvm.FakeLibrary;
 import java.util.Optional;
 
 /// A `libcuda.so.1` with the few functions that tests reach: enough for JCuda's native part of the driver API

@@ -9,6 +9,7 @@ import io.cistern.handles.HandleException;
 import io.cistern.handles.HandlePool;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.jvm.FakeLibrary;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;

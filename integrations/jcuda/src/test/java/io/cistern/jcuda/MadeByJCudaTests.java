@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.buffers.internal.BindingBlocks;
+import io.cistern.jvm.FakeLibrary;
 import jcuda.CudaException;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUmemoryPool;
@@ -39,10 +41,10 @@ class MadeByJCudaTests {
     @Test
     void managedMemoryGoesBackToJCuda() {
         assertThat(CisternMalloc.cuMemAllocManaged(pointer, 1000, 1)).isZero();
-        assertThat(MadeByJCuda.has(pointer)).isTrue();
+        assertThat(BindingBlocks.has(JCudaPointers.address(pointer))).isTrue();
         assertThat(CisternMalloc.cuMemFree(pointer)).isZero();
         assertThat(freed()).isEqualTo(1);
-        assertThat(MadeByJCuda.has(pointer)).isFalse();
+        assertThat(BindingBlocks.has(JCudaPointers.address(pointer))).isFalse();
     }
 
     @Test
@@ -53,14 +55,14 @@ class MadeByJCudaTests {
         assertThat(CisternMalloc.cuMemFreeAsync(pointer, stream)).isZero();
         assertThat(freed()).isEqualTo(1);
         assertThat(FAKE.get("stream")).isEqualTo(77);
-        assertThat(MadeByJCuda.has(pointer)).isFalse();
+        assertThat(BindingBlocks.has(JCudaPointers.address(pointer))).isFalse();
     }
 
     @Test
     void whatJCudaRefusesToAllocateIsNotKnown() {
         FAKE.set("failing", 1);
         assertThat(CisternMalloc.cuMemAllocManaged(pointer, 1000, 1)).isEqualTo(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-        assertThat(MadeByJCuda.has(pointer)).isFalse();
+        assertThat(BindingBlocks.has(JCudaPointers.address(pointer))).isFalse();
     }
 
     @Test

@@ -22,6 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.internal.BindingBlocks;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 import jcuda.CudaException;
@@ -174,7 +175,7 @@ class RealJCudaGpuTests {
         Pointer runtime = new Pointer();
         CisternMalloc.cudaMallocManaged(runtime, 4096, JCuda.cudaMemAttachGlobal);
         CisternMalloc.cudaFree(runtime);
-        assertThat(MadeByJCuda.has(runtime)).isFalse();
+        assertThat(BindingBlocks.has(JCudaPointers.address(runtime))).isFalse();
     }
 
     /// With one device, both are the same.

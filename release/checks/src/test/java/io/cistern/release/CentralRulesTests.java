@@ -45,6 +45,7 @@ class CentralRulesTests {
                         "cistern-device-buffers",
                         "cistern-guice",
                         "cistern-handle-pool",
+                        "cistern-javacpp",
                         "cistern-jcuda",
                         "cistern-kotlin",
                         "cistern-memory-pressure",

@@ -1,10 +1,12 @@
 package io.cistern.faults;
 
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.handles.HandleLease;
 import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.HandleStrategy;
+import io.cistern.spi.TrimMode;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -38,7 +40,16 @@ final class HandleWorkloads {
         }
     }
 
-    /// Handles of threads that come and go, and leases.
+    /// Takes the workspaces of streams that are not set.
+    private static void askForTooMuch(GpuProgram program) {
+        try {
+            program.allocate(GpuProgram.CAPACITY, 0);
+        } catch (DeviceOutOfMemoryException refused) {
+            program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+        }
+    }
+
+    /// Handles of threads that come and go, leases, and memory that runs out.
     static void all(GpuProgram program) throws InterruptedException {
         for (HandleStrategy strategy : HandleStrategy.values()) {
             HandlePool<Integer> pool = HandlePool.open(
@@ -53,12 +64,12 @@ final class HandleWorkloads {
             try (HandleLease<Integer> lease = pool.lease(0)) {
                 lease.handle(program.streams[0]);
                 lease.handle(program.streams[1]);
+                askForTooMuch(program);
             }
             Thread other = Thread.ofPlatform().start(() -> pool.handle(0, program.streams[2]));
             other.join();
             program.endStream(0);
             pool.statistics(0);
-            pool.releaseWorkspaces(0);
             pool.trim(0, Duration.ZERO);
             pool.close();
         }

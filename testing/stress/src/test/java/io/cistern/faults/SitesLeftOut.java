@@ -43,7 +43,7 @@ final class SitesLeftOut {
 
     /// What calls libraries and kernels that are not there.
     private static final Pattern LIBRARIES =
-            Pattern.compile("\\.handles\\.(cublas|cudnn|internal)\\.|\\.buffers\\.Cuda(Module|Function)\\.");
+            Pattern.compile("\\.buffers\\.Cuda(Module|Function)\\.|\\.buffers\\.internal\\.");
 
     /// Figures, reports and empty answers of buffers and handles; what only a driver that refuses, a thread that
     /// waits or another library brings about.
@@ -53,9 +53,9 @@ final class SitesLeftOut {
                     + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
                     + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.grow"
                     + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
-                    + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
-                    + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
-                    + "|DeviceHandles\\.(awaitIdle|during)|LeaseLimit\\.(enter|await))"
+                    + "|\\.handles\\.(HandlePool\\$OpenPools\\.(lambda\\$)?close|HandlePool\\.(look|(lambda\\$)?leasing)"
+                    + "|PooledHandle\\.(lambda\\$)?(graphUse|known|addedUse|drop|graphIsGone)|HandleLibrary\\.of"
+                    + "|DeviceHandles\\.(enter|tooMany)|Places\\.enter)"
                     + "|Registry\\.chargeMeanwhile|threads\\.Turn\\.begin|ReclaimAttempt\\.(awaitGraphs|after)");
 
     private SitesLeftOut() {}

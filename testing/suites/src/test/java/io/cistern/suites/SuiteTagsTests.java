@@ -26,8 +26,7 @@ class SuiteTagsTests {
         assertThat(discovered("--include-tag=any()"))
                 .anyMatch(line -> line.contains("SharedStreams"))
                 .anyMatch(line -> line.contains("TwoProcessNccl"))
-                .anyMatch(line -> line.contains("Buffers"))
-                .anyMatch(line -> line.contains("MatrixProducts"));
+                .anyMatch(line -> line.contains("Buffers"));
     }
 
     private static List<String> discovered(String filter) throws IOException, InterruptedException {

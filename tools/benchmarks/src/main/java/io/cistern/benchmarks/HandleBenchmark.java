@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
-import io.cistern.handles.cublas.Cublas;
+import io.cistern.javacpp.CudaLibraries;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -47,7 +47,7 @@ public class HandleBenchmark {
         first = open.newStream();
         second = open.newStream();
         pool = library.equals("cublas")
-                ? Cublas.open(open.memory()).pool()
+                ? HandlePool.open(open.memory(), CudaLibraries.cublas(open.memory()))
                 : HandlePool.open(open.memory(), HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
     }
 

@@ -5,14 +5,14 @@ import io.cistern.handles.HandleLease;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.HandleStrategy;
-import io.cistern.handles.cublas.Cublas;
-import io.cistern.handles.cublas.CublasHandle;
+import io.cistern.javacpp.CudaLibraries;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import org.bytedeco.cuda.cublas.cublasContext;
 import org.jspecify.annotations.Nullable;
 
 /// Measures cuBLAS handles on a GPU: creating and destroying them, by one thread and by sixteen; threads that each ask
@@ -29,7 +29,7 @@ public final class HandleCosts {
 
     private interface Round {
         /// Returns microseconds.
-        double micros(HandlePool<CublasHandle> pool) throws InterruptedException;
+        double micros(HandlePool<cublasContext> pool) throws InterruptedException;
     }
 
     private HandleCosts() {}
@@ -53,21 +53,20 @@ public final class HandleCosts {
         costs.open.close();
     }
 
-    private HandlePool<CublasHandle> pool(HandleStrategy strategy) {
-        return Cublas.open(memory, HandlePoolOptions.DEFAULT.withStrategy(strategy))
-                .pool();
+    private HandlePool<cublasContext> pool(HandleStrategy strategy) {
+        return HandlePool.open(memory, CudaLibraries.cublas(memory), HandlePoolOptions.DEFAULT.withStrategy(strategy));
     }
 
     /// Runs on a virtual thread, whose leases create handles without a stream and leave them idle.
     private void creation() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
-        try (HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED)) {
+        try (HandlePool<cublasContext> pool = pool(HandleStrategy.SHARED)) {
             Thread.ofVirtual()
                     .start(() -> {
                         for (int i = 0; i < 60; i++) {
                             long start = System.nanoTime();
-                            HandleLease<CublasHandle> lease = pool.lease(0);
+                            HandleLease<cublasContext> lease = pool.lease(0);
                             creating.add((System.nanoTime() - start) / 1e3);
                             lease.close();
                             long middle = System.nanoTime();
@@ -85,7 +84,7 @@ public final class HandleCosts {
     private void rounds(String what, HandleStrategy strategy, Round round) throws InterruptedException {
         List<Double> micros = new ArrayList<>();
         for (int i = 0; i < ROUNDS; i++) {
-            try (HandlePool<CublasHandle> pool = pool(strategy)) {
+            try (HandlePool<cublasContext> pool = pool(strategy)) {
                 micros.add(round.micros(pool));
             }
         }
@@ -116,7 +115,7 @@ public final class HandleCosts {
 
     /// Measures the device memory of sixteen more handles, without their workspaces.
     private void bytes() throws InterruptedException {
-        try (HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED)) {
+        try (HandlePool<cublasContext> pool = pool(HandleStrategy.SHARED)) {
             pool.handle(0, stream);
             CountDownLatch created = new CountDownLatch(AT_ONCE);
             long before = open.driver().memory().freeBytes(0);

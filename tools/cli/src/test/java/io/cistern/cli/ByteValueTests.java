@@ -173,10 +173,7 @@ final class ByteValueTests {
                             CUDA_LIBRARY,
                             NVRTC_LIBRARY,
                             NCCL_LIBRARY,
-                            CUBLAS_LIBRARY,
                             ONNXRUNTIME_LIBRARY,
-                            CUBLASLT_LIBRARY,
-                            CUDNN_LIBRARY,
                             NVTX_LIBRARY,
                             SIMULATED_DEVICES -> {
                         assertThat(setting.legal()).doesNotContain("bytes");

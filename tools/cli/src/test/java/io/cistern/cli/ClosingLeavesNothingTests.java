@@ -71,7 +71,6 @@ import io.cistern.testkit.TestMemory;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -100,12 +99,6 @@ final class ClosingLeavesNothingTests {
             return name;
         }
     }
-
-    /// Types whose cycle stands elsewhere, or that end with another type.
-    private static final Map<String, String> ELSEWHERE = Map.of(
-            "io.cistern.handles.cublas.Cublas", "ends its HandlePool, whose case is here",
-            "io.cistern.handles.cublas.CublasLt", "ends its HandlePool, whose case is here",
-            "io.cistern.handles.cudnn.Cudnn", "ends its HandlePool, whose case is here");
 
     private static void use(DeviceMemory memory, Allocator allocator, CudaStream stream) {
         memory.free(allocator.allocate(4096, 0, stream.handle()), stream.handle());
@@ -498,7 +491,6 @@ final class ClosingLeavesNothingTests {
                 .flatMap(each -> Stream.of(each.types()))
                 .map(Class::getName)
                 .collect(Collectors.toSet());
-        tried.addAll(ELSEWHERE.keySet());
         Set<String> closing = MainClasses.ALL.stream()
                 .filter(type -> type.isAssignableTo(AutoCloseable.class))
                 .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))

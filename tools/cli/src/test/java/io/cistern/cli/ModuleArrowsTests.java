@@ -49,7 +49,7 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.adaptors", Set.of(API, DRIVER)),
             Map.entry("io.cistern.hazards", Set.of(API)),
             Map.entry("io.cistern.pressure", Set.of(API, DRIVER)),
-            Map.entry("io.cistern.handles", Set.of(API, DRIVER, BUFFERS)),
+            Map.entry("io.cistern.handles", Set.of(API, DRIVER)),
             Map.entry("io.cistern.observability", Set.of(API, DRIVER)),
             Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated", "io.cistern.hazards")),
             Map.entry("io.cistern.peers", Set.of(API, DRIVER)),

@@ -29,6 +29,7 @@ final class ApiDocs {
             "cuda-driver",
             "simulated-gpu",
             "observability",
+            "integrations/javacpp",
             "integrations/jcuda",
             "integrations/onnxruntime");
 

@@ -26,7 +26,7 @@ record SampleSource(String className, String text) {
                             "io.cistern.errors",
                             "io.cistern.graph",
                             "io.cistern.handles",
-                            "io.cistern.handles.cublas",
+                            "io.cistern.javacpp",
                             "io.cistern.loader.functions",
                             "io.cistern.nccl",
                             "io.cistern.observability",
@@ -39,7 +39,10 @@ record SampleSource(String className, String text) {
                             "java.nio.file",
                             "java.util",
                             "java.util.concurrent",
-                            "java.util.concurrent.locks")
+                            "java.util.concurrent.locks",
+                            "org.bytedeco.cuda.cublas",
+                            "org.bytedeco.cuda.global",
+                            "org.bytedeco.javacpp")
                     .stream()
                     .map(name -> "import " + name + ".*;\n")
                     .toList());

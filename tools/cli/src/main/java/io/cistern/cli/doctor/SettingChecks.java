@@ -63,13 +63,7 @@ final class SettingChecks {
                         ? List.of()
                         : List.of("'" + set.text() + "' is no file that can be read");
             }
-            case NVRTC_LIBRARY,
-                    NCCL_LIBRARY,
-                    CUBLAS_LIBRARY,
-                    CUBLASLT_LIBRARY,
-                    CUDNN_LIBRARY,
-                    NVTX_LIBRARY,
-                    ONNXRUNTIME_LIBRARY -> {
+            case NVRTC_LIBRARY, NCCL_LIBRARY, NVTX_LIBRARY, ONNXRUNTIME_LIBRARY -> {
                 return library(set);
             }
             case CONFIG, ALLOCATOR, DEVICE_ALLOCATOR, DEFINE, PLUGINS, DRIVER -> {

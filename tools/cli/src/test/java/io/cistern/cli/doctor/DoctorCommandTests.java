@@ -86,7 +86,7 @@ final class DoctorCommandTests {
                 "cistern.device.0.limit | x | : 'x' is not a number of bytes",
                 "cistern.simulated.devices | 1000 | : '1000' is not a number from 1 to 999",
                 "cistern.simulated.capacity | much | : 'much' is not a number of bytes",
-                "cistern.cudnn.library | /no/such.so | : the library can't be loaded: tried /no/such.so",
+                "cistern.nvtx.library | /no/such.so | : the library can't be loaded: tried /no/such.so",
                 "cistern.device.5.limit | 1GiB | : there is no device 5",
                 "cistern.plugins.allowed | /no/such | : '/no/such' is no file that can be read"
             })

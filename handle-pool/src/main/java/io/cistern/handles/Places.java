@@ -1,0 +1,118 @@
+package io.cistern.handles;
+
+import java.time.Duration;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// A limited number of places. Threads wait for one in the order in which they came.
+///
+/// **Threads.** Any.
+final class Places {
+    /// The place of one virtual thread. It has one for all its handles, of any pool and device: in the pool of its
+    /// first one. So a thread that has a handle waits for no place, and leases of several pools and devices can't
+    /// block each other.
+    ///
+    /// **Threads.** The thread itself; any thread once that has ended.
+    static final class OfThread {
+        private static final ThreadLocal<OfThread> CURRENT = ThreadLocal.withInitial(OfThread::new);
+
+        private final AtomicInteger handles = new AtomicInteger();
+        private volatile @Nullable Places entered;
+
+        private OfThread() {}
+
+        /// Returns that of the calling thread.
+        static OfThread current() {
+            return CURRENT.get();
+        }
+
+        /// Called before the thread takes a handle of a pool.
+        void enter(Places ofPool, Consumer<Places> entering) {
+            if (handles.get() == 0) {
+                entering.accept(ofPool);
+                entered = ofPool;
+            }
+            handles.incrementAndGet();
+        }
+
+        /// Called after a handle of the thread was given back. Needs no Java heap.
+        void leave() {
+            Places counting = entered;
+            if (handles.decrementAndGet() == 0 && counting != null) {
+                counting.leave();
+            }
+        }
+    }
+
+    private static final class Free extends Semaphore {
+        private static final long serialVersionUID = 1;
+
+        Free(int count) {
+            super(Math.min(count, Integer.MAX_VALUE - 1), true); // with room for #turnAway
+        }
+
+        void takeOne() {
+            reducePermits(1);
+        }
+    }
+
+    private final Free free;
+
+    /// How often a place was left.
+    private final AtomicLong exits = new AtomicLong();
+
+    private boolean turningAway;
+
+    Places(int count) {
+        free = new Free(count);
+    }
+
+    /// Takes a place if one is free and nobody waits for it.
+    boolean tryEnter() {
+        return !free.hasQueuedThreads() && free.tryAcquire();
+    }
+
+    /// Takes a free place, also if threads wait.
+    boolean tryEnterFirst() {
+        return free.tryAcquire();
+    }
+
+    /// Waits for a place.
+    ///
+    /// @param maxWait how long it waits without any place being left meanwhile
+    /// @return false if that time is over
+    boolean enter(Duration maxWait) throws InterruptedException {
+        long seen;
+        do { // each time another thread has left meanwhile
+            seen = exits.get();
+            if (free.tryAcquire(HandlePoolOptions.nanos(maxWait), TimeUnit.NANOSECONDS)) {
+                return true;
+            }
+        } while (exits.get() != seen);
+        return false;
+    }
+
+    void leave() {
+        exits.incrementAndGet();
+        free.release();
+    }
+
+    /// Lets all threads that wait in, one after the other, by a place more than there are: each finds the pool closing,
+    /// and leaves. Called by the closing thread alone.
+    ///
+    /// @param away false to take that place back, since the pool stays open
+    void turnAway(boolean away) {
+        if (away != turningAway) {
+            turningAway = away;
+            if (away) {
+                free.release();
+            } else {
+                free.takeOne();
+            }
+        }
+    }
+}

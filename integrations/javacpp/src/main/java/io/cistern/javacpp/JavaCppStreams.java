@@ -1,0 +1,28 @@
+package io.cistern.javacpp;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
+import org.bytedeco.cuda.cudart.CUstream_st;
+
+/// Converts streams to the presets' objects and back.
+///
+/// An object made here stands for the same stream as its origin, and neither keeps the other alive. The side that
+/// created the stream destroys it, and Cistern's allocators must be told before: [CudaStream#close] tells them for its
+/// own streams, [CudaStream#announceEnd] for the presets'.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class JavaCppStreams {
+    private JavaCppStreams() {}
+
+    /// Returns a stream for the presets.
+    ///
+    /// @throws IllegalStateException if the stream is closed
+    public static CUstream_st of(CudaStream stream) {
+        return new CUstream_st(DevicePointer.of(stream.handle(), 0));
+    }
+
+    /// Wraps a stream that the presets created and will destroy.
+    public static CudaStream foreign(DeviceMemory memory, int device, CUstream_st stream) {
+        return CudaStream.ofForeign(memory, device, stream.address());
+    }
+}
