@@ -56,10 +56,7 @@ final class QueryFigures {
             row(table, name + ": seconds in the allocator", cells(rows, ALL, "allocatorSeconds", 1));
             row(table, name + ": GiB of the device at most", cells(rows, ALL, "mostBytes", 1 / GIB));
         });
-        row(
-                table,
-                "memory short: GiB spilled",
-                cells(Row.where(all, "mode", "short"), ALL, "spilledBytes", 1 / GIB));
+        row(table, "memory short: GiB spilled", cells(Row.where(all, "mode", "short"), ALL, "spilledBytes", 1 / GIB));
         return table + ending(raw, all);
     }
 
