@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /// Makes the tables of the ten queries.
@@ -109,9 +110,16 @@ final class QueryFigures {
         if (rows.stream().anyMatch(row -> !row.textOr("right", "true").equals("true"))) {
             throw new IllegalStateException(FILE + " has wrong results");
         }
-        long turns = rows.stream().map(row -> row.textOr("turn", "")).distinct().count();
+        String turns = MODES.entrySet().stream()
+                .filter(mode -> !Row.where(rows, "mode", mode.getKey()).isEmpty())
+                .map(mode -> turns(Row.where(rows, "mode", mode.getKey())) + " with " + mode.getValue())
+                .collect(Collectors.joining(", "));
         return Table.format(
-                "%nMedians of %d runs in turns, ± half of their range. Every result is DuckDB's. %s.%n",
+                "%nMedians of runs in turns (%s), ± half of their range. Every result is DuckDB's. %s.%n",
                 turns, raw.source(FILE));
+    }
+
+    private static long turns(List<Row> rows) {
+        return rows.stream().map(row -> row.textOr("turn", "")).distinct().count();
     }
 }
