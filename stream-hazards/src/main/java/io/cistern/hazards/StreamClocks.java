@@ -126,6 +126,15 @@ final class StreamClocks {
 
     /// Numbers the next work of a stream that is not captured.
     Stream next(int device, long handle) {
+        Stream stream = joined(device, handle);
+        if (stream.capture == null) {
+            stream.issued++;
+        }
+        return stream;
+    }
+
+    /// Returns a stream, whose next work comes after that of the legacy default stream, or of all blocking streams.
+    private Stream joined(int device, long handle) {
         Stream stream = stream(device, handle);
         if (stream.capture == null) {
             if (stream.isLegacy) {
@@ -138,7 +147,6 @@ final class StreamClocks {
                     stream.joins(legacy);
                 }
             }
-            stream.issued++;
         }
         return stream;
     }
@@ -154,7 +162,7 @@ final class StreamClocks {
     }
 
     void record(int device, long event, long handle) {
-        Stream stream = next(device, handle);
+        Stream stream = joined(device, handle); // an event is no work: one recorded before it marks the same
         events.put(event, new Mark(stream.now(), stream.capture));
     }
 

@@ -3,6 +3,8 @@ package io.cistern.hazards;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.MemoryEvent;
@@ -17,6 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -77,6 +80,13 @@ public final class StreamHazards {
 
     private static final List<Consumer<StreamHazard>> ALL_LISTENERS = new CopyOnWriteArrayList<>();
 
+    private record StreamName(int device, long handle) {}
+
+    private final CudaDriver driver;
+
+    /// Whether known streams wait for the legacy default stream. The driver is asked without the lock.
+    private final Map<StreamName, Boolean> areBlocking = new ConcurrentHashMap<>();
+
     private final StreamClocks clocks;
     private final MemoryUses uses;
     private final Report report;
@@ -88,7 +98,9 @@ public final class StreamHazards {
     private final List<StreamHazard> fresh = new ArrayList<>();
 
     StreamHazards(CudaDriver driver) {
-        this.clocks = new StreamClocks((device, stream) -> driver.streams().isBlocking(device, stream));
+        this.driver = driver;
+        this.clocks = new StreamClocks(
+                (device, stream) -> areBlocking.getOrDefault(new StreamName(device, stream), true));
         this.uses = new MemoryUses(clocks, this::found);
         this.report = Settings.ofProcess()
                 .get(Setting.HAZARDS)
@@ -141,8 +153,20 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
+    private void lookAt(int device, long stream) {
+        StreamName name = new StreamName(device, stream);
+        if (stream > Streams.PER_THREAD_DEFAULT && !areBlocking.containsKey(name)) {
+            try {
+                areBlocking.put(name, driver.streams().isBlocking(device, stream));
+            } catch (CudaException untold) {
+                areBlocking.put(name, true);
+            }
+        }
+    }
+
     /// Checks and records work that is about to be enqueued.
     void work(String call, int device, long stream, Range... ranges) {
+        lookAt(device, stream);
         List<StackWalker.StackFrame> stack = ranges.length == 0 ? List.of() : stack();
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
@@ -162,6 +186,7 @@ public final class StreamHazards {
 
     /// Checks and records the launch of a graph.
     void launched(int device, long stream, Capture graph) {
+        lookAt(device, stream);
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
             if (on.capture == null) {
@@ -173,25 +198,38 @@ public final class StreamHazards {
     /// Follows what happens to memory.
     void follow(MemoryEvent event) {
         switch (event) {
-            case MemoryEvent.Allocated block ->
-                inTurn(() -> {
-                    Stream on = clocks.next(block.device(), block.stream());
-                    Place place = place("allocate", on, true, block.byteSize(), stack());
-                    uses.allocated(on, block.address(), block.byteSize(), place);
-                });
-            case MemoryEvent.Freed block ->
-                inTurn(() -> {
-                    Stream on = clocks.stream(block.device(), block.stream());
-                    uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack()));
-                });
-            case MemoryEvent.UseRecorded use ->
+            case MemoryEvent.Allocated block -> follow(block);
+            case MemoryEvent.Freed block -> follow(block);
+            case MemoryEvent.UseRecorded use -> {
+                lookAt(use.device(), use.stream());
                 inTurn(() -> uses.recorded(clocks.stream(use.device(), use.stream()), use.address()));
+            }
             case MemoryEvent.SegmentAcquired segment -> anew(segment.address(), segment.byteSize());
             default -> {}
         }
     }
 
+    private void follow(MemoryEvent.Allocated block) {
+        lookAt(block.device(), block.stream());
+        List<StackWalker.StackFrame> stack = stack();
+        inTurn(() -> {
+            Stream on = clocks.next(block.device(), block.stream());
+            uses.allocated(
+                    on, block.address(), block.byteSize(), place("allocate", on, true, block.byteSize(), stack));
+        });
+    }
+
+    private void follow(MemoryEvent.Freed block) {
+        lookAt(block.device(), block.stream());
+        List<StackWalker.StackFrame> stack = stack();
+        inTurn(() -> {
+            Stream on = clocks.stream(block.device(), block.stream());
+            uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack));
+        });
+    }
+
     void record(int device, long event, long stream) {
+        lookAt(device, stream);
         inTurn(() -> clocks.record(device, event, stream));
     }
 
@@ -200,6 +238,7 @@ public final class StreamHazards {
     }
 
     void await(int device, long stream, long event) {
+        lookAt(device, stream);
         inTurn(() -> clocks.await(device, stream, event));
     }
 
@@ -211,8 +250,11 @@ public final class StreamHazards {
         return clocks.upTo(event);
     }
 
-    synchronized Map<Stream, Long> upTo(int device, long stream) {
-        return clocks.upTo(device, stream);
+    Map<Stream, Long> upTo(int device, long stream) {
+        lookAt(device, stream);
+        synchronized (this) {
+            return clocks.upTo(device, stream);
+        }
     }
 
     synchronized Map<Stream, Long> upTo(int device) {
@@ -225,9 +267,11 @@ public final class StreamHazards {
 
     void ended(int device, long stream) {
         inTurn(() -> clocks.ended(device, stream));
+        areBlocking.remove(new StreamName(device, stream));
     }
 
     void begins(int device, long stream) {
+        lookAt(device, stream);
         inTurn(() -> clocks.begins(new Capture(), device, stream));
     }
 
