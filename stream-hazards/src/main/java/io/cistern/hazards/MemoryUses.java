@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Who uses which bytes: live blocks with their last writes and the reads since, and freed ones until their memory
+/// The uses of memory: live blocks with their last writes and the reads since, and freed ones until their memory
 /// serves again.
 ///
 /// 1. A use is compared with the uses of the same bytes that no use between them replaces. A use that is known to have

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Work is numbered on each stream. A stream's clock holds, for each other stream, up to which number its work comes
 /// before this stream's next. It grows when the stream waits for an event, and by the rule between the legacy default
-/// stream and blocking streams. What a query or a wait of the host saw finished comes before all that is enqueued
+/// stream and blocking streams. Work that a query or a wait of the host saw finished comes before all that is enqueued
 /// later,
 /// by any thread: the program's threads are not told apart.
 ///
@@ -42,7 +42,7 @@ final class StreamClocks {
         private long issued;
         private long finished;
 
-        /// What it is captured into, or null.
+        /// Its capture, or null.
         @Nullable
         Capture capture;
 
@@ -92,7 +92,7 @@ final class StreamClocks {
 
     private record Key(int device, long handle, long thread) {}
 
-    /// What an event marks.
+    /// The work before an event.
     private record Mark(Map<Stream, Long> clock, @Nullable Capture capture) {}
 
     private final Map<Key, Stream> streams = new HashMap<>();

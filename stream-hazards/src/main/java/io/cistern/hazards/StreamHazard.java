@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
 /// @param advice what would have ordered them
 public record StreamHazard(
         Kind kind, Place first, Place second, int device, long address, long byteSize, String advice) {
-    /// What is wrong.
+    /// The kind of mistake.
     public enum Kind {
         /// A stream uses a block and does not wait for its allocation on another stream.
         USE_BEFORE_ALLOCATION,

@@ -94,7 +94,7 @@ public final class StreamHazards {
     private final Set<List<Object>> told = new HashSet<>();
     private final List<Consumer<StreamHazard>> listeners = new CopyOnWriteArrayList<>();
 
-    /// What the step under way has found. Guarded by this.
+    /// Hazards that the step under way has found. Guarded by this.
     private final List<StreamHazard> fresh = new ArrayList<>();
 
     StreamHazards(CudaDriver driver) {

@@ -315,6 +315,6 @@ final class WatchedDriver implements CudaDriver {
         driver.close();
     }
 
-    /// What is done after a call that needs nothing more.
+    /// Done after a call that needs nothing more.
     private static void nothing(Object result) {}
 }

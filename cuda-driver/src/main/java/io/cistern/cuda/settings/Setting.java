@@ -63,7 +63,7 @@ public enum Setting {
             "`off`, `checked`, `paranoid`, `streams`",
             "`off`",
             "how much `caching` checks; `streams` finds uses of memory that no stream orders, of every allocator"),
-    /// What becomes of a hazard that `cistern.check=streams` finds.
+    /// The reaction to a hazard that `cistern.check=streams` finds.
     HAZARDS(
             "cistern.hazards",
             "`warning`, `throw`, `list`",

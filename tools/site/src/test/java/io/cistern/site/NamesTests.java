@@ -31,7 +31,7 @@ final class NamesTests {
 
     /// Of tests and builds; and one that is misspelt on purpose.
     private static final Set<String> OTHERS =
-            Set.of("testkit.seed", "testkit.driver", "random.operations", "docs.write", "unpublished", "alocator");
+            Set.of("testkit.seed", "testkit.driver", "random.operations", "hazards.programs", "docs.write", "unpublished", "alocator");
 
     private static final Set<String> OTHER_VARIABLES =
             Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");

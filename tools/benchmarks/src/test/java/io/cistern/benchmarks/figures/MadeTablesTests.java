@@ -48,7 +48,7 @@ final class MadeTablesTests {
                 .contains("| Q1 | 500 |  |  |  |  | 12.0 ± 5.00 |")
                 .contains("| all ten |  |  |  |  |  | 2000 |")
                 .contains("| of all, in the allocator |  |  |  |  |  | 500 |")
-                .contains("Medians of 3 runs in turns")
+                .contains("Medians of runs in turns (3 with one thread)")
                 .contains("A test, 2026-11-29 ([raw](measurements/raw/queries.jsonl.gz))");
         assertThat(QueryFigures.together(raw))
                 .contains("| one thread: seconds |  |  |  |  |  | 2.00 |")
