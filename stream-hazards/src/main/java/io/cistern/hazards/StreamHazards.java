@@ -99,8 +99,8 @@ public final class StreamHazards {
 
     StreamHazards(CudaDriver driver) {
         this.driver = driver;
-        this.clocks = new StreamClocks(
-                (device, stream) -> areBlocking.getOrDefault(new StreamName(device, stream), true));
+        this.clocks =
+                new StreamClocks((device, stream) -> areBlocking.getOrDefault(new StreamName(device, stream), true));
         this.uses = new MemoryUses(clocks, this::found);
         this.report = Settings.ofProcess()
                 .get(Setting.HAZARDS)
@@ -214,8 +214,7 @@ public final class StreamHazards {
         List<StackWalker.StackFrame> stack = stack();
         inTurn(() -> {
             Stream on = clocks.next(block.device(), block.stream());
-            uses.allocated(
-                    on, block.address(), block.byteSize(), place("allocate", on, true, block.byteSize(), stack));
+            uses.allocated(on, block.address(), block.byteSize(), place("allocate", on, true, block.byteSize(), stack));
         });
     }
 

@@ -30,8 +30,14 @@ final class NamesTests {
             Pattern.compile("The options of \\[`(\\w+)`]\\(#\\w+\\)(?:, without (`\\w+`))?");
 
     /// Of tests and builds; and one that is misspelt on purpose.
-    private static final Set<String> OTHERS =
-            Set.of("testkit.seed", "testkit.driver", "random.operations", "hazards.programs", "docs.write", "unpublished", "alocator");
+    private static final Set<String> OTHERS = Set.of(
+            "testkit.seed",
+            "testkit.driver",
+            "random.operations",
+            "hazards.programs",
+            "docs.write",
+            "unpublished",
+            "alocator");
 
     private static final Set<String> OTHER_VARIABLES =
             Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");
