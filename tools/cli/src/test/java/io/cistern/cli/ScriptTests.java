@@ -116,15 +116,16 @@ final class ScriptTests {
         }
     }
 
+    /// A reader of one line would leave before the end or after it: the output fits into the pipe.
     @Test
-    void whoReadsOnlyTheBeginningHearsNoComplaint() throws Exception {
+    void whoReadsNothingHearsNoComplaint() throws Exception {
         ProgramRun run = run(
                 Path.of("/bin/bash"),
                 "-c",
-                "'" + script + "' generate-completion | head -1; echo code ${PIPESTATUS[0]}");
+                "'" + script + "' generate-completion | head -c 0; echo code ${PIPESTATUS[0]}");
 
         assertThat(run.err()).isEmpty();
-        assertThat(run.out().lines()).containsExactly("#!/usr/bin/env bash", "code 141");
+        assertThat(run.out().lines()).containsExactly("code 141");
     }
 
     /// Once plug-ins may bring native code, results go another way.
