@@ -16,7 +16,7 @@ import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -155,14 +155,18 @@ public final class GraphBlocks {
 
     /// Adds a use: a capture begins.
     synchronized void use(StreamCapture capture) {
-        List<StreamCapture> underWay = new ArrayList<>(List.of(capture));
+        StreamCapture[] underWay = Arrays.copyOf(into, into.length + 1);
+        int count = 0;
         for (StreamCapture each : into) {
             if (!each.isOver) {
-                underWay.add(each);
+                underWay[count] = each;
+                count++;
             }
         }
+        underWay[count] = capture;
+        StreamCapture[] all = Arrays.copyOf(underWay, count + 1);
         use();
-        into = underWay.toArray(StreamCapture[]::new);
+        into = all;
     }
 
     /// Whether a stream is captured into these graphs.
