@@ -47,7 +47,7 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.nccl", Set.of(API, DRIVER, BUFFERS, "io.cistern.caching")),
             Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
             Map.entry("io.cistern.adaptors", Set.of(API, DRIVER)),
-            Map.entry("io.cistern.hazards", Set.of(API)),
+            Map.entry("io.cistern.hazards", Set.of(API, DRIVER)),
             Map.entry("io.cistern.pressure", Set.of(API, DRIVER)),
             Map.entry("io.cistern.handles", Set.of(API, DRIVER)),
             Map.entry("io.cistern.observability", Set.of(API, DRIVER)),
