@@ -21,6 +21,7 @@ final class CisternArtifacts {
             Map.entry("limit", ADAPTORS),
             Map.entry("logging", ADAPTORS),
             Map.entry("nccl", NCCL),
+            Map.entry("prefetch", ADAPTORS),
             Map.entry("retry", ADAPTORS),
             Map.entry("statistics", ADAPTORS),
             Map.entry("symmetric", NCCL),

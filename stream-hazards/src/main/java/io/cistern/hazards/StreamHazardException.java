@@ -1,7 +1,9 @@
 package io.cistern.hazards;
 
+import io.cistern.cuda.CisternException;
+
 /// Says that a call would use memory where no stream orders it. The call was not made.
-public final class StreamHazardException extends IllegalStateException {
+public final class StreamHazardException extends CisternException {
     private static final long serialVersionUID = 1;
 
     private final transient StreamHazard hazard;

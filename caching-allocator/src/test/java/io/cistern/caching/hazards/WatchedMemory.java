@@ -1,6 +1,7 @@
 package io.cistern.caching.hazards;
 
 import io.cistern.DeviceMemory;
+import io.cistern.hazards.HazardObserver;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
@@ -25,14 +26,16 @@ final class WatchedMemory implements AutoCloseable {
 
     WatchedMemory(String spec, String report, SimulatedGpu gpu) {
         this.gpu = gpu;
-        System.setProperty("cistern.check", "streams");
+        HazardObserver observer = new HazardObserver(); // not by the setting, which tests beside this one would follow
         System.setProperty("cistern.hazards", report);
         try {
-            memory = DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
+            memory = DeviceMemory.builder(observer.around(gpu))
+                    .catalog(DiscoveredCatalog.find())
+                    .open();
         } finally {
-            System.clearProperty("cistern.check");
             System.clearProperty("cistern.hazards");
         }
+        observer.observe(memory);
         memory.setCurrent(spec);
         hazards = StreamHazards.of(memory).orElseThrow();
     }
