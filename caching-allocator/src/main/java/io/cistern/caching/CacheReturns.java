@@ -11,6 +11,7 @@ import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.ReclaimStep;
+import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +51,7 @@ final class CacheReturns {
     ///   this stream's own, which is in pieces. Memory of streams in a capture is left out.
     ///
     /// @param size the size of the request
-    /// @return the bytes given
+    /// @return the bytes given: back to the driver, or free now
     long giveBackFor(ReclaimStep step, Shard shard, long size) {
         return switch (step) {
             case TRIM -> giveBackAtOnce(shard, size);
@@ -61,51 +62,73 @@ final class CacheReturns {
 
     private long giveBackAtOnce(Shard shard, long size) {
         counters.count(CacheEvent.RETRY);
-        return releaseRefused() + giveBackOthers(shard, size, false);
+        return releaseRefused() + giveBackOthers(shard, size, false).mostBytes();
     }
 
     private long giveBackAfterWaiting(Shard shard, long size) {
-        long given = settleStream(shard.stream, true);
-        given = given != 0 ? given : giveBackOthers(shard, size, true);
-        return given != 0 ? given : giveBackOthers(null, Long.MAX_VALUE, true);
+        long settled = settleStream(shard.stream, true);
+        if (settled != 0) {
+            return settled;
+        }
+        Given given = giveBackOthers(shard, size, true);
+        if (given.returnedBytes == 0) {
+            given = given.plus(giveBackOthers(null, Long.MAX_VALUE, true));
+        }
+        return given.mostBytes();
     }
 
-    private long giveBackOthers(@Nullable Shard own, long wanted, boolean wait) {
-        long returned = 0;
+    /// What became available.
+    ///
+    /// @param freedBytes bytes of blocks that waited or lay in thread caches, and are free now
+    /// @param returnedBytes bytes that went back to the driver; some of them may have been freed just before
+    private record Given(long freedBytes, long returnedBytes) {
+        static final Given NOTHING = new Given(0, 0);
+
+        Given plus(Given other) {
+            return new Given(freedBytes + other.freedBytes, returnedBytes + other.returnedBytes);
+        }
+
+        /// The bytes that may serve a request, here or from the driver.
+        long mostBytes() {
+            return Math.max(freedBytes, returnedBytes);
+        }
+    }
+
+    private Given giveBackOthers(@Nullable Shard own, long wanted, boolean wait) {
+        Given given = Given.NOTHING;
         for (Shard other : shards.all()) {
-            if (other != own && returned < wanted) {
-                returned += giveBack(other, wanted - returned, wait);
+            if (other != own && given.returnedBytes < wanted) {
+                given = given.plus(giveBack(other, wanted - given.returnedBytes, wait));
             }
         }
-        return returned;
+        return given;
     }
 
     /// Gives back idle memory of one shard.
     ///
     /// @param wait whether to wait for the work of its stream
-    /// @return bytes given back
-    long giveBack(Shard shard, long wanted, boolean wait) {
-        threadCaches.empty(shard);
-        return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted);
+    private Given giveBack(Shard shard, long wanted, boolean wait) {
+        Given cached = new Given(threadCaches.empty(List.of(shard)), 0);
+        return cached.plus(wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted));
     }
 
-    private long giveBackNow(Shard shard, long wanted) {
+    private Given giveBackNow(Shard shard, long wanted) {
         shard.driverLock.lock();
         try {
-            shard.settle(fences);
-            return shard.giveBack(wanted, () -> shard.quiet(fences));
+            long freed = shard.settle(fences);
+            return new Given(freed, shard.giveBack(wanted, () -> shard.quiet(fences)));
         } finally {
             shard.driverLock.unlock();
         }
     }
 
     /// Claims the blocks before the wait, so that no thread has them until it has ended.
-    private long giveBackClaimed(Shard shard, long wanted) {
+    private Given giveBackClaimed(Shard shard, long wanted) {
         ClaimedBlocks claimed = shard.noClaims();
         shard.waiting.lock();
         try {
-            shard.settleAfterWaiting(fences);
-            return claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0;
+            long freed = shard.settleAfterWaiting(fences);
+            return new Given(freed, claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0);
         } finally {
             try {
                 shard.restore(claimed);
@@ -167,7 +190,7 @@ final class CacheReturns {
         for (Shard shard : shards.all()) {
             long excess = counters.reservedBytes() + onHost - keepBytes;
             if (excess > 0) {
-                returned += giveBack(shard, excess, wait);
+                returned += giveBack(shard, excess, wait).returnedBytes;
             }
         }
         shards.ended.dropEmpty();

@@ -33,6 +33,8 @@ final class RefusalTests extends PoolFixture {
     private static final int MOST_REQUESTS = 3000;
     /// Requests of all sizes after the device is full.
     private static final int REQUESTS_WHEN_FULL = 12;
+    /// The work of a stream ends before the allocator looks, while it looks, or while it waits.
+    private static final long MOST_BUSY_NANOS = 4_000_000;
     private static final long[] LARGEST = {64 << 10, 64 << 10, 5 * MIB / 4, 8 * MIB};
     private static final int[] EACH_KEPT = {2, 3, 8, 64};
 
@@ -217,7 +219,7 @@ final class RefusalTests extends PoolFixture {
             return block.stream;
         }
         long last = block.stream == stream ? other : stream;
-        gpu.keepBusy(DEVICE, last, 1_000_000);
+        gpu.keepBusy(DEVICE, last, random.nextLong(20_000, MOST_BUSY_NANOS));
         return last;
     }
 

@@ -406,10 +406,9 @@ final class ReclaimAttempt {
     }
 
     /// Asks again after all steps: memory may be free that no figure shows, as in a pool of the driver that two
-    /// allocators share.
+    /// allocators share, or in blocks whose streams have got past them since.
     private long askOnceMore() {
-        boolean alone = registry.all().stream().allMatch(allocator -> allocator.leads(route));
-        return alone || steps.isEmpty() ? 0 : again();
+        return steps.isEmpty() ? 0 : again();
     }
 
     /// Asks the route again; if it is closed, the next one. The loop ends, since each turn needs one more swap.
