@@ -100,9 +100,12 @@ final class NamedObservers {
     }
 
     private static String unknown(String name, Map<String, ModuleSupport.Observer> found) {
+        if (name.equals(STREAMS)) {
+            return "the check of streams is in cistern-stream-hazards, which is not on the class path";
+        }
         return "there is no observer '" + name + "'; "
                 + (found.isEmpty()
-                        ? "none is found, those of Cistern are in cistern-observability"
+                        ? "no observer is on the class path; those of Cistern are in cistern-observability"
                         : "known: " + NearestName.listed(name, found.keySet()));
     }
 }

@@ -44,6 +44,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class StreamHazards {
+    private static final System.Logger LOGGER = System.getLogger(StreamHazards.class.getName());
+
     /// The most that are kept.
     private static final int MOST = 1000;
 
@@ -125,7 +127,7 @@ public final class StreamHazards {
     }
 
     /// Calls a listener with each hazard that is reported, on the thread whose call showed it and before that call is
-    /// made.
+    /// made. Exceptions of the listener are logged.
     ///
     /// @return a registration; closing it removes the listener
     public Registration onHazard(Consumer<StreamHazard> listener) {
@@ -314,14 +316,24 @@ public final class StreamHazards {
         boolean isThrown = isCall && report == Report.THROW;
         for (StreamHazard hazard : found) {
             StreamHazardEvent.commit(hazard);
-            listeners.forEach(listener -> listener.accept(hazard));
-            ALL_LISTENERS.forEach(listener -> listener.accept(hazard));
+            tell(listeners, hazard);
+            tell(ALL_LISTENERS, hazard);
             if (report != Report.LIST && !isThrown) {
-                System.getLogger(StreamHazards.class.getName()).log(Level.WARNING, hazard.toString());
+                LOGGER.log(Level.WARNING, hazard.toString());
             }
         }
         if (isThrown) {
             throw new StreamHazardException(found.getFirst());
+        }
+    }
+
+    private static void tell(List<Consumer<StreamHazard>> listeners, StreamHazard hazard) {
+        for (Consumer<StreamHazard> listener : listeners) {
+            try {
+                listener.accept(hazard);
+            } catch (RuntimeException | LinkageError failure) {
+                LOGGER.log(Level.WARNING, "a listener of hazards failed", failure);
+            }
         }
     }
 

@@ -125,7 +125,7 @@ final class ExporterLink implements AutoCloseable {
 
     /// Returns the failure of an exporter that breaks the protocol.
     SharingException unexpected(String what) {
-        return new SharingException(Reason.MALFORMED, "the exporter at " + path + " is none: " + what);
+        return new SharingException(Reason.MALFORMED, path + " is not the socket of an exporter: " + what);
     }
 
     /// Fetches a descriptor of the exporter's process.

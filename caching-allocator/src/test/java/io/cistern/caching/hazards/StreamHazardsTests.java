@@ -271,6 +271,17 @@ class StreamHazardsTests {
     }
 
     @Test
+    void aListenerThatFailsDisturbsNeitherTheCallNorTheOthers() {
+        List<StreamHazard> heard = new ArrayList<>();
+        watched.hazards.onHazard(hazard -> {
+            throw new IllegalStateException("of a listener");
+        });
+        watched.hazards.onHazard(heard::add);
+        watched.fill(block, BYTES, b);
+        assertThat(heard).isEqualTo(watched.hazards.list()).hasSize(1);
+    }
+
+    @Test
     void aCallCanBeRefused() {
         watched.close();
         watched = new WatchedMemory("caching", "throw");

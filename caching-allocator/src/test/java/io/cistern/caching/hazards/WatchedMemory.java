@@ -26,7 +26,7 @@ final class WatchedMemory implements AutoCloseable {
 
     WatchedMemory(String spec, String report, SimulatedGpu gpu) {
         this.gpu = gpu;
-        HazardObserver observer = new HazardObserver(); // not by the setting, which tests beside this one would follow
+        HazardObserver observer = new HazardObserver();
         System.setProperty("cistern.hazards", report);
         try {
             memory = DeviceMemory.builder(observer.around(gpu))
