@@ -1,7 +1,9 @@
 package io.cistern.hazards;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /// A capture, and later its graph: the uses of memory that each launch repeats.
 final class Capture {
@@ -9,4 +11,7 @@ final class Capture {
     record Repeated(Range range, StreamHazard.Place place) {}
 
     final List<Repeated> uses = new ArrayList<>();
+
+    /// The uses that later ones in the capture must come after, by where their blocks begin.
+    final Map<Long, List<MemoryUses.Use>> latest = new HashMap<>();
 }

@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 ///    after them. Memory is told apart by physical page, where pages are mapped: an allocator may map one at several
 ///    addresses.
 /// 3. Memory that the driver orders itself, or gives out anew, has no past.
+/// 4. Pinned memory of the host is used like a block, by copies and by kernels, and is never reused here.
 ///
 /// Its size is bounded by the live blocks times their streams, and by [#MOST_FREED] freed blocks.
 ///
@@ -42,7 +43,7 @@ final class MemoryUses {
         void hazard(Kind kind, Place first, Place second, int device, Range range, Stream earlier, Stream later);
     }
 
-    private record Use(Range range, Stream stream, long number, Place place) {}
+    record Use(Range range, Stream stream, long number, Place place) {}
 
     private static final class Block {
         final int device;
@@ -81,12 +82,23 @@ final class MemoryUses {
 
     private record Mapped(long byteSize, long page) {}
 
+    private static final class Pinned {
+        final Range range;
+        List<Use> uses = List.of();
+
+        Pinned(Range range) {
+            this.range = range;
+        }
+    }
+
     private final StreamClocks clocks;
     private final Found found;
     private final NavigableMap<Long, Block> live = new TreeMap<>();
     private final NavigableMap<Long, Block> freed = new TreeMap<>();
     private final Deque<Block> oldestFreed = new ArrayDeque<>();
     private final NavigableMap<Long, Mapped> mappings = new TreeMap<>();
+    /// Pinned memory of the host, by address.
+    private final NavigableMap<Long, Pinned> pinned = new TreeMap<>();
     /// By page, the pieces by where they lie; they do not overlap.
     private final Map<Long, NavigableMap<Long, Piece>> pieces = new HashMap<>();
 
@@ -102,6 +114,12 @@ final class MemoryUses {
         Block block = at(live, range.from());
         if (block != null) {
             used(block, new Use(clipped(range, block.range), stream, stream.issued(), place));
+            return;
+        }
+        Pinned host = pinnedAt(range.from());
+        if (host != null) {
+            host.uses = raced(
+                    host.uses, new Use(clipped(range, host.range), stream, stream.issued(), place), stream.device);
             return;
         }
         Block gone = ofGraph ? null : at(freed, range.from());
@@ -132,11 +150,18 @@ final class MemoryUses {
                     allocation.stream,
                     use.stream);
         }
-        List<Use> left = new ArrayList<>(block.uses.size() + 1);
-        for (Use earlier : block.uses) {
+        block.uses = raced(block.uses, use, block.device);
+    }
+
+    /// Compares a use with earlier ones of a block.
+    ///
+    /// @return the uses that later ones must come after
+    private List<Use> raced(List<Use> uses, Use use, int device) {
+        List<Use> left = new ArrayList<>(uses.size() + 1);
+        for (Use earlier : uses) {
             boolean isBefore = isBefore(earlier, use.stream);
             if (!isBefore && use.range.conflictsWith(earlier.range)) {
-                found.hazard(Kind.RACE, earlier.place, use.place, block.device, use.range, earlier.stream, use.stream);
+                found.hazard(Kind.RACE, earlier.place, use.place, device, use.range, earlier.stream, use.stream);
             }
             boolean isReplaced = isBefore
                     && use.range.covers(earlier.range)
@@ -149,11 +174,51 @@ final class MemoryUses {
         if (left.size() > MOST_USES) {
             left.removeFirst();
         }
-        block.uses = left;
+        return left;
+    }
+
+    /// Checks and records a use that a stream captures, against those of the same capture: a launch repeats them in
+    /// their order. What it means for other work is checked at each launch.
+    void captured(Capture capture, Stream stream, Range range, Place place) {
+        Block block = at(live, range.from());
+        Range ofBlock = block == null ? range : clipped(range, block.range);
+        capture.uses.add(new Capture.Repeated(range, place));
+        capture.latest.compute(
+                block == null ? range.from() : block.range.from(),
+                (_, uses) -> raced(
+                        uses == null ? List.of() : uses,
+                        new Use(ofBlock, stream, stream.issued(), place),
+                        stream.device));
     }
 
     private boolean isBefore(Use earlier, Stream later) {
         return clocks.isBefore(earlier.stream, earlier.number, later);
+    }
+
+    private @Nullable Pinned pinnedAt(long address) {
+        Map.Entry<Long, Pinned> below = pinned.floorEntry(address);
+        return below != null && address < below.getValue().range.end() ? below.getValue() : null;
+    }
+
+    /// Records that the GPU copies from and to some memory of the host in its own time.
+    void pinned(long address, long byteSize) {
+        pinned.put(address, new Pinned(new Range(address, byteSize, true)));
+    }
+
+    void unpinned(long address) {
+        pinned.remove(address);
+    }
+
+    /// Checks that work on the bytes has finished before the host reads or writes them.
+    void touched(Range range, Place place) {
+        Block block = at(live, range.from());
+        Pinned host = pinnedAt(range.from());
+        List<Use> uses = block != null ? block.uses : host != null ? host.uses : List.of();
+        for (Use use : uses) {
+            if (range.conflictsWith(use.range) && !clocks.isFinished(use.stream, use.number)) {
+                found.hazard(Kind.HOST_TOO_EARLY, use.place, place, use.stream.device, range, use.stream, use.stream);
+            }
+        }
     }
 
     /// Records a block whose allocation is a stream's newest work.

@@ -12,11 +12,11 @@ import org.jspecify.annotations.Nullable;
 /// Work is numbered on each stream. A stream's clock holds, for each other stream, up to which number its work comes
 /// before this stream's next. It grows when the stream waits for an event, and by the rule between the legacy default
 /// stream and blocking streams. Work that a query or a wait of the host saw finished comes before all that is enqueued
-/// later,
-/// by any thread: the program's threads are not told apart.
+/// later, by any thread: the program's threads are not told apart.
 ///
 /// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still, and
-/// the capture goes to each stream that waits for an event of it.
+/// the capture goes to each stream that waits for an event of it. Inside of a capture its streams have clocks of their
+/// own, which order the work of one launch.
 ///
 /// Guarded by the owner's lock.
 final class StreamClocks {
@@ -46,6 +46,10 @@ final class StreamClocks {
         @Nullable
         Capture capture;
 
+        /// The order of its work inside of the capture, which finishes nowhere; null without one.
+        @Nullable
+        Stream captured;
+
         private Stream(int device, long handle, boolean isBlocking) {
             this.device = device;
             this.handle = handle;
@@ -56,6 +60,13 @@ final class StreamClocks {
         /// The number of its last work.
         long issued() {
             return issued;
+        }
+
+        private void joins(@Nullable Capture of) {
+            if (capture != of) {
+                capture = of;
+                captured = of == null ? null : new Stream(device, handle, false);
+            }
         }
 
         private void joins(Stream other) {
@@ -124,12 +135,10 @@ final class StreamClocks {
         return known;
     }
 
-    /// Numbers the next work of a stream that is not captured.
+    /// Numbers the next work of a stream, or of its capture.
     Stream next(int device, long handle) {
         Stream stream = joined(device, handle);
-        if (stream.capture == null) {
-            stream.issued++;
-        }
+        (stream.captured == null ? stream : stream.captured).issued++;
         return stream;
     }
 
@@ -163,7 +172,7 @@ final class StreamClocks {
 
     void record(int device, long event, long handle) {
         Stream stream = joined(device, handle); // an event is no work: one recorded before it marks the same
-        events.put(event, new Mark(stream.now(), stream.capture));
+        events.put(event, new Mark((stream.captured == null ? stream : stream.captured).now(), stream.capture));
     }
 
     void recordAll(int device, long event) {
@@ -176,10 +185,10 @@ final class StreamClocks {
             return; // never recorded, or by code that nobody watches
         }
         Stream stream = stream(device, handle);
-        stream.joins(mark.clock);
         if (mark.capture != null) {
-            stream.capture = mark.capture;
+            stream.joins(mark.capture);
         }
+        (mark.capture == null || stream.captured == null ? stream : stream.captured).joins(mark.clock);
     }
 
     void destroyed(long event) {
@@ -224,7 +233,7 @@ final class StreamClocks {
     }
 
     void begins(Capture capture, int device, long handle) {
-        stream(device, handle).capture = capture;
+        stream(device, handle).joins(capture);
     }
 
     /// Ends the capture that a stream began.
@@ -235,7 +244,7 @@ final class StreamClocks {
         Capture capture = stream(device, handle).capture;
         for (Stream each : streams.values()) {
             if (each.capture == capture) {
-                each.capture = null;
+                each.joins((Capture) null);
             }
         }
         events.values().removeIf(mark -> mark.capture != null && mark.capture == capture);

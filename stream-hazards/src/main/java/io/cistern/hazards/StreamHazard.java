@@ -23,6 +23,8 @@ public record StreamHazard(
         RACE,
         /// A block was freed on a stream that does not wait for a use on another stream, which was not recorded.
         FREE_BEFORE_USE_ENDS,
+        /// The host touches pinned or managed memory, and work that uses it is not known to have finished.
+        HOST_TOO_EARLY,
         /// A block is used after its free.
         USE_AFTER_FREE,
         /// An allocator handed out memory whose former use its new stream does not wait for.
@@ -37,7 +39,7 @@ public record StreamHazard(
     /// One of the two calls.
     ///
     /// @param call what was called, such as `launch` or `free`
-    /// @param stream the stream's handle
+    /// @param stream the stream's handle; [#HOST] for the host
     /// @param isWrite whether the call writes the bytes
     /// @param byteSize bytes of the call
     /// @param thread the name of the calling thread
@@ -51,6 +53,9 @@ public record StreamHazard(
             String thread,
             long nanos,
             List<StackWalker.StackFrame> stack) {
+        /// Stands for a stream where the host itself reads or writes.
+        public static final long HOST = -1;
+
         /// Returns the program's line; the call, if no frame is the program's.
         String line() {
             return stack.isEmpty()
@@ -60,7 +65,9 @@ public record StreamHazard(
 
         @Override
         public String toString() {
-            return call + " of " + byteSize + " bytes on stream 0x" + Long.toHexString(stream) + " by thread " + thread
+            String where = stream == HOST ? "" : " on stream 0x" + Long.toHexString(stream);
+            String what = stream == HOST ? (isWrite ? "write by the host" : "read by the host") : call;
+            return what + " of " + byteSize + " bytes" + where + " by thread " + thread
                     + stack.stream()
                             .map(frame -> "\n      at " + frame.toStackTraceElement())
                             .collect(Collectors.joining());

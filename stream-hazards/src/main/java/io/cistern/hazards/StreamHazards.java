@@ -12,6 +12,7 @@ import io.cistern.hazards.StreamClocks.Stream;
 import io.cistern.hazards.StreamHazard.Kind;
 import io.cistern.hazards.StreamHazard.Place;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -30,17 +31,21 @@ import org.jspecify.annotations.Nullable;
 /// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
 /// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
 /// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers
-/// it
-/// knows where they begin, and of buffers how long they are. Code that calls CUDA itself says what it does by
-/// [#used].
+/// it knows where they begin, and of buffers how long they are. Pinned memory of the host counts as well, as far as
+/// streams use it. Work inside of a capture is compared with the rest of the capture at once, and with all other work
+/// at
+/// each launch.
 ///
-/// **What it does not see**: when the host reads or writes memory; the order within one graph; how two threads of the
-/// program wait for each other: what one of them saw finished counts as finished for all.
+/// **What it must be told**: work of code that calls CUDA itself ([#used]), and when the host reads or writes pinned or
+/// managed memory ([#touchedByHost]).
+///
+/// **What it does not see**: how two threads of the program wait for each other. What one of them saw finished counts
+/// as
+/// finished for all.
 ///
 /// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
 /// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
-/// allocation
-/// or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
+/// allocation or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class StreamHazards {
@@ -155,6 +160,19 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
+    /// Checks that the host may read or write pinned or managed memory: call it before. Work that uses the bytes must
+    /// be
+    /// known to have finished, by a synchronisation or a query of its stream or of an event after it.
+    ///
+    /// @param memory the bytes
+    /// @param isWritten false if the host only reads them
+    /// @throws StreamHazardException with `cistern.hazards=throw`
+    public void touchedByHost(MemorySegment memory, boolean isWritten) {
+        List<StackWalker.StackFrame> stack = stack();
+        Range range = new Range(memory.address(), memory.byteSize(), isWritten);
+        inTurn(true, () -> uses.touched(range, place("host", Place.HOST, isWritten, range.byteSize(), stack)));
+    }
+
     private void lookAt(int device, long stream) {
         StreamName name = new StreamName(device, stream);
         if (stream > Streams.PER_THREAD_DEFAULT && !areBlocking.containsKey(name)) {
@@ -176,9 +194,9 @@ public final class StreamHazards {
                 if (range.byteSize() == 0) {
                     continue;
                 }
-                Place place = place(call, on, range.isWritten(), range.byteSize(), stack);
-                if (on.capture != null) {
-                    on.capture.uses.add(new Capture.Repeated(range, place));
+                Place place = place(call, on.handle, range.isWritten(), range.byteSize(), stack);
+                if (on.capture != null && on.captured != null) {
+                    uses.captured(on.capture, on.captured, range, place);
                 } else {
                     uses.used(on, range, place, false);
                 }
@@ -216,7 +234,8 @@ public final class StreamHazards {
         List<StackWalker.StackFrame> stack = stack();
         inTurn(() -> {
             Stream on = clocks.next(block.device(), block.stream());
-            uses.allocated(on, block.address(), block.byteSize(), place("allocate", on, true, block.byteSize(), stack));
+            uses.allocated(
+                    on, block.address(), block.byteSize(), place("allocate", on.handle, true, block.byteSize(), stack));
         });
     }
 
@@ -225,7 +244,7 @@ public final class StreamHazards {
         List<StackWalker.StackFrame> stack = stack();
         inTurn(() -> {
             Stream on = clocks.stream(block.device(), block.stream());
-            uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack));
+            uses.freed(on, block.address(), place("free", on.handle, true, block.byteSize(), stack));
         });
     }
 
@@ -292,6 +311,14 @@ public final class StreamHazards {
         inTurn(() -> uses.released(page));
     }
 
+    void pinned(long address, long byteSize) {
+        inTurn(() -> uses.pinned(address, byteSize));
+    }
+
+    void unpinned(long address) {
+        inTurn(() -> uses.unpinned(address));
+    }
+
     void anew(long address, long byteSize) {
         inTurn(() -> uses.anew(address, byteSize));
     }
@@ -338,9 +365,8 @@ public final class StreamHazards {
     }
 
     private static Place place(
-            String call, Stream on, boolean isWrite, long byteSize, List<StackWalker.StackFrame> stack) {
-        return new Place(
-                call, on.handle, isWrite, byteSize, Thread.currentThread().getName(), System.nanoTime(), stack);
+            String call, long stream, boolean isWrite, long byteSize, List<StackWalker.StackFrame> stack) {
+        return new Place(call, stream, isWrite, byteSize, Thread.currentThread().getName(), System.nanoTime(), stack);
     }
 
     private static List<StackWalker.StackFrame> stack() {
@@ -378,6 +404,9 @@ public final class StreamHazards {
             case FREE_BEFORE_USE_ENDS ->
                 "Let " + other + " wait for " + one + " before the free (CudaStream.await), or record the use before it"
                         + " (DeviceBuffer.recordUse).";
+            case HOST_TOO_EARLY ->
+                "Let the host wait for " + one + " before (CudaStream.synchronize, or an event recorded after the first"
+                        + " call).";
             case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
             case REUSED_TOO_EARLY ->
                 "The allocator handed the memory to " + other + ", which does not wait for " + one

@@ -91,9 +91,21 @@ final class WatchedDriver implements CudaDriver {
     }
 
     private Consumer<Object> memory(String name, Object[] arguments) {
-        return name.equals("allocate")
-                ? address -> hazards.anew((long) address, number(arguments, 1))
-                : WatchedDriver::nothing;
+        switch (name) {
+            case "allocate" -> {
+                return address -> hazards.anew((long) address, number(arguments, 1));
+            }
+            case "allocateHost" -> {
+                return memory -> hazards.pinned(((MemorySegment) memory).address(), number(arguments, 1));
+            }
+            case "registerHost" -> {
+                MemorySegment memory = (MemorySegment) arguments[1];
+                return _ -> hazards.pinned(memory.address(), memory.byteSize());
+            }
+            case "freeHost", "unregisterHost" -> hazards.unpinned(((MemorySegment) arguments[1]).address());
+            default -> {}
+        }
+        return WatchedDriver::nothing;
     }
 
     private Consumer<Object> pool(String name, Object[] arguments) {
@@ -119,10 +131,16 @@ final class WatchedDriver implements CudaDriver {
     private Consumer<Object> copy(String name, Object[] arguments) {
         int device = device(arguments);
         switch (name) {
-            case "toDevice" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
+            case "toDevice" -> {
+                long byteSize = number(arguments, 3);
+                work(name, device, arguments, 4, host(arguments, 2, byteSize, false), writes(arguments, 1, byteSize));
+            }
             case "arrayToDevice" ->
                 work(name, device, arguments, 3, writes(arguments, 1, ((MemorySegment) arguments[2]).byteSize()));
-            case "toHost" -> work(name, device, arguments, 4, reads(arguments, 2, number(arguments, 3)));
+            case "toHost" -> {
+                long byteSize = number(arguments, 3);
+                work(name, device, arguments, 4, reads(arguments, 2, byteSize), host(arguments, 1, byteSize, true));
+            }
             case "onDevice" -> {
                 long byteSize = number(arguments, 3);
                 work(name, device, arguments, 4, reads(arguments, 2, byteSize), writes(arguments, 1, byteSize));
@@ -161,6 +179,10 @@ final class WatchedDriver implements CudaDriver {
 
     private static Range writes(Object[] arguments, int address, long byteSize) {
         return new Range(number(arguments, address), byteSize, true);
+    }
+
+    private static Range host(Object[] arguments, int memory, long byteSize, boolean isWritten) {
+        return new Range(((MemorySegment) arguments[memory]).address(), byteSize, isWritten);
     }
 
     private static Range[] ofPieces(List<?> pieces) {

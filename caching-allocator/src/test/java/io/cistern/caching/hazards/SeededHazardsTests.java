@@ -2,19 +2,21 @@ package io.cistern.caching.hazards;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.Graphs;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 
 /// Seeded programs of several streams, judged by another way than vector clocks: by paths in the graph of their steps.
-/// A
-/// program that orders all its uses has no hazard; one that lost a wait has one exactly if two of its uses lost every
+/// A program that orders all its uses has no hazard; one that lost a wait has one exactly if two of its uses lost every
 /// path between them. The property `cistern.hazards.programs` says how many programs.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 class SeededHazardsTests {
@@ -33,6 +35,37 @@ class SeededHazardsTests {
     /// @param other the block; of a wait, the stream that is waited for
     private record Step(Act act, int stream, int other, boolean isWrite) {}
 
+    /// How a captured program begins: stream 0 allocates all blocks, and forks the other streams.
+    private static final List<Step> FORK = fork();
+
+    private static List<Step> fork() {
+        List<Step> steps = new ArrayList<>();
+        for (int block = 0; block < STREAMS; block++) {
+            steps.add(new Step(Act.ALLOCATE, 0, block, true));
+        }
+        for (int stream = 1; stream < STREAMS; stream++) {
+            steps.add(new Step(Act.WAIT, stream, 0, false));
+        }
+        return List.copyOf(steps);
+    }
+
+    /// A program of uses alone, in which each comes after those that it conflicts with.
+    private static List<Step> captured(SplittableRandom random) {
+        List<Step> steps = new ArrayList<>(FORK);
+        while (steps.size() < STEPS) {
+            Step next = new Step(Act.USE, random.nextInt(STREAMS), random.nextInt(STREAMS), random.nextInt(10) > 5);
+            addOrdered(steps, next);
+        }
+        return steps;
+    }
+
+    private static void addOrdered(List<Step> steps, Step next) {
+        for (int before : unordered(steps, next)) {
+            steps.add(new Step(Act.WAIT, next.stream, steps.get(before).stream, false));
+        }
+        steps.add(next);
+    }
+
     /// A program in which each use comes after those that it conflicts with.
     private static List<Step> program(SplittableRandom random) {
         List<Step> steps = new ArrayList<>();
@@ -48,10 +81,7 @@ class SeededHazardsTests {
             }
             int block = live.get(random.nextInt(live.size()));
             Step next = new Step(dice == 9 ? Act.FREE : Act.USE, stream, block, dice > 5);
-            for (int before : unordered(steps, next)) {
-                steps.add(new Step(Act.WAIT, stream, steps.get(before).stream, false));
-            }
-            steps.add(next);
+            addOrdered(steps, next);
             if (next.act == Act.FREE) {
                 live.remove((Integer) block);
             }
@@ -123,12 +153,27 @@ class SeededHazardsTests {
         return true;
     }
 
-    private static void run(WatchedMemory watched, List<Step> steps) {
+    private static void run(WatchedMemory watched, List<Step> steps, int capturedFrom) {
         long[] streams = new long[STREAMS];
         for (int i = 0; i < STREAMS; i++) {
             streams[i] = watched.busyStream();
         }
         long[] blocks = new long[STEPS];
+        run(watched, steps.subList(0, capturedFrom), streams, blocks);
+        List<Step> rest = steps.subList(capturedFrom, steps.size());
+        if (rest.isEmpty()) {
+            return;
+        }
+        Graphs graphs = watched.memory.driver().graphs();
+        graphs.beginCapture(0, streams[0], CaptureMode.RELAXED);
+        run(watched, rest, streams, blocks);
+        for (int i = 1; i < STREAMS; i++) {
+            watched.order(streams[i], streams[0]);
+        }
+        graphs.launch(0, graphs.instantiate(0, graphs.endCapture(0, streams[0]), false), streams[0]);
+    }
+
+    private static void run(WatchedMemory watched, List<Step> steps, long[] streams, long[] blocks) {
         for (Step step : steps) {
             long stream = streams[step.stream];
             switch (step.act) {
@@ -142,16 +187,26 @@ class SeededHazardsTests {
 
     @Test
     void aLostWaitIsFoundAndNothingElse() {
+        assertThatLostWaitsAreFound(SeededHazardsTests::program, false);
+    }
+
+    @Test
+    void aLostWaitInsideOfACaptureIsFoundAndNothingElse() {
+        assertThatLostWaitsAreFound(SeededHazardsTests::captured, true);
+    }
+
+    private static void assertThatLostWaitsAreFound(
+            Function<SplittableRandom, List<Step>> programs, boolean isCaptured) {
         int lost = 0;
         for (int seed = 0; seed < PROGRAMS; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
-            List<Step> steps = program(random);
+            List<Step> steps = programs.apply(random);
             assertThat(isOrdered(steps)).isTrue();
-            assertThat(hazards(steps)).as("seed %d, ordered", seed).isEmpty();
-            List<Step> fewer = withoutAWait(steps, random);
+            assertThat(hazards(steps, isCaptured)).as("seed %d, ordered", seed).isEmpty();
+            List<Step> fewer = withoutAWait(steps, random, isCaptured ? FORK.size() : 0);
             boolean isOrdered = isOrdered(fewer);
             lost += isOrdered ? 0 : 1;
-            assertThat(hazards(fewer).isEmpty())
+            assertThat(hazards(fewer, isCaptured).isEmpty())
                     .as("seed %d, without a wait that %s needed", seed, isOrdered ? "nobody" : "a step")
                     .isEqualTo(isOrdered);
         }
@@ -159,18 +214,19 @@ class SeededHazardsTests {
     }
 
     /// The allocator itself must make no stream wait for another, or the graph of steps would lack its waits.
-    private static List<StreamHazard> hazards(List<Step> steps) {
+    private static List<StreamHazard> hazards(List<Step> steps, boolean isCaptured) {
         SimulatedGpu gpu =
                 SimulatedGpu.builder().devices(1).capacityBytes(256 << 20).build();
         try (WatchedMemory watched = new WatchedMemory("caching:reuse=never", "list", gpu)) {
-            run(watched, steps);
+            run(watched, steps, isCaptured ? STREAMS : steps.size());
             return watched.hazards.list();
         }
     }
 
-    private static List<Step> withoutAWait(List<Step> steps, SplittableRandom random) {
+    /// @param from where the waits begin that may go
+    private static List<Step> withoutAWait(List<Step> steps, SplittableRandom random, int from) {
         List<Integer> waits = new ArrayList<>();
-        for (int i = 0; i < steps.size(); i++) {
+        for (int i = from; i < steps.size(); i++) {
             if (steps.get(i).act == Act.WAIT) {
                 waits.add(i);
             }

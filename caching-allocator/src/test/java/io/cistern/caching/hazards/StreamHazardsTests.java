@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Modules;
 import io.cistern.hazards.StreamHazard;
@@ -14,8 +17,12 @@ import io.cistern.hazards.StreamHazardException;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -256,6 +263,103 @@ class StreamHazardsTests {
         assertThat(watched.kinds()).isEmpty();
         modules.launch(0, kernel, Modules.Grid.of(1, 1), b, new Modules.Region(block, BYTES, true));
         assertThat(watched.kinds()).contains(Kind.RACE, Kind.USE_BEFORE_ALLOCATION);
+    }
+
+    @Test
+    void everyCopyAndFillIsSeen() {
+        Copies copies = watched.memory.driver().copies();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment host = arena.allocate(BYTES);
+            long half = BYTES / 2;
+            Map<String, Runnable> calls = Map.of(
+                    "toDevice", () -> copies.toDevice(0, block, host, BYTES, b),
+                    "arrayToDevice", () -> copies.arrayToDevice(0, block, MemorySegment.ofArray(new byte[256]), b),
+                    "toHost", () -> copies.toHost(0, host, block, BYTES, b),
+                    "onDevice", () -> copies.onDevice(0, block, block + half, half, b),
+                    "betweenDevices", () -> copies.betweenDevices(0, block, 0, block + half, half, b),
+                    "rows", () -> copies.rows(0, block, 512, block + half, 512, 256, 4, b),
+                    "batch", () -> copies.batch(0, List.of(new Copies.Piece(block, block + half, half)), b),
+                    "fillBytes", () -> copies.fillBytes(0, block, (byte) 1, BYTES, b),
+                    "fillWords", () -> copies.fillWords(0, block, 1, BYTES / 4, b));
+            assertThat(Copies.class.getDeclaredMethods())
+                    .extracting(Method::getName)
+                    .filteredOn(name -> !name.equals("takesBatches"))
+                    .containsExactlyInAnyOrderElementsOf(calls.keySet());
+            calls.forEach((name, call) -> {
+                watched.hazards.clear();
+                call.run();
+                assertThat(watched.hazards.list())
+                        .as(name)
+                        .isNotEmpty()
+                        .allSatisfy(hazard -> assertThat(hazard.second().call()).isEqualTo(name));
+            });
+        }
+    }
+
+    @Test
+    void workOfOneCaptureThatNothingOrdersIsFound() {
+        watched.order(a, b);
+        watched.captured(a, b, false, () -> {
+            watched.fill(block, BYTES, a);
+            watched.fill(block, BYTES, b);
+        });
+        assertThat(watched.kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void aWaitInsideOfACaptureOrdersItsWork() {
+        watched.order(a, b);
+        watched.captured(a, b, true, () -> {
+            watched.fill(block, BYTES, a);
+            watched.order(a, b);
+            watched.fill(block, BYTES, b);
+            watched.order(b, a);
+            watched.copy(block, block + BYTES / 2, BYTES / 2, a);
+        });
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void aSecondCaptureIsNotComparedWithTheFirst() {
+        watched.captured(a, b, true, () -> watched.fill(block, BYTES, a));
+        watched.captured(a, b, true, () -> watched.fill(block, BYTES, b));
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void theHostMustWaitForTheCopyThatItReads() {
+        try (PinnedBuffer result = PinnedMemory.of(watched.memory).allocate(BYTES)) {
+            watched.memory.driver().copies().toHost(0, result.segment(), block, BYTES, a);
+            watched.hazards.touchedByHost(result.segment().asSlice(8, 8), false);
+            assertThat(watched.kinds()).containsExactly(Kind.HOST_TOO_EARLY);
+            assertThat(watched.hazards.list().getFirst().toString())
+                    .contains("toHost of " + BYTES, "read by the host of 8 bytes", Long.toHexString(a));
+            watched.hazards.clear();
+            watched.finish(a);
+            watched.hazards.touchedByHost(result.segment(), true);
+            assertThat(watched.kinds()).isEmpty();
+        }
+    }
+
+    @Test
+    void theHostMayReadWhatIsCopiedFromItButNotWriteIt() {
+        try (PinnedBuffer batch = PinnedMemory.of(watched.memory).allocate(BYTES)) {
+            watched.memory.driver().copies().toDevice(0, block, batch.segment(), BYTES, a);
+            watched.hazards.touchedByHost(batch.segment(), false);
+            assertThat(watched.kinds()).isEmpty();
+            watched.hazards.touchedByHost(batch.segment(), true);
+            assertThat(watched.kinds()).containsExactly(Kind.HOST_TOO_EARLY);
+        }
+    }
+
+    @Test
+    void twoCopiesToTheSamePinnedBytesAreARace() {
+        long other = watched.allocate(BYTES, b);
+        try (PinnedBuffer result = PinnedMemory.of(watched.memory).allocate(BYTES)) {
+            watched.memory.driver().copies().toHost(0, result.segment(), block, BYTES, a);
+            watched.memory.driver().copies().toHost(0, result.segment(), other, BYTES, b);
+            assertThat(watched.kinds()).containsExactly(Kind.RACE);
+        }
     }
 
     @Test

@@ -1,6 +1,8 @@
 package io.cistern.caching.hazards;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.Graphs;
 import io.cistern.hazards.HazardObserver;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazards;
@@ -64,6 +66,28 @@ final class WatchedMemory implements AutoCloseable {
         memory.driver().events().record(0, event, first);
         memory.driver().streams().await(0, second, event);
         memory.driver().events().destroy(0, event);
+    }
+
+    /// Waits for a stream, whose work has come to its end.
+    void finish(long stream) {
+        gpu.passTime(AN_HOUR);
+        memory.driver().streams().synchronize(0, stream);
+    }
+
+    /// Captures work of two streams, of which the second is forked from the first and joins it again.
+    ///
+    /// @param launches whether the graph is launched, too
+    void captured(long first, long second, boolean launches, Runnable work) {
+        Graphs graphs = memory.driver().graphs();
+        graphs.beginCapture(0, first, CaptureMode.RELAXED);
+        order(first, second);
+        work.run();
+        order(second, first);
+        long graph = graphs.endCapture(0, first);
+        if (launches) {
+            long executable = graphs.instantiate(0, graph, false);
+            graphs.launch(0, executable, first);
+        }
     }
 
     List<StreamHazard.Kind> kinds() {
