@@ -15,6 +15,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Which handle a platform thread has, and what happens to it.
 @Timeout(60)
@@ -145,9 +147,11 @@ final class HandlePoolTests {
         assertThat(library.alive()).isEqualTo(1);
     }
 
-    @Test
-    void aCallWaitsForAHandleWhereTheLimitIsReached() throws InterruptedException {
-        var pool = fixture.open(HandlePoolOptions.DEFAULT.withMaxHandles(1));
+    /// The handle of the thread that ended serves again, or a new one comes in its place.
+    @ParameterizedTest
+    @EnumSource(HandleStrategy.class)
+    void aCallWaitsForAHandleWhereTheLimitIsReached(HandleStrategy strategy) throws InterruptedException {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withStrategy(strategy).withMaxHandles(1));
         var isTaken = new java.util.concurrent.CountDownLatch(1);
         var isOver = new java.util.concurrent.CountDownLatch(1);
         Thread first = Thread.ofPlatform().start(() -> {
@@ -161,7 +165,7 @@ final class HandlePoolTests {
         isOver.countDown();
         first.join();
         second.join();
-        assertThat(library.created).hasValue(1);
+        assertThat(library.created).hasValue(strategy == HandleStrategy.SHARED ? 1 : 2);
         assertThat(pool.statistics(0).waitNanos()).isPositive();
         assertThat(pool.statistics(0).peak()).isEqualTo(1);
     }
