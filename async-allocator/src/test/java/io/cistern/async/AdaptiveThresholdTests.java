@@ -186,4 +186,24 @@ final class AdaptiveThresholdTests {
         pool.pass(ModelledPool.TICK_NANOS);
         assertThat(pool.rule().isSwollen()).isFalse();
     }
+
+    /// Giving all idle memory back at once is paid for as everything else is.
+    @Test
+    void aPoolThatIsSwollenWaitsUntilThePriceIsSaved() {
+        steps(40, PEAK, GIB, 100 * MILLI);
+        steps(40, 2 * GIB, GIB, 100 * MILLI);
+        int swollen = 0;
+        for (int round = 0; round < 400; round++) {
+            pool.use(GIB);
+            pool.needAtLeast(PEAK);
+            pool.pass(ModelledPool.TICK_NANOS);
+            if (pool.rule().isSwollen()) {
+                swollen++;
+                pool.giveBackAll();
+            }
+            pool.pass(ModelledPool.TICK_NANOS);
+            assertThat(pool.timeNanos()).isLessThanOrEqualTo(0.05 * pool.nanos() + ModelledPool.priceNanos(PEAK) / 100);
+        }
+        assertThat(swollen).isPositive();
+    }
 }

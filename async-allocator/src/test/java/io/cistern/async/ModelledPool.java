@@ -41,6 +41,12 @@ final class ModelledPool {
         nanos += forNanos;
     }
 
+    /// Gives all idle memory back, also while a rule would hold it.
+    void giveBackAll() {
+        givenBackBytes += reservedBytes - usedBytes;
+        reservedBytes = usedBytes;
+    }
+
     private void look() {
         long threshold = rule.look(nanos, usedBytes, usedHighBytes, reservedBytes);
         usedHighBytes = usedBytes;

@@ -41,6 +41,9 @@ abstract class CompactionFixture {
 
     final Registration pause = memory.listeners().onCompaction(WorkPause.ofOneThread());
 
+    /// What observers know of the memory that the allocator has.
+    private final SegmentBook book = new SegmentBook(memory);
+
     /// The blocks in use by address, each with the byte that fills it.
     final Map<Long, Byte> live = new LinkedHashMap<>();
 
@@ -57,6 +60,7 @@ abstract class CompactionFixture {
         gpu.faults().clear();
         live.keySet().forEach(address -> memory.free(address, stream));
         memory.close();
+        book.assertEmpty();
         if (rest != 0) {
             gpu.memory().free(DEVICE, rest);
         }

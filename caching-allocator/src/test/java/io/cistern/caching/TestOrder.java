@@ -22,6 +22,9 @@ public final class TestOrder implements StreamOrder {
     LongConsumer recording = _ -> {};
 
     LongConsumer releasing = _ -> {};
+    /// Called when the host begins to wait for a fence.
+    public Runnable waiting = () -> {};
+
     private final Map<Long, Long> streamOfFence = new HashMap<>();
     private long lastFence;
 
@@ -53,11 +56,14 @@ public final class TestOrder implements StreamOrder {
     }
 
     @Override
-    public synchronized void synchronize(int device, long fence) {
-        if (streamOf(fence) == ALL) {
-            busy.clear();
+    public void synchronize(int device, long fence) {
+        waiting.run();
+        synchronized (this) {
+            if (streamOf(fence) == ALL) {
+                busy.clear();
+            }
+            busy.remove(streamOf(fence));
         }
-        busy.remove(streamOf(fence));
     }
 
     @Override

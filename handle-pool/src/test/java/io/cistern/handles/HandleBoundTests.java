@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// How many handles virtual threads make, however many of them there are: as many as may have leases at once. Each
 /// of them gets its turn, and none waits for itself or in a circle.
@@ -200,5 +201,47 @@ final class HandleBoundTests {
         ends.countDown();
         leasing.join();
         closing.join();
+    }
+
+    /// The waiting thread may have been turned away before the close gave up, or not.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPoolThatCouldNotCloseHasAsManyPlacesAsBefore(boolean virtual) throws InterruptedException {
+        var options = HandlePoolFixture.soon().withMaxWait(Duration.ofMillis(500));
+        var pool = fixture.open(virtual ? options.withMaxVirtualThreads(1) : options.withMaxHandles(1));
+        Thread.Builder threads = virtual ? Thread.ofVirtual() : Thread.ofPlatform();
+        for (int round = 0; round < 3; round++) {
+            var opened = new CountDownLatch(1);
+            var ends = new CountDownLatch(1);
+            Queue<String> refusals = new ConcurrentLinkedQueue<>();
+            Thread leasing = threads.start(() -> {
+                try (var _ = pool.lease(0)) {
+                    opened.countDown();
+                    HandlePoolFixture.await(() -> ends.getCount() == 0);
+                }
+            });
+            opened.await();
+            long waits = pool.statistics(0).waits();
+            Thread waiting = threads.start(() -> tryLease(pool, refusals));
+            HandlePoolFixture.await(() -> pool.statistics(0).waits() > waits);
+            assertThatThrownBy(pool::close).isInstanceOf(IllegalStateException.class);
+            waiting.join();
+            Thread refused = threads.start(() -> tryLease(pool, refusals));
+            refused.join();
+            assertThat(refusals).as("while the first has the only place").hasSize(2);
+            ends.countDown();
+            leasing.join();
+            refusals.clear();
+            threads.start(() -> tryLease(pool, refusals)).join();
+            assertThat(refusals).isEmpty();
+        }
+    }
+
+    private void tryLease(HandlePool<Handle> pool, Queue<String> refusals) {
+        try (var lease = pool.lease(0)) {
+            use(lease, stream);
+        } catch (HandleException | IllegalStateException refusal) {
+            refusals.add(refusal.getMessage());
+        }
     }
 }

@@ -94,6 +94,14 @@ final class HandleLeaseTests {
     }
 
     @Test
+    void aHandlePerThreadIsDestroyedThoughItsLeaseIsOpen() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withStrategy(HandleStrategy.PER_THREAD));
+        HandlePoolFixture.onNewThread(() -> pool.lease(0).handle(stream));
+        HandlePoolFixture.await(() -> pool.statistics(0).abandonedLeases() == 1);
+        assertThat(pool.statistics(0).alive()).isZero();
+    }
+
+    @Test
     void theDefaultStreamOfTheThreadIsRefusedOnAVirtualThread() {
         var pool = fixture.open(HandlePoolOptions.DEFAULT);
         assertThatThrownBy(() -> HandlePoolFixture.onVirtualThread(() -> {
@@ -111,6 +119,12 @@ final class HandleLeaseTests {
             assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> lease.handle(stream)))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("belongs to the thread");
+            assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> {
+                        lease.close();
+                        return null;
+                    }))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThat(pool.statistics(0).idle()).isZero();
         }
     }
 

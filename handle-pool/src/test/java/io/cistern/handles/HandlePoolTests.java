@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.handles.CheckedLibrary.Handle;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.HashSet;
@@ -15,6 +16,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Which handle a platform thread has, and what happens to it.
 @Timeout(60)
@@ -125,6 +128,7 @@ final class HandlePoolTests {
                 }))
                 .hasMessage("dies");
         HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        assertThat(pool.statistics(0).abandonedLeases()).as("it had none").isZero();
     }
 
     @Test
@@ -145,9 +149,12 @@ final class HandlePoolTests {
         assertThat(library.alive()).isEqualTo(1);
     }
 
-    @Test
-    void aCallWaitsForAHandleWhereTheLimitIsReached() throws InterruptedException {
-        var pool = fixture.open(HandlePoolOptions.DEFAULT.withMaxHandles(1));
+    /// The handle of the thread that ended serves again, or a new one comes in its place.
+    @ParameterizedTest
+    @EnumSource(HandleStrategy.class)
+    void aCallWaitsForAHandleWhereTheLimitIsReached(HandleStrategy strategy) throws InterruptedException {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withStrategy(strategy).withMaxHandles(1));
+        long begin = System.nanoTime();
         var isTaken = new java.util.concurrent.CountDownLatch(1);
         var isOver = new java.util.concurrent.CountDownLatch(1);
         Thread first = Thread.ofPlatform().start(() -> {
@@ -161,8 +168,8 @@ final class HandlePoolTests {
         isOver.countDown();
         first.join();
         second.join();
-        assertThat(library.created).hasValue(1);
-        assertThat(pool.statistics(0).waitNanos()).isPositive();
+        assertThat(library.created).hasValue(strategy == HandleStrategy.SHARED ? 1 : 2);
+        assertThat(pool.statistics(0).waitNanos()).isBetween(1L, System.nanoTime() - begin);
         assertThat(pool.statistics(0).peak()).isEqualTo(1);
     }
 
@@ -255,6 +262,48 @@ final class HandlePoolTests {
         pool.close();
         assertThat(library.destroyed).hasValue(1);
         library.destroyed.incrementAndGet(); // the other went with its context
+    }
+
+    @Test
+    void handlesOfAContextThatOnlyRefusesAQuestionAreDestroyed() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        pool.handle(0, stream);
+        fixture.gpu.faults().failOn(DriverCall.MEM_GET_INFO, 0, 1, CudaResult.NOT_SUPPORTED);
+        pool.close();
+        assertThat(library.destroyed).hasValue(1);
+    }
+
+    @Test
+    void theContextOfTheThreadStaysAsItWas() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        long outer = fixture.gpu.devices().enterContext(1);
+        long before = context();
+        pool.handle(0, stream).use(stream);
+        assertThat(context()).isEqualTo(before);
+        pool.close();
+        assertThat(context()).isEqualTo(before);
+        fixture.gpu.devices().leaveContext(1, outer);
+    }
+
+    private long context() {
+        long context = fixture.gpu.devices().enterContext(0);
+        fixture.gpu.devices().leaveContext(0, context);
+        return context;
+    }
+
+    @Test
+    void aClosedPoolIsForgotten() {
+        WeakReference<Object> pool = new WeakReference<>(HandlePoolFixture.onNewThread(() -> {
+            var closed = fixture.open(HandlePoolOptions.DEFAULT);
+            closed.handle(0, stream).use(stream);
+            closed.close();
+            return closed;
+        }));
+        HandlePoolFixture.await(() -> {
+            System.gc();
+            return pool.refersTo(null);
+        });
+        assertThat(fixture.library.alive()).isZero();
     }
 
     @Test

@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Tag;
@@ -167,6 +169,26 @@ class RouterTests {
                 .withMessageContaining("limit of 1000 bytes, 1000 of them in use");
         router.free(block, 0);
         router.allocate(route, 600, 0);
+    }
+
+    @Test
+    void anAllocatorThatSleepsRefusesAllocationsUntilItWakes() {
+        Ledger ledger = new Ledger(BASE);
+        Route route = open(ledger);
+        long before = router.allocate(route, 1000, 7);
+        router.routes().sleep(route);
+        Route sibling = router.routes().openSibling(route, ledger, null, () -> {});
+        for (Route each : List.of(route, sibling)) {
+            assertThatExceptionOfType(MemoryAsleepException.class).isThrownBy(() -> router.allocate(each, 1000, 7));
+        }
+        router.free(before, 7);
+        assertThat(ledger.freed).hasSize(1);
+
+        router.routes().wake(route);
+        for (Route each : List.of(route, sibling)) {
+            router.free(router.allocate(each, 1000, 7), 7);
+        }
+        assertThat(ledger.freed).hasSize(3);
     }
 
     @Test

@@ -90,6 +90,14 @@ final class WatchedMemory implements AutoCloseable {
         }
     }
 
+    /// Frees a block after all work of a stream so far.
+    void freeAfter(long address, long stream) {
+        long event = memory.driver().events().create(0);
+        memory.driver().events().record(0, event, stream);
+        memory.freeAfter(address, event);
+        memory.driver().events().destroy(0, event);
+    }
+
     List<StreamHazard.Kind> kinds() {
         return hazards.list().stream().map(StreamHazard::kind).toList();
     }

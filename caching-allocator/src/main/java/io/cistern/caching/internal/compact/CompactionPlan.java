@@ -48,7 +48,11 @@ public final class CompactionPlan {
     /// @param room the bytes that new pages can take before any page is replaced
     /// @param canUseHost whether bytes can wait on the host where there is no room
     public static CompactionPlan of(PageTable table, long lacking, long maxKept, long room, boolean canUseHost) {
-        List<SparsePage> found = sparse(table);
+        return choose(sparse(table), lacking, maxKept, room, canUseHost);
+    }
+
+    /// Chooses among the pages that have live blocks and whole free slots; the list is used up.
+    static CompactionPlan choose(List<SparsePage> found, long lacking, long maxKept, long room, boolean canUseHost) {
         long copyBytes = found.stream().mapToLong(SparsePage::keptBytes).max().orElse(0);
         long wanted = Math.min(lacking, Long.MAX_VALUE - copyBytes) + copyBytes;
         found.sort(Comparator.comparingDouble(each -> (double) each.keptBytes() / each.freeBytes()));
@@ -155,5 +159,10 @@ public final class CompactionPlan {
 
     List<SparsePage> pages() {
         return pages;
+    }
+
+    /// Whether a page's bytes wait on the host, since there is no room for a copy.
+    boolean isByHost(SparsePage page) {
+        return byHost.contains(page);
     }
 }
