@@ -219,6 +219,7 @@ result cuMemcpyBatchAsync_v2(u64 *t, u64 *s, size_t *n, size_t count, const void
 #endif
 result cuMemcpyPeerAsync(u64 t, u64 tc, u64 s, u64 sc, size_t n, u64 stream) { SAY("%llx, %llx, %llx, %llx, %zx, %llx", t, tc, s, sc, n, stream); }
 result cuMemsetD8Async(u64 t, unsigned char v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
+result cuMemsetD16Async(u64 t, unsigned short v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
 result cuMemsetD32Async(u64 t, unsigned v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
 
 // --- streams and events ---------------------------------------------------------------------------------------------

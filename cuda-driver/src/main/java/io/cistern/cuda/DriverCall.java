@@ -73,6 +73,7 @@ public enum DriverCall {
     MEMCPY_2D_ASYNC("cuMemcpy2DAsync_v2", OTHER),
     MEMCPY_BATCH_ASYNC("cuMemcpyBatchAsync_v2", OTHER),
     MEMSET_D8_ASYNC("cuMemsetD8Async", OTHER),
+    MEMSET_D16_ASYNC("cuMemsetD16Async", OTHER),
     MEMSET_D32_ASYNC("cuMemsetD32Async", OTHER),
 
     STREAM_CREATE("cuStreamCreate", STREAM),

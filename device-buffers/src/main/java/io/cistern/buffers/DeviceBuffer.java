@@ -647,6 +647,28 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fill(value, stream.handle());
     }
 
+    /// Sets every 16-bit value, such as half-precision numbers ([Float#floatToFloat16]), on the buffer's stream.
+    ///
+    /// @param value the bits of a value, in the device's byte order
+    /// @throws IllegalArgumentException if the address or the length is not a multiple of 2
+    /// @throws IllegalStateException if the buffer is closed
+    public void fillShorts(short value) {
+        fillShorts(value, stream);
+    }
+
+    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    ///
+    /// @param stream a stream of the buffer's device
+    public void fillShorts(short value, long stream) {
+        requireWhole(Short.BYTES);
+        memory.driver().copies().fillShorts(device, addressOn(stream), value, byteSize / Short.BYTES, stream);
+    }
+
+    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    public void fillShorts(short value, CudaStream stream) {
+        fillShorts(value, stream.handle());
+    }
+
     /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
     ///
     /// @param value the bits of a word, in the device's byte order

@@ -145,6 +145,7 @@ final class WatchedDriver implements CudaDriver {
             }
             case "batch" -> hazards.work(name, device, number(arguments, 2), ofPieces((List<?>) arguments[1]));
             case "fillBytes" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
+            case "fillShorts" -> work(name, device, arguments, 4, writes(arguments, 1, 2 * number(arguments, 3)));
             case "fillWords" -> work(name, device, arguments, 4, writes(arguments, 1, 4 * number(arguments, 3)));
             default -> {}
         }

@@ -231,12 +231,14 @@ final class MarshallingTests extends OverFakeLibrary {
         copies.betweenDevices(0, ADDRESS, 1, ADDRESS + 16, SIZE, STREAM);
         copies.rows(0, ADDRESS, 100, ADDRESS + 16, 200, 64, 9, STREAM);
         copies.fillBytes(0, ADDRESS, (byte) -2, SIZE, STREAM);
+        copies.fillShorts(0, ADDRESS, (short) -2, SIZE, STREAM);
         copies.fillWords(0, ADDRESS, -2, SIZE, STREAM);
         assertCalls(
                 "cuMemcpyDtoDAsync_v2(7f1234567800, 7f1234567810, 123456789, 500000007)",
                 "cuMemcpyPeerAsync(7f1234567800, c0, 7f1234567810, c1, 123456789, 500000007)",
                 "cuMemcpy2DAsync_v2(4 7f1234567800 +64, 4 7f1234567810 +c8, 40 * 9, 500000007)",
                 "cuMemsetD8Async(7f1234567800, fe, 123456789, 500000007)",
+                "cuMemsetD16Async(7f1234567800, fffe, 123456789, 500000007)",
                 "cuMemsetD32Async(7f1234567800, fffffffe, 123456789, 500000007)");
     }
 
@@ -262,6 +264,7 @@ final class MarshallingTests extends OverFakeLibrary {
         copies.rows(0, 0, 1, 0, 1, 1, 0, STREAM);
         copies.rows(0, 0, 1, 0, 1, 0, 1, STREAM);
         copies.fillBytes(0, 0, (byte) 1, 0, STREAM);
+        copies.fillShorts(0, 0, (short) 1, 0, STREAM);
         copies.fillWords(0, 0, 1, 0, STREAM);
         assertCalls();
     }

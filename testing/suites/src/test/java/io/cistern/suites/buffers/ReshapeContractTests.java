@@ -220,6 +220,15 @@ abstract class ReshapeContractTests extends BufferFixture {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> buffer.slice(0, 55).fillWords(1));
         assertThatIllegalArgumentException().isThrownBy(() -> buffer.slice(1, 4).fillWords(1));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.slice(0, 55).fillShorts((short) 1))
+                .withMessageContaining("2 bytes");
+        assertThatIllegalArgumentException().isThrownBy(() -> buffer.slice(1, 4).fillShorts((short) 1));
+        elements(buffer, ValueLayout.JAVA_SHORT).slice(1, 26).fill(Float.floatToFloat16(0.5f));
+        short[] halves = elements(buffer, ValueLayout.JAVA_SHORT).toShorts();
+        assertThat(halves[0]).isEqualTo((short) 0x0304);
+        assertThat(halves[27]).isEqualTo((short) 0x0102);
+        assertThat(java.util.Arrays.copyOfRange(halves, 1, 27)).containsOnly(Float.floatToFloat16(0.5f));
         elements(buffer, ValueLayout.JAVA_FLOAT).fill(1.5f);
         assertThat(elements(buffer, ValueLayout.JAVA_FLOAT).toFloats()).containsOnly(1.5f);
         elements(buffer, ValueLayout.JAVA_INT).fill(-7);
@@ -254,6 +263,9 @@ abstract class ReshapeContractTests extends BufferFixture {
         DeviceElements longs = buffer.elements(ValueLayout.JAVA_LONG);
         longs.set(2, 1L << 50);
         assertThat(longs.getLong(2)).isEqualTo(1L << 50);
+        DeviceElements shorts = buffer.elements(ValueLayout.JAVA_SHORT);
+        shorts.set(30, (short) -5);
+        assertThat(shorts.getShort(30)).isEqualTo((short) -5);
         DeviceElements bytes = buffer.elements(ValueLayout.JAVA_BYTE);
         bytes.set(63, (byte) -1);
         assertThat(bytes.getByte(63)).isEqualTo((byte) -1);
