@@ -39,6 +39,8 @@ public enum DriverCall {
     MEM_ALLOC_MANAGED("cuMemAllocManaged", MEMORY),
     MEM_PREFETCH_ASYNC("cuMemPrefetchAsync_v2", OTHER),
     MEM_ADVISE("cuMemAdvise_v2", OTHER),
+    MEM_RANGE_GET_ATTRIBUTE("cuMemRangeGetAttribute", OTHER),
+    MEM_DISCARD_BATCH_ASYNC("cuMemDiscardBatchAsync", OTHER),
 
     MEM_ALLOC_ASYNC("cuMemAllocAsync", MEMORY),
     MEM_ALLOC_FROM_POOL_ASYNC("cuMemAllocFromPoolAsync", MEMORY),
