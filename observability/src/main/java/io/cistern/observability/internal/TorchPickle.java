@@ -27,6 +27,7 @@ import net.razorvine.pickle.Pickler;
 /// | `free_requested` and `free_completed` together | freed; a deferred free has the second when it completes |
 /// | `segment_alloc`, `segment_free` | memory that an allocator obtained and gave back |
 /// | `segment_pool_id` `(0, n)` | the n-th allocator or pool; `(0, 0)` is the first |
+/// | `is_expandable` | memory in a larger range of addresses where it can grow |
 /// | `external_annotations` | the program's annotations |
 ///
 /// Trims, swaps, scopes and waits have no counterpart there.
@@ -115,7 +116,7 @@ public final class TorchPickle {
         fields.put("stream", segment.stream().orElse(0));
         fields.put("segment_type", segment.byteSize() <= SMALL_BYTES ? "small" : "large");
         fields.put("segment_pool_id", poolId(segment.allocator()));
-        fields.put("is_expandable", false);
+        fields.put("is_expandable", segment.expandable());
         fields.put("frames", List.of());
         fields.put("blocks", segment.blocks().stream().map(this::block).toList());
         return fields;
