@@ -305,6 +305,24 @@ final class MemorySnapshotTests extends ObservedMemory {
     }
 
     @Test
+    void eventsOfOnePlaceShareItsFramesInAPickle() throws IOException {
+        history.start(HistoryOptions.withStacks());
+        int events = 2000;
+        for (int i = 0; i < events / 2; i++) {
+            free(allocate(1000));
+        }
+        var out = new ByteArrayOutputStream();
+        MemorySnapshot.take(memory).writePickle(out);
+        assertThat(out.size()).as("bytes").isLessThan(events * 200);
+        Map<?, ?> read = (Map<?, ?>) new Unpickler().load(new ByteArrayInputStream(out.toByteArray()));
+        List<?> trace = (List<?>) ((List<?>) read.get("device_traces")).getFirst();
+        assertThat(trace.size()).isGreaterThan(events);
+        assertThat(trace)
+                .allSatisfy(entry ->
+                        assertThat((List<?>) ((Map<?, ?>) entry).get("frames")).isNotEmpty());
+    }
+
+    @Test
     void aPickleTellsWhichSegmentsCanGrow() throws IOException {
         long pages = allocate(MIB);
         long whole = memory.open("caching:expandable_segments=false").allocate(MIB, DEVICE, stream);

@@ -42,7 +42,10 @@ public final class TorchPickle {
     /// The number of each allocator, by name.
     private final Map<String, Integer> poolNumbers = new HashMap<>();
 
-    /// One map for each frame, since many blocks share frames.
+    /// One list for each site and one map for each frame, since many blocks share them. The pickle has each
+    /// object once.
+    private final Map<List<StackTraceElement>, List<Map<String, Object>>> sites = new HashMap<>();
+
     private final Map<StackTraceElement, Map<String, Object>> frames = new HashMap<>();
 
     private final List<List<Map<String, Object>>> traces = new ArrayList<>();
@@ -74,7 +77,8 @@ public final class TorchPickle {
     ///
     /// @param out where to; is left open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
-        new Pickler().dump(new TorchPickle(snapshot).all(), out);
+        // Shared objects are found by identity: to compare values costs more than the writing.
+        new Pickler(true, false).dump(new TorchPickle(snapshot).all(), out);
     }
 
     private Map<String, Object> all() {
@@ -150,9 +154,11 @@ public final class TorchPickle {
     }
 
     private List<Map<String, Object>> frames(List<StackTraceElement> site) {
-        return site.stream()
-                .map(frame -> frames.computeIfAbsent(frame, TorchPickle::frame))
-                .toList();
+        return sites.computeIfAbsent(
+                site,
+                _ -> site.stream()
+                        .map(frame -> frames.computeIfAbsent(frame, TorchPickle::frame))
+                        .toList());
     }
 
     private static Map<String, Object> frame(StackTraceElement frame) {
