@@ -137,11 +137,20 @@ result cuPointerGetAttribute(void *v, int a, u64 p) {
     SAY("%d, %llx", a, p);
 }
 
+// Mostly read, preferred on NUMA node 6, used by the host and device 3, last prefetched to several places.
+result cuMemRangeGetAttribute(void *v, size_t n, int a, u64 p, size_t range) {
+    static const int one[] = {0, 1, 0, 0, 0, 3, 6, 0, 9};
+    int *out = v;
+    if (a == 3) for (size_t i = 0; i < n / 4; i++) GIVE(out + i, i == 0 ? -1 : i == 1 ? 3 : -2); else GIVE(out, one[a]);
+    SAY("%zx, %d, %llx, %zx", n, a, p, range);
+}
+
 result cuMemAllocManaged(u64 *p, size_t n, unsigned f) { GIVE(p, 0xe00000000ull); SAY("%zx, %x", n, f); }
 #ifndef WITHOUT_POOLS
 struct location { int type, id; };
 result cuMemPrefetchAsync_v2(u64 p, size_t n, struct location l, unsigned f, u64 s) { SAY("%llx, %zx, %d %d, %x, %llx", p, n, l.type, l.id, f, s); }
 result cuMemAdvise_v2(u64 p, size_t n, int a, struct location l) { SAY("%llx, %zx, %d, %d %d", p, n, a, l.type, l.id); }
+result cuMemDiscardBatchAsync(u64 *p, size_t *n, size_t count, u64 f, u64 s) { SAY("%llx * %zx, %zd, %llx, %llx", p[0], n[0], count, f, s); }
 #endif
 
 // --- pools ----------------------------------------------------------------------------------------------------------
@@ -219,6 +228,7 @@ result cuMemcpyBatchAsync_v2(u64 *t, u64 *s, size_t *n, size_t count, const void
 #endif
 result cuMemcpyPeerAsync(u64 t, u64 tc, u64 s, u64 sc, size_t n, u64 stream) { SAY("%llx, %llx, %llx, %llx, %zx, %llx", t, tc, s, sc, n, stream); }
 result cuMemsetD8Async(u64 t, unsigned char v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
+result cuMemsetD16Async(u64 t, unsigned short v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
 result cuMemsetD32Async(u64 t, unsigned v, size_t n, u64 stream) { SAY("%llx, %x, %zx, %llx", t, v, n, stream); }
 
 // --- streams and events ---------------------------------------------------------------------------------------------

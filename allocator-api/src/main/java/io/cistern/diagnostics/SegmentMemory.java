@@ -8,8 +8,10 @@ import java.util.OptionalLong;
 /// @param address where it begins
 /// @param byteSize its length: the sum of its blocks' lengths
 /// @param stream the stream that its idle blocks serve; empty if any stream, or one that has ended
+/// @param expandable whether it lies in a larger range of addresses where it can grow, as a segment of pages does;
+///     false for one that came whole from its source
 /// @param blocks the blocks by address, each beginning where the one before ends
-public record SegmentMemory(long address, long byteSize, OptionalLong stream, List<Block> blocks) {
+public record SegmentMemory(long address, long byteSize, OptionalLong stream, boolean expandable, List<Block> blocks) {
     /// Copies the list.
     public SegmentMemory {
         blocks = List.copyOf(blocks);

@@ -22,6 +22,8 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /// What observers of a device memory are told.
 final class MemoryEventTests extends PoolFixture {
@@ -218,6 +220,25 @@ final class MemoryEventTests extends PoolFixture {
         }
         assertThat(told(MemoryEvent.Allocated.class)).hasSize(1);
         assertThat(told(MemoryEvent.Freed.class)).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "caching                           | true",
+                "caching:stable_mapping=true       | true",
+                "caching:expandable_segments=false | false",
+                "caching:source=linear             | false"
+            })
+    void aSegmentOfPagesCanGrowAndOneThatCameWholeCannot(String spec, boolean expandable) {
+        memory.setCurrent(spec);
+        long small = allocate(700);
+        long large = allocate(5 * MIB);
+        assertThat(memory.current(DEVICE).segments(DEVICE))
+                .isNotEmpty()
+                .allSatisfy(segment -> assertThat(segment.expandable()).isEqualTo(expandable));
+        free(small, large);
     }
 
     @Test

@@ -75,6 +75,11 @@ public interface Copies {
     /// Sets every byte (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);
 
+    /// Sets every 16-bit value (`cuMemsetD16Async`); `target` must be a multiple of 2.
+    ///
+    /// @param count number of values
+    void fillShorts(int device, long target, short value, long count, long stream);
+
     /// Sets every 32-bit word (`cuMemsetD32Async`); `target` must be a multiple of 4.
     ///
     /// @param count number of words

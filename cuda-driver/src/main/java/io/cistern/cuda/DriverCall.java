@@ -39,6 +39,8 @@ public enum DriverCall {
     MEM_ALLOC_MANAGED("cuMemAllocManaged", MEMORY),
     MEM_PREFETCH_ASYNC("cuMemPrefetchAsync_v2", OTHER),
     MEM_ADVISE("cuMemAdvise_v2", OTHER),
+    MEM_RANGE_GET_ATTRIBUTE("cuMemRangeGetAttribute", OTHER),
+    MEM_DISCARD_BATCH_ASYNC("cuMemDiscardBatchAsync", OTHER),
 
     MEM_ALLOC_ASYNC("cuMemAllocAsync", MEMORY),
     MEM_ALLOC_FROM_POOL_ASYNC("cuMemAllocFromPoolAsync", MEMORY),
@@ -73,6 +75,7 @@ public enum DriverCall {
     MEMCPY_2D_ASYNC("cuMemcpy2DAsync_v2", OTHER),
     MEMCPY_BATCH_ASYNC("cuMemcpyBatchAsync_v2", OTHER),
     MEMSET_D8_ASYNC("cuMemsetD8Async", OTHER),
+    MEMSET_D16_ASYNC("cuMemsetD16Async", OTHER),
     MEMSET_D32_ASYNC("cuMemsetD32Async", OTHER),
 
     STREAM_CREATE("cuStreamCreate", STREAM),

@@ -28,4 +28,21 @@ public interface UnifiedMemory {
     /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory, [CudaResult#NOT_SUPPORTED]
     ///     from an older driver
     void advise(int device, long address, long byteSize, MemoryAdvice advice, MemoryLocation place);
+
+    /// Returns the advice that holds for a range, and the target of its last prefetch (`cuMemRangeGetAttribute`,
+    /// driver 12.2).
+    ///
+    /// @param address managed memory
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory, or from an older driver
+    RangeAttributes attributes(int device, long address, long byteSize);
+
+    /// Drops the contents of a range in stream order, so that nobody moves them (`cuMemDiscardBatchAsync`, driver
+    /// 13.0). What is read there before the next write is undefined.
+    ///
+    /// @param address managed memory from [#allocate]. Give whole pages: what becomes of the rest of a page is
+    ///     not documented
+    /// @param stream not the legacy default stream
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory, [CudaResult#NOT_SUPPORTED]
+    ///     from an older driver
+    void discard(int device, long address, long byteSize, long stream);
 }

@@ -93,6 +93,17 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return depends != null && depends.isOver();
     }
 
+    /// Returns the bytes that [DeviceBuffer#resize] can give the buffer without another block: those from its
+    /// beginning to the end of its block. Only [#byteSize] if other buffers hold the block too, or the buffer
+    /// does not own its memory.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    public long capacityBytes() {
+        long start = address();
+        Lifetime depends = lifetime instanceof ViewedBlock viewed ? viewed.within() : lifetime;
+        return depends instanceof SharedBlock block && block.hasOneHolder() ? block.capacityBytes(start) : byteSize;
+    }
+
     /// Returns a part that shares the block with this buffer, and is freed on `newStream`.
     ///
     /// @throws IllegalStateException if the buffer is closed
@@ -101,8 +112,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
         long start = beginChange();
         try {
             SharedBlock block = shared(start);
-            DeviceBuffer part =
-                    new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, newStream, block);
+            long begin = block.begin(start) + offset;
+            DeviceBuffer part = new DeviceBuffer(memory, size == 0 ? 0 : begin, size, device, newStream, block);
+            if (size == 0 && offset == 0) {
+                block.emptied(begin);
+            }
             block.retain(); // last, since a holder that was not made would never be closed
             return part;
         } finally {
@@ -120,7 +134,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         if (depends != null && !(depends instanceof WatchedBlock)) {
             throw notOwner();
         }
-        SharedBlock block = new SharedBlock(start);
+        SharedBlock block = new SharedBlock(start, byteSize);
         if (depends instanceof WatchedBlock watched) {
             watched.watch().end();
         }

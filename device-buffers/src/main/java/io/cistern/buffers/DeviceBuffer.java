@@ -319,40 +319,85 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return copiedTo(allocate(memory, byteSize, device, stream));
     }
 
-    private DeviceBuffer copiedTo(DeviceBuffer larger) {
+    private DeviceBuffer copiedTo(DeviceBuffer target) {
         try {
-            larger.slice(0, byteSize).copyFrom(this, stream);
-            return larger;
+            target.slice(0, byteSize).copyFrom(this, stream);
+            return target;
         } catch (Throwable failure) {
-            larger.close();
+            target.close();
             throw failure;
         }
     }
 
-    /// Returns a buffer of another size with the same contents, and closes this one. A smaller buffer keeps the
-    /// block. For a larger one, this buffer's allocator (the current one, if this buffer has 0 bytes) makes
+    /// Returns a buffer of another size with the same contents, and closes this one. Up to [#capacityBytes] it
+    /// keeps the block. For more, this buffer's allocator (the current one, if this buffer has no memory) makes
     /// another block, and the contents are copied there in stream order. The added bytes are not set.
     ///
-    /// @param newByteSize bytes wanted; 0 is allowed
+    /// @param newByteSize bytes wanted; 0 is allowed, and keeps the block too
     /// @throws IllegalArgumentException if it is negative
-    /// @throws IllegalStateException if the buffer, or for a larger one its allocator, is closed
+    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's or borrowed, or if it is
-    ///     foreign and would grow
+    ///     foreign and would grow beyond its block
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
     ///     this one is still open then
     public DeviceBuffer resize(long newByteSize) {
         if (newByteSize < 0) {
             throw new IllegalArgumentException("newByteSize is negative: " + newByteSize);
         }
-        if (newByteSize > byteSize) {
-            requireOwner();
-            DeviceBuffer larger = byteSize == 0
-                    ? allocate(memory, newByteSize, device, stream)
-                    : copiedTo(allocate(allocator(), newByteSize, device, stream));
-            close();
-            return larger;
+        requireOwner();
+        return replacedBy(newByteSize <= capacityBytes() ? retained(0, newByteSize, stream) : another(newByteSize));
+    }
+
+    /// Returns a buffer of the same size and contents that can grow to `capacityBytes` without another block,
+    /// and closes this one. If its block is too small, it moves to another one as in [#resize].
+    ///
+    /// ```java
+    /// DeviceBuffer rows = DeviceBuffer.allocate(0, stream).reserve(1 << 20);
+    /// for (…) { rows = rows.resize(rows.byteSize() + batch.byteSize()); … }   // no copies up to 1 MiB
+    /// rows = rows.shrinkToFit();
+    /// ```
+    ///
+    /// @param capacityBytes bytes that the buffer should have room for; fewer than it has are allowed
+    /// @throws IllegalArgumentException if it is negative
+    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
+    /// @throws UnsupportedOperationException as for [#resize]
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
+    ///     this one is still open then
+    public DeviceBuffer reserve(long capacityBytes) {
+        if (capacityBytes < 0) {
+            throw new IllegalArgumentException("capacityBytes is negative: " + capacityBytes);
         }
-        return handedOver(newByteSize, stream);
+        requireOwner();
+        if (capacityBytes <= capacityBytes()) {
+            return replacedBy(retained(0, byteSize, stream));
+        }
+        try (DeviceBuffer whole = another(capacityBytes)) {
+            return replacedBy(whole.retained(0, byteSize, stream));
+        }
+    }
+
+    /// Returns a buffer of the same size and contents whose block is no larger, and closes this one. If the
+    /// block is larger, the buffer moves to another one as in [#resize].
+    ///
+    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
+    /// @throws UnsupportedOperationException as for [#resize]
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
+    ///     this one is still open then
+    public DeviceBuffer shrinkToFit() {
+        requireOwner();
+        return replacedBy(capacityBytes() == byteSize ? retained(0, byteSize, stream) : another(byteSize));
+    }
+
+    /// Returns a buffer of at least this size with the same contents and a block of its own.
+    private DeviceBuffer another(long newByteSize) {
+        return block() == 0
+                ? allocate(memory, newByteSize, device, stream)
+                : copiedTo(allocate(allocator(), newByteSize, device, stream));
+    }
+
+    private DeviceBuffer replacedBy(DeviceBuffer next) {
+        close();
+        return next;
     }
 
     /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work
@@ -367,18 +412,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         requireOwner();
         address();
         DeviceCopies.order(memory.driver(), device, stream, device, newStream);
-        return handedOver(byteSize, newStream);
+        return replacedBy(retained(0, byteSize, newStream));
     }
 
     /// Returns a buffer of the same memory on another stream: see [#moveToStream(long)].
     public DeviceBuffer moveToStream(CudaStream newStream) {
         return moveToStream(newStream.handle());
-    }
-
-    private DeviceBuffer handedOver(long newByteSize, long newStream) {
-        DeviceBuffer next = retained(0, newByteSize, newStream);
-        close();
-        return next;
     }
 
     /// Returns a part of the buffer as a view. The view needs no close, ends with its parent and keeps it
@@ -608,6 +647,28 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fill(value, stream.handle());
     }
 
+    /// Sets every 16-bit value, such as half-precision numbers ([Float#floatToFloat16]), on the buffer's stream.
+    ///
+    /// @param value the bits of a value, in the device's byte order
+    /// @throws IllegalArgumentException if the address or the length is not a multiple of 2
+    /// @throws IllegalStateException if the buffer is closed
+    public void fillShorts(short value) {
+        fillShorts(value, stream);
+    }
+
+    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    ///
+    /// @param stream a stream of the buffer's device
+    public void fillShorts(short value, long stream) {
+        requireWhole(Short.BYTES);
+        memory.driver().copies().fillShorts(device, addressOn(stream), value, byteSize / Short.BYTES, stream);
+    }
+
+    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    public void fillShorts(short value, CudaStream stream) {
+        fillShorts(value, stream.handle());
+    }
+
     /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
     ///
     /// @param value the bits of a word, in the device's byte order
@@ -617,23 +678,25 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fillWords(value, stream);
     }
 
-    /// Sets every 32-bit word in the order of a stream.
+    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int)].
     ///
-    /// @param value the bits of a word, in the device's byte order
     /// @param stream a stream of the buffer's device
-    /// @throws IllegalArgumentException if the address or the length is not a multiple of 4
-    /// @throws IllegalStateException if the buffer is closed
     public void fillWords(int value, long stream) {
-        long start = address();
-        if (start % Integer.BYTES != 0 || byteSize % Integer.BYTES != 0) {
-            throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start) + " is not whole words");
-        }
+        requireWhole(Integer.BYTES);
         memory.driver().copies().fillWords(device, addressOn(stream), value, byteSize / Integer.BYTES, stream);
     }
 
-    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int, long)].
+    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int)].
     public void fillWords(int value, CudaStream stream) {
         fillWords(value, stream.handle());
+    }
+
+    private void requireWhole(int unitBytes) {
+        long start = address();
+        if (start % unitBytes != 0 || byteSize % unitBytes != 0) {
+            throw new IllegalArgumentException(
+                    this + " at 0x" + Long.toHexString(start) + " is not whole units of " + unitBytes + " bytes");
+        }
     }
 
     /// Returns size, device and stream.

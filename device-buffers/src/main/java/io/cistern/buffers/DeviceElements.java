@@ -64,6 +64,15 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets every element, on the buffer's stream.
     ///
+    /// @throws IllegalArgumentException if the elements are not shorts
+    /// @throws IllegalStateException if the buffer is closed
+    public void fill(short value) {
+        requireCarrier(short.class);
+        buffer.fillShorts(value);
+    }
+
+    /// Sets every element, on the buffer's stream.
+    ///
     /// @throws IllegalArgumentException if the elements are not ints
     /// @throws IllegalStateException if the buffer is closed
     public void fill(int value) {
@@ -144,6 +153,13 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Copies an element to the host, as [#getFloat] does.
     ///
+    /// @throws IllegalArgumentException if the elements are not shorts
+    public short getShort(long index) {
+        return slice(index, 1).toShorts()[0];
+    }
+
+    /// Copies an element to the host, as [#getFloat] does.
+    ///
     /// @throws IllegalArgumentException if the elements are not bytes
     public byte getByte(long index) {
         return slice(index, 1).toBytes()[0];
@@ -181,6 +197,14 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
     public void set(long index, long value) {
         requireCarrier(long.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new long[] {value}));
+    }
+
+    /// Sets an element, as [#set(long, float)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are not shorts
+    public void set(long index, short value) {
+        requireCarrier(short.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new short[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
@@ -231,6 +255,18 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
     public long[] toLongs() {
         requireCarrier(long.class);
         long[] array = new long[arrayLength()];
+        buffer.copyTo(MemorySegment.ofArray(array));
+        return array;
+    }
+
+    /// Returns a copy of the elements, as [#toFloats] does. For half-precision numbers see
+    /// [Float#float16ToFloat].
+    ///
+    /// @throws IllegalArgumentException if the elements are not shorts
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    public short[] toShorts() {
+        requireCarrier(short.class);
+        short[] array = new short[arrayLength()];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }

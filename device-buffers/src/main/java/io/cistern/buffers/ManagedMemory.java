@@ -5,7 +5,9 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.cuda.RangeAttributes;
 import java.util.List;
+import java.util.Optional;
 
 /// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
@@ -23,6 +25,9 @@ import java.util.List;
 public final class ManagedMemory {
     /// The driver's number for host memory.
     private static final long ON_HOST = 1;
+
+    /// A multiple of the pages of all hosts.
+    private static final long PAGE_BYTES = 64 << 10;
 
     private ManagedMemory() {}
 
@@ -86,6 +91,48 @@ public final class ManagedMemory {
                     .unifiedMemory()
                     .advise(buffer.device(), buffer.address(), buffer.byteSize(), advice, place);
         }
+    }
+
+    /// Returns the advice that holds for a whole buffer, and where it was prefetched last.
+    ///
+    /// @return no advice and no prefetch for a buffer of 0 bytes
+    /// @throws IllegalArgumentException if the buffer is not managed
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
+    public static RangeAttributes attributes(DeviceBuffer buffer) {
+        requireManaged(buffer);
+        return buffer.byteSize() == 0
+                ? new RangeAttributes(false, Optional.empty(), List.of(), Optional.empty())
+                : buffer.memory()
+                        .driver()
+                        .unifiedMemory()
+                        .attributes(buffer.device(), buffer.address(), buffer.byteSize());
+    }
+
+    /// Drops a buffer's contents in the order of a stream, so that the driver does not move bytes that nobody
+    /// needs, such as those of a scratch buffer. What is read before the next write is undefined.
+    ///
+    /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours use the rest of its
+    /// first and last page. So a small buffer keeps its contents.
+    ///
+    /// @param stream a stream of the buffer's device, not the legacy default stream
+    /// @throws IllegalArgumentException if the buffer is not managed
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does; NVIDIA documents
+    ///     it for no memory of a pool
+    public static void discard(DeviceBuffer buffer, long stream) {
+        requireManaged(buffer);
+        long address = buffer.addressOn(stream);
+        long start = (address + PAGE_BYTES - 1) & -PAGE_BYTES;
+        long end = (address + buffer.byteSize()) & -PAGE_BYTES;
+        if (start < end) {
+            buffer.memory().driver().unifiedMemory().discard(buffer.device(), start, end - start, stream);
+        }
+    }
+
+    /// Drops a buffer's contents in the order of a stream: see [#discard(DeviceBuffer, long)].
+    public static void discard(DeviceBuffer buffer, CudaStream stream) {
+        discard(buffer, stream.handle());
     }
 
     /// Returns whether the host reaches a buffer at its address.

@@ -12,12 +12,39 @@ final class SharedBlock implements Lifetime {
     private static final VarHandle HOLDERS = holdersHandle();
 
     private final long address;
+    private final long byteSize;
+
+    /// Where a buffer of 0 bytes begins if it grows: it has no address that says so.
+    private volatile long emptyAt;
 
     @SuppressWarnings("unused") // through HOLDERS
     private volatile int holders = 1;
 
-    SharedBlock(long address) {
+    SharedBlock(long address, long byteSize) {
         this.address = address;
+        this.byteSize = byteSize;
+        this.emptyAt = address;
+    }
+
+    /// Notes where a buffer became empty.
+    void emptied(long at) {
+        emptyAt = at;
+    }
+
+    /// Returns where a buffer begins in the block.
+    ///
+    /// @param ofBuffer its address, 0 if it has 0 bytes
+    long begin(long ofBuffer) {
+        return ofBuffer == 0 ? emptyAt : ofBuffer;
+    }
+
+    /// Returns the bytes from a buffer's beginning to the end of the block.
+    long capacityBytes(long ofBuffer) {
+        return address + byteSize - begin(ofBuffer);
+    }
+
+    boolean hasOneHolder() {
+        return holders == 1;
     }
 
     /// Adds a holder. The caller holds the block already.

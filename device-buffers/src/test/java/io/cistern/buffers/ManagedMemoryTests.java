@@ -13,12 +13,16 @@ import io.cistern.buffers.dlpack.Dlpack;
 import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
 import io.cistern.buffers.dlpack.TensorType;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.RangeAttributes;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -26,6 +30,8 @@ import org.junit.jupiter.api.Test;
 class ManagedMemoryTests {
     private static final long MIB = 1 << 20;
     private static final MemoryLocation HERE = MemoryLocation.device(0);
+    private static final RangeAttributes NONE =
+            new RangeAttributes(false, Optional.empty(), List.of(), Optional.empty());
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
@@ -126,11 +132,68 @@ class ManagedMemoryTests {
     }
 
     @Test
+    void adviceAndTheLastPrefetchAreReadBack() {
+        try (DeviceBuffer buffer = buffer(managed, 4 * MIB);
+                DeviceBuffer other = buffer(plain, MIB)) {
+            assertThat(ManagedMemory.attributes(buffer)).isEqualTo(NONE);
+            ManagedMemory.advise(buffer, MemoryAdvice.SET_READ_MOSTLY, HERE);
+            ManagedMemory.advise(buffer, MemoryAdvice.SET_ACCESSED_BY, HERE);
+            ManagedMemory.advise(buffer, MemoryAdvice.SET_ACCESSED_BY, MemoryLocation.host());
+            ManagedMemory.advise(buffer, MemoryAdvice.SET_PREFERRED_LOCATION, MemoryLocation.host());
+            ManagedMemory.prefetch(buffer, HERE, stream);
+            RangeAttributes all = new RangeAttributes(
+                    true, Optional.of(MemoryLocation.host()), List.of(HERE, MemoryLocation.host()), Optional.of(HERE));
+            assertThat(ManagedMemory.attributes(buffer)).isEqualTo(all);
+
+            DeviceBuffer head = buffer.slice(0, MIB);
+            ManagedMemory.advise(head, MemoryAdvice.UNSET_READ_MOSTLY, HERE);
+            ManagedMemory.advise(head, MemoryAdvice.UNSET_ACCESSED_BY, HERE);
+            ManagedMemory.advise(head, MemoryAdvice.UNSET_PREFERRED_LOCATION, HERE);
+            ManagedMemory.prefetch(head, MemoryLocation.host(), stream);
+            assertThat(ManagedMemory.attributes(buffer))
+                    .as("of all pages")
+                    .isEqualTo(new RangeAttributes(
+                            false, Optional.empty(), List.of(MemoryLocation.host()), Optional.empty()));
+            assertThat(ManagedMemory.attributes(buffer.slice(MIB, MIB))).isEqualTo(all);
+            assertThat(ManagedMemory.attributes(head).lastPrefetch()).contains(MemoryLocation.host());
+            assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.attributes(other));
+        }
+    }
+
+    @Test
+    void discardedPagesLeaveTheDeviceAndNeighboursKeepTheirBytes() {
+        try (DeviceBuffer all = buffer(managed, 4 * MIB);
+                DeviceBuffer other = buffer(plain, MIB)) {
+            long free = gpu.memory().freeBytes(0);
+            all.fill((byte) 5);
+            gpu.keepBusy(0, stream.handle(), 1_000_000);
+            ManagedMemory.discard(all.slice(MIB - 100, MIB), stream);
+            ManagedMemory.discard(all.slice(3 * MIB + 100, 100), stream);
+            stream.synchronize();
+            assertThat(gpu.memory().freeBytes(0)).isBetween(free - 4 * MIB, free - 3 * MIB);
+            byte[] bytes = all.hostView().toArray(ValueLayout.JAVA_BYTE);
+            assertThat(bytes[(int) MIB]).isNotEqualTo((byte) 5);
+            assertThat(Arrays.copyOf(bytes, (int) MIB)).containsOnly(5);
+            assertThat(Arrays.copyOfRange(bytes, (int) (2 * MIB - 100), bytes.length))
+                    .containsOnly(5);
+            all.fill((byte) 6);
+            stream.synchronize();
+            assertThat(all.hostView().toArray(ValueLayout.JAVA_BYTE)).containsOnly(6);
+            assertThatIllegalArgumentException().isThrownBy(() -> ManagedMemory.discard(other, stream));
+            assertThatThrownBy(() -> ManagedMemory.discard(all, 0)).isInstanceOf(CudaException.class);
+        }
+    }
+
+    @Test
     void emptyAndClosedBuffers() {
         DeviceBuffer empty = buffer(managed, 0);
         ManagedMemory.prefetch(empty, HERE, stream.handle());
+        ManagedMemory.discard(empty, stream);
+        assertThat(ManagedMemory.attributes(empty)).isEqualTo(NONE);
         assertThat(ManagedMemory.isManaged(empty)).isFalse();
         empty.close();
+        assertThatIllegalStateException().isThrownBy(() -> ManagedMemory.discard(empty, stream));
+        assertThatIllegalStateException().isThrownBy(() -> ManagedMemory.attributes(empty));
         assertThatIllegalStateException().isThrownBy(() -> ManagedMemory.prefetch(empty, HERE, stream.handle()));
     }
 

@@ -74,6 +74,7 @@ public record MemorySnapshot(
     /// @param address its first address
     /// @param byteSize its length in bytes
     /// @param stream the stream that its idle blocks serve; empty if unknown, or if they serve any stream
+    /// @param expandable whether it lies in a larger range of addresses where it can grow
     /// @param reported true if the allocator reported it as a segment; false if it is a single block outside all
     ///     reported segments, live or kept by a graph
     /// @param blocks its blocks by address
@@ -83,6 +84,7 @@ public record MemorySnapshot(
             long address,
             long byteSize,
             OptionalLong stream,
+            boolean expandable,
             boolean reported,
             List<Block> blocks) {}
 

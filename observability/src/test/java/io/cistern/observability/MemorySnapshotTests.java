@@ -35,6 +35,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
@@ -301,6 +302,48 @@ final class MemorySnapshotTests extends ObservedMemory {
                             .sum();
             assertThat(((Number) segment.get("total_size")).longValue()).isEqualTo(bytes);
         }
+    }
+
+    @Test
+    void eventsOfOnePlaceShareItsFramesInAPickle() throws IOException {
+        history.start(HistoryOptions.withStacks());
+        int events = 2000;
+        for (int i = 0; i < events / 2; i++) {
+            free(allocate(1000));
+        }
+        var out = new ByteArrayOutputStream();
+        MemorySnapshot.take(memory).writePickle(out);
+        assertThat(out.size()).as("bytes").isLessThan(events * 200);
+        Map<?, ?> read = (Map<?, ?>) new Unpickler().load(new ByteArrayInputStream(out.toByteArray()));
+        List<?> trace = (List<?>) ((List<?>) read.get("device_traces")).getFirst();
+        assertThat(trace.size()).isGreaterThan(events);
+        assertThat(trace)
+                .allSatisfy(entry ->
+                        assertThat((List<?>) ((Map<?, ?>) entry).get("frames")).isNotEmpty());
+    }
+
+    @Test
+    void aPickleTellsWhichSegmentsCanGrow() throws IOException {
+        long pages = allocate(MIB);
+        long whole = memory.open("caching:expandable_segments=false").allocate(MIB, DEVICE, stream);
+        long alone = memory.open("direct").allocate(MIB, DEVICE, stream);
+        var out = new ByteArrayOutputStream();
+        MemorySnapshot.take(memory).writePickle(out);
+        Map<?, ?> read = (Map<?, ?>) new Unpickler().load(new ByteArrayInputStream(out.toByteArray()));
+        Map<Long, Object> expandable = new HashMap<>();
+        for (Object each : (List<?>) read.get("segments")) {
+            Map<?, ?> segment = (Map<?, ?>) each;
+            for (Object block : (List<?>) segment.get("blocks")) {
+                expandable.put(((Number) ((Map<?, ?>) block).get("address")).longValue(), segment.get("is_expandable"));
+            }
+        }
+        assertThat(expandable)
+                .containsEntry(pages, true)
+                .containsEntry(whole, false)
+                .containsEntry(alone, false);
+        free(pages);
+        free(whole);
+        free(alone);
     }
 
     @Test

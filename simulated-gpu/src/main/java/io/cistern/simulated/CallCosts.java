@@ -44,7 +44,7 @@ public record CallCosts(
         order(calls);
         put(calls, 3_500, DriverCall.MEMCPY_DTOD_ASYNC, DriverCall.MEMCPY_PEER_ASYNC, DriverCall.MEMCPY_BATCH_ASYNC);
         put(calls, 2_000, DriverCall.MEMCPY_HTOD_ASYNC, DriverCall.MEMCPY_DTOH_ASYNC, DriverCall.MEMCPY_2D_ASYNC);
-        put(calls, 3_100, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D32_ASYNC);
+        put(calls, 3_100, DriverCall.MEMSET_D8_ASYNC, DriverCall.MEMSET_D16_ASYNC, DriverCall.MEMSET_D32_ASYNC);
         put(calls, 2_900, DriverCall.LAUNCH_KERNEL);
         put(calls, 1_920, DriverCall.LAUNCH_HOST_FUNC);
         return new CallCosts(calls, 4000, 1900, 55, 380, 2000);

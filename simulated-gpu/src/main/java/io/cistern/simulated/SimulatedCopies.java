@@ -243,21 +243,27 @@ final class SimulatedCopies implements Copies {
     @Override
     public void fillBytes(int device, long target, byte value, long byteSize, long stream) {
         int word = (value & 0xff) * 0x0101_0101;
-        fill(DriverCall.MEMSET_D8_ASYNC, device, target, word, byteSize, stream);
+        fill(DriverCall.MEMSET_D8_ASYNC, 1, device, target, word, byteSize, stream);
+    }
+
+    @Override
+    public void fillShorts(int device, long target, short value, long count, long stream) {
+        int word = (value & 0xffff) * 0x1_0001;
+        fill(DriverCall.MEMSET_D16_ASYNC, 2, device, target, word, 2 * count, stream);
     }
 
     @Override
     public void fillWords(int device, long target, int value, long count, long stream) {
-        fill(DriverCall.MEMSET_D32_ASYNC, device, target, value, 4 * count, stream);
+        fill(DriverCall.MEMSET_D32_ASYNC, 4, device, target, value, 4 * count, stream);
     }
 
-    private void fill(DriverCall call, int device, long target, int word, long byteSize, long stream) {
+    private void fill(DriverCall call, int alignment, int device, long target, int word, long byteSize, long stream) {
         machine.run(call, device, () -> describe(device, target, word, byteSize, stream), () -> {
             StreamQueue queue = machine.streams().find(call, device, stream);
             if (byteSize == 0) {
                 return;
             }
-            require(byteSize > 0 && (call == DriverCall.MEMSET_D8_ASYNC || target % 4 == 0));
+            require(byteSize > 0 && target % alignment == 0);
             machine.checkRange(call, queue, target, byteSize, true);
             machine.give(queue, "fill", each -> fill(machine, call, each, target, word, byteSize));
         });

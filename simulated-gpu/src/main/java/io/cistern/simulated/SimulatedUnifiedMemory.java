@@ -7,9 +7,12 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.RangeAttributes;
+import io.cistern.cuda.Streams;
 import io.cistern.cuda.UnifiedMemory;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostContents;
+import io.cistern.simulated.internal.memory.ManagedAdvice;
 import io.cistern.simulated.internal.memory.ManagedContents;
 import io.cistern.simulated.internal.memory.NativeRange;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
@@ -19,7 +22,9 @@ import io.cistern.simulated.internal.space.UseMarks;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /// [UnifiedMemory] over the model. It is native memory, since the host reads and writes it at its address. The
@@ -27,6 +32,9 @@ import java.util.Map;
 final class SimulatedUnifiedMemory implements UnifiedMemory {
     private static final long MAX_BYTES = 1L << 46;
     private static final long ALIGNMENT = 512;
+
+    /// Fills memory whose contents were discarded.
+    private static final int DISCARDED = 0xDDDD_DDDD;
 
     private final Machine machine;
     private final Map<Long, NativeRange> ranges = new HashMap<>();
@@ -77,6 +85,8 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             StreamQueue queue = machine.streams().find(call, device, stream);
             machine.captures().refuseCaptured(queue);
             machine.use(call, queue, address, byteSize);
+            forEachPart(
+                    address, byteSize, (part, offset, length) -> part.advice().prefetched(target, offset, length));
             long nanos = machine.costs().deviceLatencyNanos()
                     + (long) (byteSize / machine.costs().hostLinkBytesPerNano());
             machine.streams()
@@ -85,6 +95,21 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
     }
 
     private void move(long address, long byteSize, MemoryLocation target) {
+        forEachPart(address, byteSize, (part, offset, length) -> {
+            if (target.type() == MemoryLocation.Type.DEVICE) {
+                part.moveTo(machine.device(target.id()).budget(), offset, length);
+            } else {
+                part.leave(offset, length);
+            }
+        });
+    }
+
+    /// Takes the part of a range that lies in one mapping.
+    private interface Part {
+        void take(ManagedContents contents, long offset, long byteSize);
+    }
+
+    private void forEachPart(long address, long byteSize, Part part) {
         for (long at = address; at < address + byteSize; ) {
             Mapping mapping = machine.space().mappingAt(at);
             if (mapping == null) {
@@ -92,11 +117,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             }
             long end = Math.min(address + byteSize, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {
-                if (target.type() == MemoryLocation.Type.DEVICE) {
-                    managed.moveTo(machine.device(target.id()).budget(), at - mapping.address(), end - at);
-                } else {
-                    managed.leave(at - mapping.address(), end - at);
-                }
+                part.take(managed, at - mapping.address(), end - at);
             }
             at = end;
         }
@@ -114,6 +135,42 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             if (ofPlace) {
                 checkPlace(place);
             }
+            forEachPart(
+                    address, byteSize, (part, offset, length) -> part.advice().advise(advice, place, offset, length));
+        });
+    }
+
+    @Override
+    public RangeAttributes attributes(int device, long address, long byteSize) {
+        DriverCall call = DriverCall.MEM_RANGE_GET_ATTRIBUTE;
+        return machine.call(call, device, () -> describe(address, byteSize), () -> {
+            checkRange(address, byteSize);
+            List<RangeAttributes> parts = new ArrayList<>();
+            forEachPart(
+                    address,
+                    byteSize,
+                    (part, offset, length) -> parts.add(part.advice().attributes(offset, length)));
+            return parts.stream().reduce(ManagedAdvice::ofBoth).orElseThrow();
+        });
+    }
+
+    /// The bytes become a pattern, and leave the device at once.
+    @Override
+    public void discard(int device, long address, long byteSize, long stream) {
+        DriverCall call = DriverCall.MEM_DISCARD_BATCH_ASYNC;
+        machine.run(call, device, () -> describe(address, byteSize) + ", stream=" + stream, () -> {
+            require(stream != 0 && stream != Streams.LEGACY_DEFAULT);
+            checkRange(address, byteSize);
+            requireOfNoPool(address);
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            machine.captures().refuseCaptured(queue);
+            machine.use(call, queue, address, byteSize);
+            Runnable discard = () -> forEachPart(address, byteSize, (part, offset, length) -> {
+                part.fill(offset, length, DISCARDED);
+                part.leave(offset, length);
+            });
+            machine.streams()
+                    .enqueue(queue, Work.of(machine.costs().deviceLatencyNanos(), machine.effect(device, discard)));
         });
     }
 
@@ -140,7 +197,11 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
     }
 
     private static String describe(long address, long byteSize, MemoryLocation place) {
-        return "address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize + ", " + place;
+        return describe(address, byteSize) + ", " + place;
+    }
+
+    private static String describe(long address, long byteSize) {
+        return "address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize;
     }
 
     /// Frees the ranges that remain.

@@ -11,6 +11,7 @@ import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
@@ -47,7 +48,7 @@ final class WatchedDriver implements CudaDriver {
         this.facets = new Facets(
                 watched(Devices.class, all.devices(), this::device),
                 watched(LinearMemory.class, all.memory(), this::memory),
-                all.unifiedMemory(),
+                watched(UnifiedMemory.class, all.unifiedMemory(), this::managed),
                 watched(MemoryPools.class, all.pools(), this::pool),
                 watched(VirtualMemory.class, all.virtualMemory(), this::page),
                 watched(Copies.class, all.copies(), this::copy),
@@ -108,6 +109,13 @@ final class WatchedDriver implements CudaDriver {
         return WatchedDriver::nothing;
     }
 
+    private Consumer<Object> managed(String name, Object[] arguments) {
+        if (name.equals("discard")) {
+            work(name, device(arguments), arguments, 3, writes(arguments, 1, number(arguments, 2)));
+        }
+        return WatchedDriver::nothing;
+    }
+
     private Consumer<Object> pool(String name, Object[] arguments) {
         return switch (name) {
             case "allocate" -> address -> hazards.anew((long) address, number(arguments, 1));
@@ -163,6 +171,7 @@ final class WatchedDriver implements CudaDriver {
             }
             case "batch" -> hazards.work(name, device, number(arguments, 2), ofPieces((List<?>) arguments[1]));
             case "fillBytes" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
+            case "fillShorts" -> work(name, device, arguments, 4, writes(arguments, 1, 2 * number(arguments, 3)));
             case "fillWords" -> work(name, device, arguments, 4, writes(arguments, 1, 4 * number(arguments, 3)));
             default -> {}
         }

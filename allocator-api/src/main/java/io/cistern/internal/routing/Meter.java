@@ -18,6 +18,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /// the next known moment. So the peak is at most that little too high, and there are only as many recalls as
 /// steps of that size from the first byte to the peak.
 ///
+/// **The slack.** Threads that take turns lease more than all of them use at once, so a recall may find no new
+/// peak. If that happens every few allocations, threads may lease more for a while, up to [#MAX_SLACK_BYTES].
+///
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
 /// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
 /// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what
@@ -35,8 +38,13 @@ final class Meter {
     /// Below this a recall costs less than the leases that it saves.
     private static final long MIN_CHUNK = 8 << 10;
 
-    /// How much too high the peak may be for each thread.
-    private static final long SLACK_BYTES = 64 << 10;
+    /// How much too high the peak may be for each thread, at first and at most.
+    private static final long SLACK_BYTES = 4 << 10;
+
+    private static final long MAX_SLACK_BYTES = 64 << 10;
+
+    /// If a recall comes after so many allocations, it costs each of them little.
+    private static final long RARE = 1 << 9;
 
     /// How much too high it may be in all, as a shift: less than 2 %.
     private static final int SLACK_SHIFT = 6;
@@ -44,6 +52,7 @@ final class Meter {
     private static final Step CLAIM = (meter, tally) -> {
         meter.threads = Math.max(meter.threads, ++meter.threadsOfRoute);
         meter.anyClaimed |= tally.claim();
+        meter.allocations += tally.allocated();
     };
     private static final Step LOWER = (_, tally) -> tally.lowerCeiling();
     private static final Step GIVE_UP = (_, tally) -> tally.giveUpClaim();
@@ -80,6 +89,13 @@ final class Meter {
     private int threads;
     private int threadsOfRoute;
     private boolean anyClaimed;
+    private long allocations;
+
+    /// The allocations before the last recall that a thread's need caused. Guarded by this.
+    private long allocationsBefore;
+
+    /// The present slack for each thread. Written under the lock of this.
+    private volatile long slack = SLACK_BYTES;
 
     /// The counts of the routes that have drained. Guarded by this.
     private final TallySum drained = new TallySum();
@@ -123,7 +139,7 @@ final class Meter {
                 return true;
             }
             long now = leased.get();
-            if (ceiling == Tally.CLAIMED || need + MIN_CHUNK > limit - now) {
+            if (ceiling == Tally.CLAIMED || need + minChunk() > limit - now) {
                 return false;
             }
             long more = need + chunk(now + need);
@@ -137,7 +153,11 @@ final class Meter {
     }
 
     private long chunk(long leasedThen) {
-        return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
+        return Math.max(minChunk(), Math.min(CHUNK, (limit - leasedThen) >> shareShift));
+    }
+
+    private long minChunk() {
+        return Math.min(MIN_CHUNK, slack / 2);
     }
 
     /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone keeps
@@ -156,7 +176,7 @@ final class Meter {
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
-        if (need + MIN_CHUNK <= limit - leased.get()) {
+        if (need + minChunk() <= limit - leased.get()) {
             return; // another thread's recall was enough
         }
         long requested;
@@ -166,12 +186,23 @@ final class Meter {
             requested = leased.get() + need; // maybe more than was ever requested, never less
         }
         note(peak, requested);
+        adjustSlack(requested);
         reach(Math.max(reached, requested));
         long more = need + chunk(requested);
         leased.addAndGet(more);
         // Nobody claims it now. Another thread may raise it, by bytes that it leased itself.
         while (!tally.moveCeiling(ceiling, ceiling + more, credit(more - need, byteSize))) {
             ceiling = tally.ceiling();
+        }
+    }
+
+    private void adjustSlack(long requested) {
+        long since = allocations - allocationsBefore;
+        allocationsBefore = allocations;
+        if (since > RARE * RARE) {
+            slack = SLACK_BYTES;
+        } else if (since < RARE && requested <= reached) {
+            slack = Math.min(2 * slack, MAX_SLACK_BYTES);
         }
     }
 
@@ -200,6 +231,7 @@ final class Meter {
         unused = 0;
         threads = 0;
         anyClaimed = false;
+        allocations = 0;
         try {
             forEachTally(CLAIM);
             if (anyClaimed) {
@@ -234,7 +266,7 @@ final class Meter {
 
     private void reach(long requested) {
         reached = requested;
-        limit = requested + Math.max(requested >> SLACK_SHIFT, threads * SLACK_BYTES);
+        limit = requested + Math.max(requested >> SLACK_SHIFT, threads * slack);
     }
 
     /// Takes back the bytes by which a ceiling was lowered.
@@ -340,6 +372,7 @@ final class Meter {
         long requested = lowerAll();
         peak = new AtomicLong();
         note(peak, requested);
+        slack = SLACK_BYTES;
         reach(requested);
     }
 

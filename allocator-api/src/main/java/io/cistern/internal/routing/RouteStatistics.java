@@ -6,8 +6,8 @@ package io.cistern.internal.routing;
 /// @param frees frees since then
 /// @param requestedBytes bytes asked for in live blocks
 /// @param requestedPeakBytes the highest `requestedBytes` since the last reset. It is exact while one thread
-///     allocates and resets. Otherwise it is never too low, and too high by at most 2 % or 64 KiB for each
-///     thread, whichever is more
+///     allocates and resets. Otherwise it is never too low, and too high by at most 2 % or 4 KiB for each
+///     thread, whichever is more; 64 KiB if threads take turns every few allocations
 /// @param requestedTotalBytes bytes asked for since the route was opened
 public record RouteStatistics(
         long allocations, long frees, long requestedBytes, long requestedPeakBytes, long requestedTotalBytes) {

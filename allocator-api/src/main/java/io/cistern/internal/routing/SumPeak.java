@@ -20,7 +20,7 @@ final class SumPeak {
     private static final int SLACK_SHIFT = 6;
 
     /// How much too high it may be of a small sum, at first and at most.
-    private static final long SLACK_BYTES = 4 << 10;
+    private static final long SLACK_BYTES = 1 << 10;
 
     private static final long MAX_SLACK_BYTES = 4 << 20;
 

@@ -216,6 +216,11 @@ final class Tally extends LinePadding {
         claimed = CLAIMED; // last, so that after an error the claim can be given up
     }
 
+    /// Returns the number of blocks that the thread allocated; for any thread.
+    long allocated() {
+        return (long) ALLOCATIONS.getOpaque(this);
+    }
+
     /// Returns the number of blocks that are counted as alive, reading frees first as in [#addTo]; for any
     /// thread.
     long live() {

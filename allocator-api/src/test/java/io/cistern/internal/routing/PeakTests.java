@@ -24,7 +24,11 @@ class PeakTests {
     private final Route route = router.routes().open("ledger", 0, new Ledger(0x7f00_0000_0000L), null, () -> {});
 
     private void assertPeak(long atLeast, long atMost) {
-        long slack = Math.max(atMost / 50, THREADS * 64 * KIB);
+        assertPeak(atLeast, atMost, 4 * KIB);
+    }
+
+    private void assertPeak(long atLeast, long atMost, long slackOfThread) {
+        long slack = Math.max(atMost / 50, THREADS * slackOfThread);
         assertThat(route.statistics().requestedPeakBytes()).isBetween(atLeast, atMost + slack);
     }
 
@@ -95,7 +99,7 @@ class PeakTests {
                 step.await();
             }
         });
-        assertPeak(most.get(), most.get());
+        assertPeak(most.get(), most.get(), 64 * KIB);
     }
 
     @Test
@@ -144,7 +148,19 @@ class PeakTests {
                 }
             }
         });
-        assertPeak(mostAtLeast.get(), mostAtMost.get());
+        assertPeak(mostAtLeast.get(), mostAtMost.get(), 64 * KIB);
+    }
+
+    /// Each thread has at most one block, so all threads together have at most that many.
+    @ParameterizedTest
+    @ValueSource(longs = {1 << 10, 20 << 10})
+    void threadsThatRunHaveNoMoreThanOneBlockEach(long byteSize) throws Exception {
+        Threads.run(THREADS, _ -> {
+            for (int i = 0; i < 20_000; i++) {
+                router.free(router.allocate(route, byteSize, 0), 0);
+            }
+        });
+        assertPeak(byteSize, THREADS * byteSize);
     }
 
     @Test
@@ -177,7 +193,7 @@ class PeakTests {
                         .get();
             }
         }
-        assertThat(route.statistics().requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + threads * 64 * KIB);
+        assertThat(route.statistics().requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + threads * 4 * KIB);
     }
 
     @Test

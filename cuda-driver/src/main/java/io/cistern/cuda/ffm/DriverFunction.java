@@ -47,6 +47,7 @@ final class DriverFunction {
     private static final MethodHandle IIL = handle("IIL");
     private static final MethodHandle LLII = handle("LLII");
     private static final MethodHandle LLLII = handle("LLLII");
+    private static final MethodHandle LLILL = handle("LLILL");
     private static final MethodHandle LLLIL = handle("LLLIL");
     private static final MethodHandle ILLL = handle("ILLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
@@ -307,6 +308,15 @@ final class DriverFunction {
             return counted((int) LLII.invokeExact(address, a, b, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, int c, long d, long e) {
+        assert shape.equals("LLILL") : this;
+        try {
+            return counted((int) LLILL.invokeExact(address, a, b, c, d, e));
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 

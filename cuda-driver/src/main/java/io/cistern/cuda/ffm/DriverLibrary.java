@@ -80,6 +80,7 @@ final class DriverLibrary {
             DriverCall.DEVICE_GRAPH_MEM_TRIM,
             // 13.0; 12.8 and 12.9 have a form with one more parameter
             DriverCall.MEMCPY_BATCH_ASYNC,
+            DriverCall.MEM_DISCARD_BATCH_ASYNC,
             // 12.2; earlier forms can't name a place on the host
             DriverCall.MEM_PREFETCH_ASYNC,
             DriverCall.MEM_ADVISE,

@@ -37,6 +37,7 @@ final class NativeCopies implements Copies {
     private final DriverFunction batch;
     private final boolean takesBatches;
     private final DriverFunction fillBytes;
+    private final DriverFunction fillShorts;
     private final DriverFunction fillWords;
 
     NativeCopies(DriverLibrary library, Contexts contexts) {
@@ -51,6 +52,7 @@ final class NativeCopies implements Copies {
         batch = library.function(DriverCall.MEMCPY_BATCH_ASYNC, "LLLLLLLL");
         takesBatches = batch.present();
         fillBytes = library.function(DriverCall.MEMSET_D8_ASYNC, "LILL");
+        fillShorts = library.function(DriverCall.MEMSET_D16_ASYNC, "LILL");
         fillWords = library.function(DriverCall.MEMSET_D32_ASYNC, "LILL");
     }
 
@@ -217,6 +219,18 @@ final class NativeCopies implements Copies {
             // In C, the caller widens an unsigned char.
             int code = fillBytes.call(target, value & 0xff, byteSize, stream);
             fillBytes.check(code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
+        }
+    }
+
+    @Override
+    public void fillShorts(int device, long target, short value, long count, long stream) {
+        if (count == 0) {
+            return;
+        }
+        try (Frame _ = contexts.enter(fillShorts, device)) {
+            // In C, the caller widens an unsigned short.
+            int code = fillShorts.call(target, value & 0xffff, count, stream);
+            fillShorts.check(code, "device, target, value, count, stream", device, target, value, count, stream);
         }
     }
 

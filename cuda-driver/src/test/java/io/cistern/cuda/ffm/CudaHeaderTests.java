@@ -191,6 +191,16 @@ final class CudaHeaderTests {
         for (MemoryAdvice advice : MemoryAdvice.values()) {
             names.put("CU_MEM_ADVISE_" + advice.name(), (long) advice.code());
         }
+        names.put("CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY", (long) NativeUnifiedMemory.READ_MOSTLY);
+        names.put("CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY", (long) NativeUnifiedMemory.ACCESSED_BY);
+        int preferred = NativeUnifiedMemory.PREFERRED_LOCATION_TYPE;
+        names.put("CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE", (long) preferred);
+        names.put("CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID", (long) preferred + 1);
+        int prefetched = NativeUnifiedMemory.LAST_PREFETCH_LOCATION_TYPE;
+        names.put("CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE", (long) prefetched);
+        names.put("CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID", (long) prefetched + 1);
+        names.put("CU_DEVICE_CPU", (long) NativeUnifiedMemory.HOST);
+        names.put("CU_DEVICE_INVALID", (long) NativeUnifiedMemory.NOBODY);
         names.put("CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS", (long) Structs.HARDWARE_DECOMPRESS);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);
         names.put("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", (long) NativeVirtualMemory.RECOMMENDED);

@@ -20,6 +20,7 @@ import io.cistern.cuda.Modules;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.RangeAttributes;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
@@ -28,6 +29,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
@@ -115,6 +117,26 @@ final class MarshallingTests extends OverFakeLibrary {
                 "cuMemPrefetchAsync_v2(7f1234567800, 123456789, 1 1, 0, 500000007)",
                 "cuMemPrefetchAsync_v2(7f1234567800, 123456789, 3 3, 0, 500000007)",
                 "cuMemAdvise_v2(7f1234567800, 123456789, 5, 2 0)");
+    }
+
+    @Test
+    void adviceIsReadBackAndContentsAreDiscarded() {
+        UnifiedMemory managed = driver.unifiedMemory();
+        assertThat(managed.attributes(1, ADDRESS, SIZE))
+                .isEqualTo(new RangeAttributes(
+                        true,
+                        Optional.of(MemoryLocation.hostNuma(6)),
+                        List.of(MemoryLocation.host(), MemoryLocation.device(3)),
+                        Optional.empty()));
+        managed.discard(1, ADDRESS, SIZE, STREAM);
+        assertCalls(
+                "cuMemRangeGetAttribute(4, 1, 7f1234567800, 123456789)",
+                "cuMemRangeGetAttribute(4, 5, 7f1234567800, 123456789)",
+                "cuMemRangeGetAttribute(4, 6, 7f1234567800, 123456789)",
+                "cuMemRangeGetAttribute(80, 3, 7f1234567800, 123456789)",
+                "cuMemRangeGetAttribute(4, 7, 7f1234567800, 123456789)",
+                "cuMemRangeGetAttribute(4, 8, 7f1234567800, 123456789)",
+                "cuMemDiscardBatchAsync(7f1234567800 * 123456789, 1, 0, 500000007)");
     }
 
     @Test
@@ -231,12 +253,14 @@ final class MarshallingTests extends OverFakeLibrary {
         copies.betweenDevices(0, ADDRESS, 1, ADDRESS + 16, SIZE, STREAM);
         copies.rows(0, ADDRESS, 100, ADDRESS + 16, 200, 64, 9, STREAM);
         copies.fillBytes(0, ADDRESS, (byte) -2, SIZE, STREAM);
+        copies.fillShorts(0, ADDRESS, (short) -2, SIZE, STREAM);
         copies.fillWords(0, ADDRESS, -2, SIZE, STREAM);
         assertCalls(
                 "cuMemcpyDtoDAsync_v2(7f1234567800, 7f1234567810, 123456789, 500000007)",
                 "cuMemcpyPeerAsync(7f1234567800, c0, 7f1234567810, c1, 123456789, 500000007)",
                 "cuMemcpy2DAsync_v2(4 7f1234567800 +64, 4 7f1234567810 +c8, 40 * 9, 500000007)",
                 "cuMemsetD8Async(7f1234567800, fe, 123456789, 500000007)",
+                "cuMemsetD16Async(7f1234567800, fffe, 123456789, 500000007)",
                 "cuMemsetD32Async(7f1234567800, fffffffe, 123456789, 500000007)");
     }
 
@@ -262,6 +286,7 @@ final class MarshallingTests extends OverFakeLibrary {
         copies.rows(0, 0, 1, 0, 1, 1, 0, STREAM);
         copies.rows(0, 0, 1, 0, 1, 0, 1, STREAM);
         copies.fillBytes(0, 0, (byte) 1, 0, STREAM);
+        copies.fillShorts(0, 0, (short) 1, 0, STREAM);
         copies.fillWords(0, 0, 1, 0, STREAM);
         assertCalls();
     }

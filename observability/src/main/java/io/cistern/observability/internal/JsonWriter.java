@@ -139,6 +139,7 @@ public final class JsonWriter {
         } else {
             json.writeNullField("stream");
         }
+        json.writeBooleanField("expandable", segment.expandable());
         json.writeBooleanField("reported", segment.reported());
         writeAll("blocks", segment.blocks(), this::writeBlock);
         json.writeEndObject();

@@ -186,7 +186,15 @@ public final class SnapshotMaker {
 
     private Segment segment(String allocator, int device, SegmentMemory segment) {
         List<Block> blocks = segment.blocks().stream().map(this::block).toList();
-        return new Segment(allocator, device, segment.address(), segment.byteSize(), segment.stream(), true, blocks);
+        return new Segment(
+                allocator,
+                device,
+                segment.address(),
+                segment.byteSize(),
+                segment.stream(),
+                segment.expandable(),
+                true,
+                blocks);
     }
 
     private Block block(SegmentMemory.Block part) {
@@ -240,7 +248,7 @@ public final class SnapshotMaker {
 
     private static Segment alone(String allocator, int device, Block only) {
         return new Segment(
-                allocator, device, only.address(), only.byteSize(), OptionalLong.empty(), false, List.of(only));
+                allocator, device, only.address(), only.byteSize(), OptionalLong.empty(), false, false, List.of(only));
     }
 
     /// Describes a block from the history if it knows the block, else from the leak level's records.

@@ -27,6 +27,7 @@ import net.razorvine.pickle.Pickler;
 /// | `free_requested` and `free_completed` together | freed; a deferred free has the second when it completes |
 /// | `segment_alloc`, `segment_free` | memory that an allocator obtained and gave back |
 /// | `segment_pool_id` `(0, n)` | the n-th allocator or pool; `(0, 0)` is the first |
+/// | `is_expandable` | memory in a larger range of addresses where it can grow |
 /// | `external_annotations` | the program's annotations |
 ///
 /// Trims, swaps, scopes and waits have no counterpart there.
@@ -41,7 +42,10 @@ public final class TorchPickle {
     /// The number of each allocator, by name.
     private final Map<String, Integer> poolNumbers = new HashMap<>();
 
-    /// One map for each frame, since many blocks share frames.
+    /// One list for each site and one map for each frame, since many blocks share them. The pickle has each
+    /// object once.
+    private final Map<List<StackTraceElement>, List<Map<String, Object>>> sites = new HashMap<>();
+
     private final Map<StackTraceElement, Map<String, Object>> frames = new HashMap<>();
 
     private final List<List<Map<String, Object>>> traces = new ArrayList<>();
@@ -73,7 +77,8 @@ public final class TorchPickle {
     ///
     /// @param out where to; is left open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
-        new Pickler().dump(new TorchPickle(snapshot).all(), out);
+        // Shared objects are found by identity: to compare values costs more than the writing.
+        new Pickler(true, false).dump(new TorchPickle(snapshot).all(), out);
     }
 
     private Map<String, Object> all() {
@@ -115,7 +120,7 @@ public final class TorchPickle {
         fields.put("stream", segment.stream().orElse(0));
         fields.put("segment_type", segment.byteSize() <= SMALL_BYTES ? "small" : "large");
         fields.put("segment_pool_id", poolId(segment.allocator()));
-        fields.put("is_expandable", false);
+        fields.put("is_expandable", segment.expandable());
         fields.put("frames", List.of());
         fields.put("blocks", segment.blocks().stream().map(this::block).toList());
         return fields;
@@ -149,9 +154,11 @@ public final class TorchPickle {
     }
 
     private List<Map<String, Object>> frames(List<StackTraceElement> site) {
-        return site.stream()
-                .map(frame -> frames.computeIfAbsent(frame, TorchPickle::frame))
-                .toList();
+        return sites.computeIfAbsent(
+                site,
+                _ -> site.stream()
+                        .map(frame -> frames.computeIfAbsent(frame, TorchPickle::frame))
+                        .toList());
     }
 
     private static Map<String, Object> frame(StackTraceElement frame) {

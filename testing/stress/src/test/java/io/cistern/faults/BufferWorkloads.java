@@ -54,7 +54,8 @@ final class BufferWorkloads {
         DeviceBuffer moved = opened(program, larger.moveToStream(program.streams[2]));
         DeviceBuffer smaller = opened(program, moved.resize(100));
         smaller.withAddress(_ -> {});
-        smaller.closeAfter(program.event(1));
+        DeviceBuffer roomy = opened(program, smaller.reserve(3 * BYTES));
+        opened(program, roomy.shrinkToFit()).closeAfter(program.event(1));
         again.closeAfter(program.event(1));
         part.close();
         buffer.close();

@@ -326,7 +326,8 @@ final class TorchDevice {
                 blocks.add(new Block(each.address, each.byteSize, state));
                 end += each.byteSize;
             }
-            segments.add(new SegmentMemory(first.address, end - first.address, OptionalLong.of(first.stream), blocks));
+            segments.add(new SegmentMemory(
+                    first.address, end - first.address, OptionalLong.of(first.stream), isExpandable, blocks));
         }
         return segments;
     }

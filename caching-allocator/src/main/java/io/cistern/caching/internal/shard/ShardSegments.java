@@ -23,19 +23,19 @@ final class ShardSegments {
         var walk = new ShardSegments(shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.stream));
         for (AddressRange range : ranges) {
             for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-                walk.add(blocks, block);
+                walk.add(range, blocks, block);
             }
-            walk.endStretch();
+            walk.endStretch(range);
         }
         return walk.segments;
     }
 
-    private void add(Blocks blocks, int block) {
+    private void add(AddressRange range, Blocks blocks, int block) {
         switch (blocks.state[block]) {
             case Blocks.LIVE -> add(blocks, block, SegmentMemory.State.TAKEN);
             case Blocks.FENCED -> add(blocks, block, SegmentMemory.State.WAITING);
             case Blocks.FREE -> add(blocks, block, SegmentMemory.State.IDLE);
-            default -> endStretch(); // no memory, or a thread is getting it or giving it back
+            default -> endStretch(range); // no memory, or a thread is getting it or giving it back
         }
     }
 
@@ -43,11 +43,11 @@ final class ShardSegments {
         stretch.add(new SegmentMemory.Block(blocks.address[block], blocks.byteSize[block], state));
     }
 
-    private void endStretch() {
+    private void endStretch(AddressRange range) {
         if (!stretch.isEmpty()) {
             long from = stretch.getFirst().address();
             long to = stretch.getLast().address() + stretch.getLast().byteSize();
-            segments.add(new SegmentMemory(from, to - from, stream, stretch));
+            segments.add(new SegmentMemory(from, to - from, stream, range.keepsAddresses(), stretch));
             stretch.clear();
         }
     }

@@ -13,10 +13,15 @@ public final class ManagedContents implements Contents {
 
     private final Contents bytes;
     private final BitSet resident = new BitSet();
+    private final ManagedAdvice advice = new ManagedAdvice();
     private @Nullable MemoryBudget home;
 
     ManagedContents(Contents bytes) {
         this.bytes = bytes;
+    }
+
+    public ManagedAdvice advice() {
+        return advice;
     }
 
     /// Moves the pages of a range to a device, as far as memory that can't move leaves room. Memory that is on

@@ -95,20 +95,103 @@ abstract class ReshapeContractTests extends BufferFixture {
     }
 
     @Test
+    void aBufferGrowsInItsBlockUpToItsCapacity() {
+        DeviceBuffer large = bufferOf(random(MIB));
+        assertThat(large.capacityBytes()).isEqualTo(MIB);
+        long address = large.address();
+        DeviceBuffer small = large.resize(100);
+        assertThat(small.capacityBytes()).isEqualTo(MIB);
+        DeviceBuffer empty = small.resize(0);
+        assertThat(empty.address()).isZero();
+        assertThat(empty.capacityBytes()).isEqualTo(MIB);
+        DeviceBuffer again = closedLater(empty.resize(MIB));
+        assertThat(again.address()).isEqualTo(address);
+        assertThat(contents(again)).isEqualTo(random(MIB));
+        assertThat(allocator.statistics(DEVICE).allocations()).isOne();
+    }
+
+    @Test
+    void anAlignedBufferGrowsWhereItIs() {
+        DeviceBuffer aligned = DeviceBuffer.allocateAligned(memory, 3000, 64 * KIB, DEVICE, stream.handle());
+        long address = aligned.address();
+        DeviceBuffer again = aligned.resize(0).resize(3000);
+        assertThat(again.address()).isEqualTo(address);
+        DeviceBuffer most = closedLater(again.resize(again.capacityBytes()));
+        assertThat(most.address()).isEqualTo(address);
+        most.fill((byte) 1); // a simulated GPU reports bytes beyond the block
+        assertThat(contents(most)).containsOnly(1);
+    }
+
+    @Test
+    void reservedRoomTakesRowsWithoutAnotherBlock() {
+        MemoryPool pool = closedLater(memory.pools().open("caching"));
+        DeviceBuffer rows =
+                DeviceBuffer.allocate(pool, 100, DEVICE, stream.handle()).reserve(MIB);
+        assertThat(rows.byteSize()).isEqualTo(100);
+        assertThat(rows.allocator()).isSameAs(pool);
+        long allocations = pool.statistics(DEVICE).allocations();
+        rows.fill((byte) 7);
+        for (int i = 0; i < 10; i++) {
+            rows = rows.resize(rows.byteSize() + 100 * KIB);
+        }
+        rows = rows.reserve(KIB);
+        assertThat(rows.capacityBytes()).isEqualTo(MIB);
+        assertThat(pool.statistics(DEVICE).allocations()).isEqualTo(allocations);
+        assertThat(contents(rows.slice(0, 100))).containsOnly(7);
+        rows = closedLater(rows.resize(2 * MIB));
+        assertThat(contents(rows.slice(0, 100))).containsOnly(7);
+        assertThat(pool.statistics(DEVICE).requestedBytes()).isEqualTo(2 * MIB);
+    }
+
+    @Test
+    void shrinkingToFitGivesTheRestOfTheBlockBack() {
+        DeviceBuffer small = bufferOf(random(MIB)).resize(100);
+        assertThat(allocator.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
+        DeviceBuffer fitting = closedLater(small.shrinkToFit());
+        assertThat(small.isClosed()).isTrue();
+        assertThat(contents(fitting)).isEqualTo(java.util.Arrays.copyOf(random(MIB), 100));
+        assertThat(allocator.statistics(DEVICE).requestedBytes()).isEqualTo(100);
+        long address = fitting.address();
+        assertThat(closedLater(fitting.shrinkToFit()).address()).isEqualTo(address);
+        DeviceBuffer none = closedLater(buffer(KIB).resize(0).shrinkToFit());
+        assertThat(none.capacityBytes()).isZero();
+        assertThat(allocator.statistics(DEVICE).liveBlocks()).isOne();
+    }
+
+    @Test
+    void aBlockThatOthersHoldGrowsIntoNobodysBytes() {
+        DeviceBuffer whole = bufferOf(random(KIB));
+        DeviceBuffer tail = whole.retainedSlice(512, 512);
+        DeviceBuffer head = whole.resize(512);
+        assertThat(head.capacityBytes()).isEqualTo(512);
+        assertThat(tail.capacityBytes()).isEqualTo(512);
+        head = closedLater(head.resize(KIB));
+        head.fill((byte) 0);
+        assertThat(contents(tail)).isEqualTo(java.util.Arrays.copyOfRange(random(KIB), 512, 1024));
+        tail.close();
+        assertThat(allocator.statistics(DEVICE).liveBlocks()).isOne();
+    }
+
+    @Test
     void onlyWhatOwnsItsMemoryIsResizedOrMoved() {
         DeviceBuffer whole = buffer(KIB);
         DeviceArena arena = closedLater(DeviceArena.builder(memory).open(DEVICE, stream.handle()));
         for (DeviceBuffer view : List.of(whole.slice(0, 512), arena.buffer(512))) {
             assertThatExceptionOfType(UnsupportedOperationException.class).isThrownBy(() -> view.resize(100));
             assertThatExceptionOfType(UnsupportedOperationException.class).isThrownBy(() -> view.resize(2000));
+            assertThatExceptionOfType(UnsupportedOperationException.class).isThrownBy(() -> view.reserve(100));
+            assertThatExceptionOfType(UnsupportedOperationException.class).isThrownBy(view::shrinkToFit);
+            assertThat(view.capacityBytes()).isEqualTo(512);
             assertThatExceptionOfType(UnsupportedOperationException.class)
                     .isThrownBy(() -> view.moveToStream(stream.handle()));
         }
         assertThatIllegalArgumentException().isThrownBy(() -> whole.resize(-1));
+        assertThatIllegalArgumentException().isThrownBy(() -> whole.reserve(-1));
         DeviceBuffer none = closedLater(buffer(0).resize(10));
         assertThat(none.address()).isNotZero();
         whole.close();
         assertThatIllegalStateException().isThrownBy(() -> whole.resize(10));
+        assertThatIllegalStateException().isThrownBy(whole::capacityBytes);
         assertThatIllegalStateException().isThrownBy(() -> whole.moveToStream(stream.handle()));
     }
 
@@ -137,6 +220,15 @@ abstract class ReshapeContractTests extends BufferFixture {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> buffer.slice(0, 55).fillWords(1));
         assertThatIllegalArgumentException().isThrownBy(() -> buffer.slice(1, 4).fillWords(1));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.slice(0, 55).fillShorts((short) 1))
+                .withMessageContaining("2 bytes");
+        assertThatIllegalArgumentException().isThrownBy(() -> buffer.slice(1, 4).fillShorts((short) 1));
+        elements(buffer, ValueLayout.JAVA_SHORT).slice(1, 26).fill(Float.floatToFloat16(0.5f));
+        short[] halves = elements(buffer, ValueLayout.JAVA_SHORT).toShorts();
+        assertThat(halves[0]).isEqualTo((short) 0x0304);
+        assertThat(halves[27]).isEqualTo((short) 0x0102);
+        assertThat(java.util.Arrays.copyOfRange(halves, 1, 27)).containsOnly(Float.floatToFloat16(0.5f));
         elements(buffer, ValueLayout.JAVA_FLOAT).fill(1.5f);
         assertThat(elements(buffer, ValueLayout.JAVA_FLOAT).toFloats()).containsOnly(1.5f);
         elements(buffer, ValueLayout.JAVA_INT).fill(-7);
@@ -171,6 +263,9 @@ abstract class ReshapeContractTests extends BufferFixture {
         DeviceElements longs = buffer.elements(ValueLayout.JAVA_LONG);
         longs.set(2, 1L << 50);
         assertThat(longs.getLong(2)).isEqualTo(1L << 50);
+        DeviceElements shorts = buffer.elements(ValueLayout.JAVA_SHORT);
+        shorts.set(30, (short) -5);
+        assertThat(shorts.getShort(30)).isEqualTo((short) -5);
         DeviceElements bytes = buffer.elements(ValueLayout.JAVA_BYTE);
         bytes.set(63, (byte) -1);
         assertThat(bytes.getByte(63)).isEqualTo((byte) -1);

@@ -90,6 +90,24 @@ abstract class CopyContractTests extends DriverContractTests {
     }
 
     @Test
+    void aFillOfShortsSetsSoManyOfThemAtAnyMultipleOfTwo() {
+        long stream = stream();
+        long address = linear(64);
+        driver.copies().fillBytes(DEVICE, address, (byte) 0, 64, stream);
+        driver.copies().fillShorts(DEVICE, address + 2, (short) 0xABCD, 5, stream);
+        byte[] expected = new byte[64];
+        for (int at = 2; at < 12; at += 2) {
+            expected[at] = (byte) 0xCD;
+            expected[at + 1] = (byte) 0xAB;
+        }
+        assertThat(host(64).readFrom(address, stream).bytes()).isEqualTo(expected);
+        assertFails(
+                () -> driver.copies().fillShorts(DEVICE, address + 1, (short) 1, 4, stream),
+                DriverCall.MEMSET_D16_ASYNC,
+                CudaResult.INVALID_VALUE);
+    }
+
+    @Test
     void wordsAreFilledAtMultiplesOfFourOnly() {
         long stream = stream();
         long address = linear(64);
@@ -136,6 +154,7 @@ abstract class CopyContractTests extends DriverContractTests {
         HostBytes bytes = host(64);
         driver.copies().fillBytes(DEVICE, address, (byte) 9, 64, stream);
         driver.copies().fillBytes(DEVICE, address, (byte) 1, 0, stream);
+        driver.copies().fillShorts(DEVICE, address, (short) 1, 0, stream);
         driver.copies().fillWords(DEVICE, address, 1, 0, stream);
         driver.copies().toDevice(DEVICE, address, bytes.segment(), 0, stream);
         driver.copies().onDevice(DEVICE, address, address + 32, 0, stream);

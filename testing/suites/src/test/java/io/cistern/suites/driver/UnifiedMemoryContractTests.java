@@ -3,6 +3,7 @@ package io.cistern.suites.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverFeature;
@@ -10,9 +11,12 @@ import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.cuda.RangeAttributes;
 import io.cistern.cuda.Support;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -97,6 +101,46 @@ abstract class UnifiedMemoryContractTests extends DriverContractTests {
         driver.copies().fillBytes(DEVICE, address, (byte) 8, SIZE, stream);
         synchronize(stream);
         assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, SIZE - 1)).isEqualTo((byte) 8);
+    }
+
+    @Test
+    void adviceAndTheLastPrefetchAreReadBack() {
+        long stream = stream();
+        long address = managed();
+        RangeAttributes none = new RangeAttributes(false, Optional.empty(), List.of(), Optional.empty());
+        assertThat(driver.unifiedMemory().attributes(DEVICE, address, SIZE)).isEqualTo(none);
+        for (MemoryAdvice advice : List.of(
+                MemoryAdvice.SET_READ_MOSTLY, MemoryAdvice.SET_PREFERRED_LOCATION, MemoryAdvice.SET_ACCESSED_BY)) {
+            driver.unifiedMemory().advise(DEVICE, address, SIZE, advice, HERE);
+        }
+        driver.unifiedMemory().prefetch(DEVICE, address, SIZE, MemoryLocation.host(), stream);
+        assertThat(driver.unifiedMemory().attributes(DEVICE, address, SIZE))
+                .isEqualTo(new RangeAttributes(
+                        true, Optional.of(HERE), List.of(HERE), Optional.of(MemoryLocation.host())));
+        driver.unifiedMemory().advise(DEVICE, address, MIB, MemoryAdvice.UNSET_READ_MOSTLY, HERE);
+        assertThat(driver.unifiedMemory().attributes(DEVICE, address, SIZE).readMostly())
+                .isFalse();
+        assertThat(driver.unifiedMemory().attributes(DEVICE, address + MIB, MIB).readMostly())
+                .isTrue();
+        synchronize(stream);
+    }
+
+    @Test
+    void discardedMemoryIsWrittenAgain() {
+        long stream = stream();
+        long address = managed();
+        driver.copies().fillBytes(DEVICE, address, (byte) 1, SIZE, stream);
+        try {
+            driver.unifiedMemory().discard(DEVICE, address + MIB, MIB, stream);
+        } catch (CudaException older) {
+            assumeTrue(older.result() != CudaResult.NOT_SUPPORTED, "the driver has no discard");
+            throw older;
+        }
+        driver.copies().fillBytes(DEVICE, address + MIB, (byte) 2, MIB, stream);
+        synchronize(stream);
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, MIB - 1)).isEqualTo((byte) 1);
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, MIB)).isEqualTo((byte) 2);
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, 2 * MIB)).isEqualTo((byte) 1);
     }
 
     @Test

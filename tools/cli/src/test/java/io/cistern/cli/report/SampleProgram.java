@@ -262,6 +262,7 @@ final class SampleProgram {
         described.put("address", segment.address);
         described.put("byteSize", segment.byteSize);
         described.put("stream", segment.stream);
+        described.put("expandable", true);
         described.put("reported", true);
         described.put(
                 "blocks",
