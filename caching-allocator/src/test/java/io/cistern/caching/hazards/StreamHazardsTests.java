@@ -280,6 +280,7 @@ class StreamHazardsTests {
                     "rows", () -> copies.rows(0, block, 512, block + half, 512, 256, 4, b),
                     "batch", () -> copies.batch(0, List.of(new Copies.Piece(block, block + half, half)), b),
                     "fillBytes", () -> copies.fillBytes(0, block, (byte) 1, BYTES, b),
+                    "fillShorts", () -> copies.fillShorts(0, block, (short) 1, BYTES / 2, b),
                     "fillWords", () -> copies.fillWords(0, block, 1, BYTES / 4, b));
             assertThat(Copies.class.getDeclaredMethods())
                     .extracting(Method::getName)
