@@ -73,7 +73,7 @@ public final class MemoryPool extends Allocator {
     static MemoryPool open(Builder builder) {
         DeviceMemory memory = builder.memory;
         long id = IDS.incrementAndGet();
-        AllocatorSpec spec = builder.resolvedSpec();
+        AllocatorSpec spec = memory.registry().resolve(builder.resolvedSpec());
         MemoryLimit limit = builder.limit();
         MemoryPool[] made = new MemoryPool[1];
         memory.registry()

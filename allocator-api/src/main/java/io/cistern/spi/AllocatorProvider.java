@@ -1,7 +1,10 @@
 package io.cistern.spi;
 
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Names and opens an allocator. [java.util.ServiceLoader] finds a provider that its JAR declares in
 /// `META-INF/services/io.cistern.spi.AllocatorProvider`, or its module by `provides`.
@@ -32,6 +35,16 @@ public interface AllocatorProvider {
     /// not create a context, allocate memory or throw.
     default Availability availability(DeviceEnvironment environment) {
         return Availability.yes();
+    }
+
+    /// Returns the spec of another allocator that the options ask for, such as a backend by its name. The framework
+    /// opens that one instead, with its own name.
+    ///
+    /// @param options those of the spec. If another allocator is opened, the ones that were not read are refused
+    /// @return empty to open this one, which is the default
+    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator can't take
+    default Optional<AllocatorSpec> redirect(AllocatorOptions options) {
+        return Optional.empty();
     }
 
     /// Opens an allocator. Each call opens a new one with memory of its own.

@@ -83,13 +83,8 @@ record CachingOptions(
     ///
     /// @throws ConfigurationException if a value is not legal, or two contradict each other
     static CachingOptions read(AllocatorContext context) {
-        return read(new OptionReader(context.options()), context.devices());
-    }
-
-    /// Reads the options from a reader.
-    ///
-    /// @throws ConfigurationException if a value is not legal, or two contradict each other
-    static CachingOptions read(OptionReader reader, DeviceEnvironment devices) {
+        OptionReader reader = new OptionReader(context.options());
+        DeviceEnvironment devices = context.devices();
         Boolean expandable = reader.value(CachingOption.EXPANDABLE_SEGMENTS);
         boolean splits = reader.value(CachingOption.SPLITS, true);
         checkPages(reader, expandable, splits);

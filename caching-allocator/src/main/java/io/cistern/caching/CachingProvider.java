@@ -9,8 +9,11 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Provides the allocator `caching`, which keeps freed memory, splits and merges blocks, and grows by pages.
 /// [CachingOption] has its options.
@@ -38,6 +41,12 @@ public final class CachingProvider implements AllocatorProvider {
         return CachingOption.ALL;
     }
 
+    /// Returns `async` for PyTorch's `backend:cudaMallocAsync`.
+    @Override
+    public Optional<AllocatorSpec> redirect(AllocatorOptions options) {
+        return new OptionReader(options).otherBackend();
+    }
+
     @Override
     public boolean servesGraphs() {
         return true;
@@ -51,10 +60,7 @@ public final class CachingProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        OptionReader reader = new OptionReader(context.options());
-        return reader.choosesDriverPool()
-                ? DriverPoolAllocator.open(reader, context)
-                : open(CachingOptions.read(reader, context.devices()), context);
+        return open(CachingOptions.read(context), context);
     }
 
     private static DeviceAllocator open(CachingOptions options, AllocatorContext context) {

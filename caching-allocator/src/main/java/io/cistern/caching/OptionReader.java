@@ -23,6 +23,12 @@ final class OptionReader {
     /// PyTorch's name for the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
+    private static final String BACKEND = "backend:" + DRIVER_POOL;
+
+    /// The options that PyTorch itself follows with this backend.
+    private static final List<CachingOption<?>> OF_LIMIT =
+            List.of(CachingOption.PER_PROCESS_MEMORY_FRACTION, CachingOption.THROW_ON_CUDAMALLOC_OOM);
+
     private static final String SPLIT_FREELY = "blocks are cut freely, since their pages go back one by one";
 
     private static final String NO_LOCK = "no lock is held across a driver call";
@@ -104,9 +110,31 @@ final class OptionReader {
         warn(List.of(option.key()), "(" + value + ")");
     }
 
-    /// Whether a PyTorch string asks for the driver's pool instead of PyTorch's own allocator.
-    boolean choosesDriverPool() {
-        return choosesDriverPool;
+    /// Returns `async` if a PyTorch string asks for the driver's pool instead of PyTorch's own allocator. Warns of
+    /// options of PyTorch's own allocator, as PyTorch does.
+    ///
+    /// @throws ConfigurationException if an option asks for something that `async` lacks
+    Optional<AllocatorSpec> otherBackend() {
+        if (!choosesDriverPool) {
+            return Optional.empty();
+        }
+        requireNone(OF_LIMIT, "set cistern.limit, or leave one of them out");
+        requireNone(CachingOption.OWN, "it is the allocator 'async', with options of its own");
+        List<String> withoutEffect = new ArrayList<>();
+        for (CachingOption<?> option : CachingOption.PYTORCH) {
+            if (value(option) != null) {
+                withoutEffect.add(option.key());
+            }
+        }
+        warn(withoutEffect, "with " + BACKEND);
+        return Optional.of(AllocatorSpec.parse("async"));
+    }
+
+    private void requireNone(List<CachingOption<?>> options, String wayOut) {
+        String given = firstGiven(options);
+        if (given != null) {
+            throw new ConfigurationException("caching: " + given + " contradicts " + BACKEND + ": " + wayOut);
+        }
     }
 
     /// Returns the value of an option, or its default.

@@ -7,8 +7,11 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.GraphAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Wraps a plug-in's provider. It answers with the results of discovery, and turns the provider's breaches of
 /// the SPI into errors that name the plug-in.
@@ -41,6 +44,13 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return CheckedAnswers.availability(found, () -> provider.availability(environment));
+    }
+
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
+    @Override
+    public Optional<AllocatorSpec> redirect(AllocatorOptions options) {
+        return CheckedAnswers.redirect(found, () -> provider.redirect(options));
     }
 
     /// @throws ConfigurationException if the plug-in lacks a class

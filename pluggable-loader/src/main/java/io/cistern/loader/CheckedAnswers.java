@@ -37,6 +37,11 @@ final class CheckedAnswers {
         return answered(found, "be opened", "open()", opening);
     }
 
+    /// Asks a plug-in which allocator to open instead, with the same checks as [#opened].
+    static <T> T redirect(DiscoveredProvider<?> found, Supplier<@Nullable T> question) {
+        return answered(found, "be opened", "redirect()", question);
+    }
+
     /// Asks a plug-in for its options, with the same checks as [#opened].
     static <T> T options(DiscoveredProvider<?> found, Supplier<@Nullable T> options) {
         return answered(found, "tell its options", "options()", options);

@@ -164,7 +164,7 @@ public final class OpenContext implements AllocatorContext {
 
     @Override
     public DeviceAllocator upstream(String spec) {
-        AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        AllocatorSpec parsed = registry.resolve(AllocatorSpec.parse(spec));
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
         requireAvailable("allocator", parsed.name(), provider.availability(devices()));
         OpenContext context = nested(options(registry, parsed));

@@ -7,7 +7,9 @@ import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.order.DriverEnvironment;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
@@ -118,11 +120,30 @@ public final class Registry {
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(AllocatorSpec given, @Nullable LimitHandle limit) {
-        AllocatorSpec spec = catalog.complete(given);
+        AllocatorSpec spec = resolve(catalog.complete(given));
         OpenContext context = context(spec, spec.text(), Map.of());
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = openBackend(provider, context);
         return add(spec, backend, context.reserved(), limit, provider.servesGraphs(), context::close);
+    }
+
+    /// Returns the spec that is opened, with the text of the given one: another if its provider redirects.
+    ///
+    /// @throws ConfigurationException if the spec can't be followed
+    public AllocatorSpec resolve(AllocatorSpec spec) {
+        AllocatorProvider provider = catalog.allocator(spec.name());
+        try {
+            SpecOptions options = new SpecOptions(spec, environment);
+            AllocatorSpec other = provider.redirect(options).orElse(null);
+            if (other == null) {
+                return spec;
+            }
+            options.rejectUnread();
+            return new AllocatorSpec(other.name(), other.options(), spec.text());
+        } catch (Throwable failure) {
+            FailureNote.add(failure, "while " + spec + " was opened");
+            throw failure;
+        }
     }
 
     /// Opens an allocator that the program made itself.

@@ -151,8 +151,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
             "the options that have PyTorch's names (`expandable_segments` to `throw_on_cudamalloc_oom`) as PyTorch is"
-                    + " given them. `backend:cudaMallocAsync` gives the allocator `async` (memory of graphs stays that of"
-                    + " `caching`); PyTorch's further keys are warned of and change nothing",
+                    + " given them. `backend:cudaMallocAsync` gives the allocator `async`; PyTorch's further keys are warned of and change nothing",
             TEXT);
 
     /// The options with PyTorch's names and meaning.
