@@ -336,6 +336,30 @@ class DlpackTests {
         }
     }
 
+    /// Numbers of less than a byte come several in an element; vectors have the alignment of one number.
+    @Test
+    void packedAndVectorTypesGoBothWays() {
+        TensorType float4 = new TensorType(2, 32, 4);
+        assertThat(TensorType.FLOAT4_E2M1FN_X2.byteSize()).isOne();
+        assertThat(float4.byteSize()).isEqualTo(16);
+        for (TensorLayout layout : List.of(
+                TensorLayout.compact(TensorType.FLOAT4_E2M1FN_X2, 3, 5),
+                TensorLayout.compact(TensorType.FLOAT8_E4M3FN, 15),
+                TensorLayout.compact(new TensorType(15, 6, 4), 5),
+                TensorLayout.compact(float4, 2))) {
+            try (DeviceBuffer buffer = buffer(layout.byteSize())) {
+                long tensor = Dlpack.share(buffer, layout, stream.handle());
+                try (DlpackTensor taken = Dlpack.take(tensor, stream)) {
+                    assertThat(taken.layout()).isEqualTo(layout);
+                    assertThat(taken.buffer().byteSize()).isEqualTo(layout.byteSize());
+                }
+            }
+        }
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> new TensorType(17, 4, 1))
+                .withMessageContaining("two lanes");
+    }
+
     @Test
     void aTakenTensorIsTheSameMemoryAndItsCloseEndsTheOther() {
         DeviceBuffer buffer = buffer(60);
