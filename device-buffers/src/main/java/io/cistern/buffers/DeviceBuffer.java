@@ -9,7 +9,6 @@ import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.leaks.Leaks;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.ref.Reference;
 import java.nio.Buffer;
 import java.util.Objects;
@@ -449,8 +448,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Returns the buffer as elements of one type.
     ///
+    /// @param layout the type of an element: a number, or a vector or structure of them
     /// @throws IllegalArgumentException if its length is not a multiple of the layout's
-    public DeviceElements elements(ValueLayout layout) {
+    public DeviceElements elements(MemoryLayout layout) {
         return new DeviceElements(this, layout);
     }
 

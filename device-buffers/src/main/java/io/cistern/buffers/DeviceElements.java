@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
@@ -12,19 +13,31 @@ import java.util.Objects;
 /// launch(weights.address(256), weights.count() - 256);
 /// ```
 ///
+/// An element may also be a vector or a structure, such as four floats
+/// (`MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_FLOAT)`). Such elements are counted, addressed, sliced and
+/// copied, but not read or filled one by one.
+///
 /// It is a view, like [DeviceBuffer#slice]: it ends with its buffer.
 ///
 /// @param buffer the buffer
 /// @param layout the type of an element
-public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
+public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Makes a view of whole elements.
     ///
-    /// @throws IllegalArgumentException if the buffer's length is not a multiple of the layout's
+    /// @throws IllegalArgumentException if the layout has 0 bytes, or the buffer's length is not a multiple of
+    ///     its length
     public DeviceElements {
-        if (buffer.byteSize() % layout.byteSize() != 0) {
-            throw new IllegalArgumentException(buffer + " is no multiple of the " + layout.byteSize() + " bytes of "
-                    + layout.carrier().getSimpleName());
+        if (layout.byteSize() == 0) {
+            throw new IllegalArgumentException("elements of 0 bytes: " + layout);
         }
+        if (buffer.byteSize() % layout.byteSize() != 0) {
+            throw new IllegalArgumentException(
+                    buffer + " is no multiple of the " + layout.byteSize() + " bytes of " + name(layout));
+        }
+    }
+
+    private static String name(MemoryLayout layout) {
+        return layout instanceof ValueLayout value ? value.carrier().getSimpleName() : layout.toString();
     }
 
     /// Returns the number of elements.
@@ -283,9 +296,8 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
     }
 
     private void requireCarrier(Class<?> wanted) {
-        if (layout.carrier() != wanted) {
-            throw new IllegalArgumentException(
-                    "elements of " + layout.carrier().getSimpleName() + ", not of " + wanted.getSimpleName());
+        if (!(layout instanceof ValueLayout value) || value.carrier() != wanted) {
+            throw new IllegalArgumentException("elements of " + name(layout) + ", not of " + wanted.getSimpleName());
         }
     }
 

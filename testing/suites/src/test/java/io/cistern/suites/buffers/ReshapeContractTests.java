@@ -14,6 +14,8 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.DeviceElements;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.testkit.StreamLatch;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
@@ -244,6 +246,26 @@ abstract class ReshapeContractTests extends BufferFixture {
 
     private static DeviceElements elements(DeviceBuffer buffer, ValueLayout layout) {
         return buffer.elements(layout);
+    }
+
+    @Test
+    void vectorsAreCountedAddressedAndCopied() {
+        MemoryLayout float4 = MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_FLOAT);
+        DeviceBuffer buffer = closedLater(DeviceBuffer.allocate(10, float4, stream));
+        buffer.elements(ValueLayout.JAVA_FLOAT).fill(1f);
+        DeviceElements vectors = buffer.elements(float4);
+        assertThat(vectors.count()).isEqualTo(10);
+        assertThat(vectors.address(3)).isEqualTo(buffer.address() + 48);
+        vectors.slice(9, 1).copyFrom(MemorySegment.ofArray(new float[] {2, 3, 4, 5}));
+        float[] all = new float[40];
+        vectors.copyTo(MemorySegment.ofArray(all));
+        assertThat(all).startsWith(1, 1).endsWith(1, 2, 3, 4, 5);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.slice(0, 8).elements(float4))
+                .withMessageContaining("16 bytes");
+        assertThatIllegalArgumentException().isThrownBy(() -> vectors.getFloat(0));
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> buffer.elements(MemoryLayout.sequenceLayout(0, ValueLayout.JAVA_FLOAT)));
     }
 
     @Test
