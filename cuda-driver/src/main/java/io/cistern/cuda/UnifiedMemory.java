@@ -33,7 +33,7 @@ public interface UnifiedMemory {
     /// driver 12.2).
     ///
     /// @param address managed memory
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory, or from an older driver
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory; an older driver refuses too
     RangeAttributes attributes(int device, long address, long byteSize);
 
     /// Drops the contents of a range in stream order, so that nobody moves them (`cuMemDiscardBatchAsync`, driver
