@@ -12,16 +12,23 @@ import java.util.function.LongConsumer;
 /// Streams whose work goes on until the test says otherwise.
 public final class TestOrder implements StreamOrder {
     /// Stands for all streams in [#recordedOn].
-    static final long ALL = -1;
+    public static final long ALL = -1;
 
     public final Set<Long> busy = new HashSet<>();
-    final List<Long> recordedOn = new ArrayList<>();
+    public final List<Long> recordedOn = new ArrayList<>();
     /// Which stream was waited for by which.
     public final List<String> waits = new ArrayList<>();
     /// Told of streams before something is recorded on them, and before such a fence is released.
     LongConsumer recording = _ -> {};
 
     LongConsumer releasing = _ -> {};
+    /// The streams of which the driver can tell whether their work has finished, and how often it was asked.
+    public final Set<Long> independent = new HashSet<>();
+
+    public int questions;
+    /// The streams that are captured: nothing is recorded there, and no other stream waits for what was.
+    public final Set<Long> captured = new HashSet<>();
+
     /// Called when the host begins to wait for a fence.
     public Runnable waiting = () -> {};
 
@@ -39,12 +46,34 @@ public final class TestOrder implements StreamOrder {
     }
 
     @Override
+    public boolean recordable(int device, long stream) {
+        return !captured.contains(stream);
+    }
+
+    @Override
+    public boolean independent(int device, long stream) {
+        return independent.contains(stream);
+    }
+
+    @Override
+    public synchronized boolean finished(int device, long stream) {
+        questions++;
+        return !busy.contains(stream);
+    }
+
+    @Override
+    public boolean awaitable(int device, long fence) {
+        return !captured.contains(streamOf(fence));
+    }
+
+    @Override
     public long recordAll(int device) {
         return record(device, ALL);
     }
 
     @Override
     public synchronized boolean passed(int device, long fence) {
+        questions++;
         return streamOf(fence) == ALL ? busy.isEmpty() : !busy.contains(streamOf(fence));
     }
 

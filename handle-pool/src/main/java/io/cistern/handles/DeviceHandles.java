@@ -198,9 +198,18 @@ final class DeviceHandles<H> {
     }
 
     private void enter(Places entered, Supplier<String> refusal) {
-        if (entered.tryEnter()) {
-            return;
+        if (!entered.tryEnter()) {
+            await(entered, refusal);
         }
+        try {
+            requireOpen.run(); // a closing pool lets threads in to turn them away
+        } catch (RuntimeException closing) {
+            entered.leave();
+            throw closing;
+        }
+    }
+
+    private void await(Places entered, Supplier<String> refusal) {
         collectEnded();
         var event = new HandleEvent.Wait();
         event.begin();
@@ -216,12 +225,6 @@ final class DeviceHandles<H> {
         } finally {
             waitNanos.addAndGet(System.nanoTime() - start);
             event.commit(library.name(), device);
-        }
-        try {
-            requireOpen.run();
-        } catch (RuntimeException closing) {
-            entered.leave();
-            throw closing;
         }
     }
 

@@ -48,19 +48,7 @@ final class Places {
         }
     }
 
-    private static final class Free extends Semaphore {
-        private static final long serialVersionUID = 1;
-
-        Free(int count) {
-            super(Math.min(count, Integer.MAX_VALUE - 1), true); // with room for #turnAway
-        }
-
-        void takeOne() {
-            reducePermits(1);
-        }
-    }
-
-    private final Free free;
+    private final Semaphore free;
 
     /// How often a place was left.
     private final AtomicLong exits = new AtomicLong();
@@ -68,7 +56,7 @@ final class Places {
     private boolean turningAway;
 
     Places(int count) {
-        free = new Free(count);
+        free = new Semaphore(Math.min(count, Integer.MAX_VALUE - 1), true); // with room for #turnAway
     }
 
     /// Takes a place if one is free and nobody waits for it.
@@ -101,17 +89,18 @@ final class Places {
         free.release();
     }
 
-    /// Lets all threads that wait in, one after the other, by a place more than there are: each finds the pool closing,
-    /// and leaves. Called by the closing thread alone.
+    /// Lets all threads that wait in, one after the other, by a place more than there are: each finds the pool
+    /// closing, and leaves. Called by the closing thread alone.
     ///
-    /// @param away false to take that place back, since the pool stays open
+    /// @param away false to take that place back, before the pool is open again: until then each thread that
+    ///     enters leaves, and one of them may have that place
     void turnAway(boolean away) {
         if (away != turningAway) {
             turningAway = away;
             if (away) {
                 free.release();
             } else {
-                free.takeOne();
+                free.acquireUninterruptibly();
             }
         }
     }

@@ -203,7 +203,6 @@ final class HandleBoundTests {
         closing.join();
     }
 
-    /// The waiting thread may have been turned away before the close gave up, or not.
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aPoolThatCouldNotCloseHasAsManyPlacesAsBefore(boolean virtual) throws InterruptedException {
