@@ -25,7 +25,13 @@ import picocli.CommandLine.Spec;
         name = "options",
         description = "Tells which options an allocator, an adaptor or a segment source takes.",
         mixinStandardHelpOptions = true,
-        versionProvider = Version.class)
+        versionProvider = Version.class,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern options                  all names",
+            "  cistern options caching          what caching:KEY=VALUE may say"
+        })
 public final class OptionsCommand implements Callable<Integer> {
     private static final int INDENT = 4;
     private static final int WIDTH = 100;

@@ -44,7 +44,15 @@ import picocli.CommandLine.Parameters;
                 + " reserved, and how often they called the driver.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        sortOptions = false)
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern replay                        the traces that come with Cistern",
+            "  cistern replay my.csv --allocator caching --allocator async",
+            "  cistern replay --work memset gpt2_train        with work on each block",
+            "  cistern replay my.csv --capacity 1.02x         on a device that is nearly full"
+        })
 public final class ReplayCommand implements Callable<Integer> {
     /// Enough for the JVM to compile the allocator's paths, which differ from trace to trace.
     private static final long WARM_UP_NANOS = 700_000_000;
