@@ -77,7 +77,7 @@ final class CacheReturns {
         return given.mostBytes();
     }
 
-    /// What became available.
+    /// The bytes that became available.
     ///
     /// @param freedBytes bytes of blocks that waited or lay in thread caches, and are free now
     /// @param returnedBytes bytes that went back to the driver; some of them may have been freed just before

@@ -3,7 +3,7 @@ package io.cistern.cuda;
 import java.util.List;
 import java.util.Optional;
 
-/// What a program said about a range of managed memory (`CUmem_range_attribute`). A statement counts only if it
+/// The advice of a program about a range of managed memory (`CUmem_range_attribute`). A statement counts only if it
 /// was made about every page of the range.
 ///
 /// @param readMostly whether [MemoryAdvice#SET_READ_MOSTLY] holds

@@ -37,7 +37,7 @@ public interface UnifiedMemory {
     RangeAttributes attributes(int device, long address, long byteSize);
 
     /// Drops the contents of a range in stream order, so that nobody moves them (`cuMemDiscardBatchAsync`, driver
-    /// 13.0). What is read there before the next write is undefined.
+    /// 13.0). Reading there before the next write returns undefined contents.
     ///
     /// @param address managed memory from [#allocate]. Give whole pages: what becomes of the rest of a page is
     ///     not documented

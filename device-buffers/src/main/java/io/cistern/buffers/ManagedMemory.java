@@ -110,7 +110,7 @@ public final class ManagedMemory {
     }
 
     /// Drops a buffer's contents in the order of a stream, so that the driver does not move bytes that nobody
-    /// needs, such as those of a scratch buffer. What is read before the next write is undefined.
+    /// needs, such as those of a scratch buffer. Reading before the next write returns undefined contents.
     ///
     /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours use the rest of its
     /// first and last page. So a small buffer keeps its contents.

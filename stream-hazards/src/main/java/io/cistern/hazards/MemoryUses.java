@@ -178,7 +178,7 @@ final class MemoryUses {
     }
 
     /// Checks and records a use that a stream captures, against those of the same capture: a launch repeats them in
-    /// their order. What it means for other work is checked at each launch.
+    /// their order. Each launch checks it against other work.
     void captured(Capture capture, Stream stream, Range range, Place place) {
         Block block = at(live, range.from());
         Range ofBlock = block == null ? range : clipped(range, block.range);

@@ -39,13 +39,12 @@ import org.jspecify.annotations.Nullable;
 /// **What it must be told**: work of code that calls CUDA itself ([#used]), and when the host reads or writes pinned or
 /// managed memory ([#touchedByHost]).
 ///
-/// **What it does not see**: how two threads of the program wait for each other. What one of them saw finished counts
-/// as
+/// **Not seen**: how two threads of the program wait for each other. Work that one of them saw finished counts as
 /// finished for all.
 ///
 /// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
 /// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
-/// allocation or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
+/// allocation or a free shows is logged instead of thrown. Each is an event of Flight Recorder, too.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class StreamHazards {

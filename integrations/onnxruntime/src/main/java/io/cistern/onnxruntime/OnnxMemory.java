@@ -18,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Gives Cistern's device memory to the CUDA sessions of ONNX Runtime, in place of one arena for each session.
+/// Gives Cistern's device memory to the CUDA sessions of ONNX Runtime, instead of one arena for each session.
 ///
 /// ```java
 /// OnnxMemory memory = OnnxMemory.register(environment, DeviceMemory.system());

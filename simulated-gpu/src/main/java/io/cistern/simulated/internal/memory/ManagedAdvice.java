@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/// What a program said about the pages of managed memory.
+/// The advice of a program about the pages of managed memory.
 public final class ManagedAdvice {
     private final BitSet readMostly = new BitSet();
     private final Map<MemoryLocation, BitSet> accessedBy = new LinkedHashMap<>();
