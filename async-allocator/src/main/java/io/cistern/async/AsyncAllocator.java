@@ -121,7 +121,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     @Override
     public Availability grant(int device, int peer) {
         if (!options.pool().own()) {
-            return Availability.no("async: pool=" + options.pool() + " is somebody else's: open it to device " + peer
+            return Availability.no("async: pool=" + options.pool() + " is not its own: open it to device " + peer
                     + " with PoolAccess");
         }
         if (!options.location().managed()) { // all devices reach that from the start

@@ -90,7 +90,7 @@ public final class OnnxMemory implements AutoCloseable {
         Objects.requireNonNull(environment, "environment"); // one that exists has loaded the library
         if (!OrtEnvironment.getAvailableProviders().contains(OrtProvider.CUDA)) {
             throw new UnsupportedOperationException("ONNX Runtime " + environment.getVersion()
-                    + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path in place"
+                    + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path instead"
                     + " of onnxruntime");
         }
         requireReal(memory);

@@ -17,7 +17,7 @@ import picocli.CommandLine.Spec;
 /// `cistern doctor`: tells what this machine can do and, for each "no", the reason and the remedy.
 @Command(
         name = "doctor",
-        description = "Tells what the driver, the devices and the plug-ins found can do, and why not.",
+        description = "Shows problems first, then what the driver, the devices and the plug-ins can do.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,

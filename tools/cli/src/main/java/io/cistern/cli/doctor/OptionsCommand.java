@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec;
 /// source may contain.
 @Command(
         name = "options",
-        description = "Tells which options an allocator, an adaptor or a segment source takes.",
+        description = "Lists the options of an allocator, an adaptor or a segment source.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         footer = {

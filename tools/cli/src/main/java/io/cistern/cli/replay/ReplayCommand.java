@@ -40,7 +40,7 @@ import picocli.CommandLine.Parameters;
 /// `cistern replay`: replays real allocation traces through allocators and reports their cost.
 @Command(
         name = "replay",
-        description = "Replays allocation traces through allocators and tells how fast they were, how much memory they"
+        description = "Replays allocation traces through allocators and reports how fast they were, how much memory they"
                 + " reserved, and how often they called the driver.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
