@@ -330,7 +330,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// [MemoryReclaim] and [MemorySleep] to itself, since they move live memory: [#compact] and
     /// [MemoryPool#sleep] call them when that is safe.
     ///
-    /// @return empty if it has not got it
+    /// @return empty if it lacks it
     public <T> Optional<T> extension(Class<T> type) {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }

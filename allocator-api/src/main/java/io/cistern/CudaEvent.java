@@ -8,7 +8,7 @@ import io.cistern.cuda.Events;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
-    /// In place of a stream: the event was not recorded by this object.
+    /// Instead of a stream: the event was not recorded by this object.
     static final long UNKNOWN = -1;
 
     private volatile long marked = UNKNOWN;

@@ -60,7 +60,7 @@ public final class DeviceLimits {
     /// fewer are free. Memory of blocks is not taken away.
     ///
     /// @param byteSize bytes; 0 for no reserve
-    /// @throws IllegalArgumentException if it is negative, or the device has not got as many
+    /// @throws IllegalArgumentException if it is negative, or the device has fewer
     /// @throws IndexOutOfBoundsException if there is no such device
     public void setReserve(int device, long byteSize) {
         Devices.check(device, limits.length);

@@ -376,7 +376,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the route that serves a request in place of a closed one.
+    /// Returns the route that serves a request instead of a closed one.
     ///
     /// @throws IllegalStateException if that is the closed one itself
     private Route nextRoute(Route closed, long stream) {
@@ -561,7 +561,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// that destroys a stream without this call breaks the contract; [CudaStream#close] makes the call.
     ///
     /// @throws RuntimeException the first failure of a listener or an allocator, with the others suppressed in
-    ///     it; all of them are told of the end
+    ///     it; all of them are notified of the end
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
             observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);

@@ -48,7 +48,7 @@ public final class Listeners {
         long free(int device, long byteSize);
     }
 
-    /// Is told that the memory in use rose above a [threshold][#onThreshold].
+    /// Called when the memory in use rises above a [threshold][#onThreshold].
     @FunctionalInterface
     public interface Threshold {
         /// Handles the rise. It is called on a thread of its own, one call at a time, outside all locks, and
@@ -61,7 +61,7 @@ public final class Listeners {
         void above(int device, long thresholdBytes, long byteSize);
     }
 
-    /// Is told that this process uses more memory of a device than its [budget][#onOverBudget], as the driver
+    /// Called when this process uses more memory of a device than its [budget][#onOverBudget], as the driver
     /// says.
     @FunctionalInterface
     public interface OverBudget {
@@ -134,7 +134,7 @@ public final class Listeners {
         }
     }
 
-    /// Is told that a stream [ends][DeviceMemory#streamClosing].
+    /// Called when a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
         /// Releases everything that the program keeps for a stream. It is called on the thread that announces
@@ -229,13 +229,13 @@ public final class Listeners {
         return () -> streamListeners.remove(listener);
     }
 
-    /// Tells an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
+    /// Registers an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
     ///
     /// Observers are called within the program's call, on several threads at once and outside all locks of
     /// allocators. An event comes after those that it follows from: a block after the segment that it lies in.
     /// It comes on the thread that caused it; that of a segment may come on another thread, which uses the
     /// segment. They should be quick. Their exceptions are logged once and
-    /// change nothing for the program. No observer is told of events that an observer causes in the same device
+    /// change nothing for the program. No observer is notified of events that an observer causes in the same device
     /// memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
@@ -243,7 +243,7 @@ public final class Listeners {
         return observe(new Observers.Observer(observer, true));
     }
 
-    /// Tells an observer of every event from now on, except of blocks that are
+    /// Registers an observer of every event from now on, except of blocks that are
     /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. All else is as with [#onEvent];
     /// allocations and frees cost far less.
     ///
@@ -258,13 +258,13 @@ public final class Listeners {
         return registration;
     }
 
-    /// Returns how many [events][MemoryEvent] no observer was told of, because the Java heap was full. Such
+    /// Returns how many [events][MemoryEvent] no observer was notified of, because the Java heap was full. Such
     /// events are lost, but the calls that caused them go on as if nobody observed.
     public long lostEvents() {
         return observers.lost();
     }
 
-    /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands among the
+    /// Reports a moment in the program to observers, such as the start of a step, so that it appears among the
     /// events of the memory.
     ///
     /// @param text the name of the moment, for people

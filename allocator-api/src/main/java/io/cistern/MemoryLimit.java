@@ -79,7 +79,7 @@ public final class MemoryLimit {
         this.begun = home.begin() == null;
     }
 
-    /// Makes a limit that stands under no other one.
+    /// Makes a limit that is under no other one.
     ///
     /// @param name a name for messages
     /// @param byteSize the most bytes requested at once; [Long#MAX_VALUE] for no limit until one is set
@@ -88,7 +88,7 @@ public final class MemoryLimit {
         return new MemoryLimit(LimitHandle.of(name, byteSize, null), Home.NONE);
     }
 
-    /// Makes a limit that stands under no other one, as a share of the memory of all devices together.
+    /// Makes a limit that is under no other one, as a share of the memory of all devices together.
     ///
     /// @param name a name for messages
     /// @param share above 0, at most 1

@@ -432,7 +432,7 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the limit that the pool's blocks are charged to, which may stand under others.
+        /// Sets the limit that the pool's blocks are charged to, which may be under others.
         /// Replaces an earlier [#limitBytes].
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;

@@ -25,7 +25,7 @@ public final class ModuleSupport {
         /// Returns its name in the setting.
         String name();
 
-        /// Returns the driver that a device memory uses in place of another one. An observer that watches driver
+        /// Returns the driver that a device memory uses instead of another one. An observer that watches driver
         /// calls returns one that forwards them. Called before [#observe].
         ///
         /// @param driver the driver that the program gave

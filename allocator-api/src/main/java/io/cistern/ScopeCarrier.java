@@ -63,7 +63,7 @@ public final class ScopeCarrier {
         return scopes == null;
     }
 
-    /// Puts the calling thread into the captured scopes, in place of those that it is in. This is for
+    /// Puts the calling thread into the captured scopes, instead of those that it is in. This is for
     /// frameworks that set and reset in two calls: they capture a carrier, restore this one, and restore the
     /// captured one afterwards. Other code should use [#run], which can't forget the second step.
     public void restore() {

@@ -23,7 +23,7 @@
 /// | send a region of code to an allocator or pool | [Scope], [ScopeOptions], [ScopeCarrier] |
 /// | limit memory | [MemoryLimit] |
 /// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#leaks] |
-/// | be told of thresholds, pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
+/// | hear of thresholds, pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
 /// | make streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
 /// | build a module on device memory | [ModuleSupport] |
 package io.cistern;

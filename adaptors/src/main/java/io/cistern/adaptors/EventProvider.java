@@ -18,7 +18,7 @@ public final class EventProvider extends AdaptorProvider {
                 "threshold",
                 "a number of bytes, as `4GiB`",
                 MUST_BE_GIVEN,
-                "each crossing of so many live bytes of a device is logged",
+                "each time the live bytes of a device cross it, that is logged",
                 AllocatorOptions::bytes);
     }
 

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// costs a short lock, a look at the clock and some bytes in a buffer, without garbage. The log ends after a
 /// given number of rows.
 ///
-/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why.
+/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] says why.
 /// A log that is still open at the end of the process is closed then.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -131,7 +131,7 @@ public final class TraceLog implements AutoCloseable {
     /// the
     /// compressor until [#close].
     ///
-    /// @return whether all rows could be written so far; if not, [#failure] tells why
+    /// @return whether all rows could be written so far; if not, [#failure] says why
     public boolean flush() {
         lock.lock();
         try {

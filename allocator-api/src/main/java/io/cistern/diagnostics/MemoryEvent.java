@@ -1,7 +1,7 @@
 package io.cistern.diagnostics;
 
 /// An event in the memory of one [io.cistern.DeviceMemory]. The observers that [io.cistern.Listeners#onEvent]
-/// registers are told of it.
+/// registers are notified of it.
 ///
 /// **A block's life.** [Allocated] → [Freed]. After that its memory may be handed out again in stream order,
 /// unless [FreeDeferred] follows: then another stream, or a graph, may still use it, until [FreeCompleted].

@@ -80,7 +80,7 @@ public record OutOfMemoryReport(
             }
         }
 
-        /// Returns the reserved bytes that no live block asked for; 0 if the allocator can't tell what it reserves.
+        /// Returns the reserved bytes that no live block asked for; 0 if the allocator does not report reserved bytes.
         public long idleBytes() {
             return Math.max(0, reservedBytes.orElse(0) - requestedBytes);
         }
@@ -122,7 +122,7 @@ public record OutOfMemoryReport(
                 List.copyOf(advice));
     }
 
-    /// The report with [Long] in place of [OptionalLong], which is not serializable.
+    /// The report with [Long] instead of [OptionalLong], which is not serializable.
     private record SerializedReport(
             long byteSize,
             int device,

@@ -119,7 +119,7 @@ public final class GraphCapture implements AutoCloseable {
     /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
     ///     the capture failed or its graph is destroyed already
     /// @throws IllegalStateException if no capture of that stream was announced
-    /// @throws CudaException if the driver won't tell of the graph's end; then the memory is kept for good
+    /// @throws CudaException if the driver does not report the graph's end; then the memory is kept for good
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
         StreamCapture capture = captures.announced(device, stream);
@@ -141,7 +141,7 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture.
     ///
     /// @return the graph, which the caller destroys; its memory is kept until it and its executables are gone
-    /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's
+    /// @throws CudaException as [Graphs#endCapture], or if the driver does not report the graph's
     ///     end; then there is no graph, and the memory goes back
     /// @throws IllegalStateException if it has ended
     public long end() {

@@ -34,7 +34,7 @@ public interface AllocatorContext {
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
-    /// @return a [RangeSource] or a [PageSource], to be told apart by a `switch` or a cast
+    /// @return a [RangeSource] or a [PageSource], distinguished by a `switch` or a cast
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid
     SegmentSource segments(String spec);
@@ -45,6 +45,6 @@ public interface AllocatorContext {
     /// Returns an object that only some environments have. `extension(CudaDriver.class)` returns the driver,
     /// `extension(MemoryReclaim.Choice.class)` the reclaim steps that an allocator may take by itself.
     ///
-    /// @return empty if this environment has not got it
+    /// @return empty if this environment lacks it
     <T> Optional<T> extension(Class<T> type);
 }

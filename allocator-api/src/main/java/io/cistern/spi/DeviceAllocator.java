@@ -81,7 +81,7 @@ import java.util.OptionalLong;
 /// was current before.
 ///
 /// **Captures.** A call may come while streams are captured into graphs. Calls by way of `CudaDriver` disturb no
-/// capture. [AllocatorProvider#servesGraphs] tells which memory captured streams get.
+/// capture. [AllocatorProvider#servesGraphs] says which memory captured streams get.
 ///
 /// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass. A
 /// subclass with one method runs it on a simulated GPU.
@@ -127,7 +127,7 @@ public interface DeviceAllocator extends AutoCloseable {
 
     /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
     /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
-    /// recorded fences stay valid: see [StreamOrder]. Nobody tells of streams that end unannounced.
+    /// recorded fences stay valid: see [StreamOrder]. Streams that end unannounced are not reported.
     default void streamClosing(int device, long stream) {}
 
     /// Called after the program made a stream wait for another stream of the device: work that `stream` is
@@ -138,7 +138,7 @@ public interface DeviceAllocator extends AutoCloseable {
 
     /// Returns an optional ability: one of those above, or a type of the allocator's own.
     ///
-    /// @return empty if this allocator has not got it
+    /// @return empty if this allocator lacks it
     default <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }

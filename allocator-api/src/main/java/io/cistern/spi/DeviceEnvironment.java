@@ -28,6 +28,6 @@ public interface DeviceEnvironment {
 
     /// Returns whether a device has managed memory that the host and it use at the same time, and if not, why.
     default Availability managedMemory(int device) {
-        return Availability.no("this environment does not tell of managed memory");
+        return Availability.no("this environment does not report managed memory");
     }
 }

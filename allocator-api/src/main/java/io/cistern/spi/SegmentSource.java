@@ -12,7 +12,7 @@ public sealed interface SegmentSource extends AutoCloseable permits RangeSource,
     /// Returns an optional ability of this source's memory, for example that communicators can register it. An
     /// allocator on top passes the ability on ([DeviceAllocator#extension]).
     ///
-    /// @return empty if this source has not got it
+    /// @return empty if this source lacks it
     default <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }

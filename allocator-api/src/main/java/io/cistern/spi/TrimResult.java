@@ -22,7 +22,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         IN_USE,
         /// Idle, but work on the stream that it belongs to has not finished.
         IN_FLIGHT,
-        /// Freed, but another stream that used it last has not got past the free.
+        /// Freed, but another stream that used it last is not past the free.
         USED_BY_OTHER_STREAM,
         /// Idle, in a page or a segment that has a block in use as well.
         SHARED_WITH_USED,

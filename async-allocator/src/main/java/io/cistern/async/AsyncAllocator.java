@@ -20,7 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The driver's stream-ordered allocator, on pools that the options choose: its own or somebody else's.
+/// The driver's stream-ordered allocator, on pools that the options choose: its own or another owner's.
 ///
 /// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call
 /// without garbage; one read tells it that no rare case applies.
@@ -121,7 +121,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     @Override
     public Availability grant(int device, int peer) {
         if (!options.pool().own()) {
-            return Availability.no("async: pool=" + options.pool() + " is somebody else's: open it to device " + peer
+            return Availability.no("async: pool=" + options.pool() + " is not its own: open it to device " + peer
                     + " with PoolAccess");
         }
         if (!options.location().managed()) { // all devices reach that from the start

@@ -19,7 +19,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "`own`",
             "which of the driver's pools memory comes from: one of its own for each device; the one that each device"
                     + " has from the start; the one that is current when the device is first served; or those that"
-                    + " somebody else made. A pool that is not its own keeps its settings, but for those that an option here"
+                    + " the program made. A pool that is not its own keeps its settings, but for those that an option here"
                     + " names, which are set back at its close",
             AsyncOption::pool,
             PoolChoice::texts);
@@ -40,7 +40,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "`keep_all` for own pools, and for the driver's default pool if nobody has set its own, until `async` closes;"
                     + " under `driver_pool` `zero`; what the pool has for others",
             "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
-                    + " keeps what the program will want again, found while it runs",
+                    + " keeps what the program will need again, found while it runs",
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
 

@@ -19,7 +19,7 @@ import java.util.Optional;
 ///
 /// @param pool which of the driver's pools memory comes from
 /// @param perStream whether each stream has a pool of its own
-/// @param threshold the bytes that pools keep; empty to leave the threshold of somebody else's pool
+/// @param threshold the bytes that pools keep; empty to leave the threshold of another owner's pool
 /// @param settings further attributes to set; the allocator restores them in pools of others when it closes
 /// @param location where the memory of own pools lives
 /// @param handleTypes bits of [HandleType]

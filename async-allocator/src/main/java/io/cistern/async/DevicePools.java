@@ -24,7 +24,7 @@ final class DevicePools {
     private static final long NO_POOL = 0;
     private static final DriverPool[] NONE = {};
 
-    /// Keys in place of a stream if pools go by size; no stream has these handles.
+    /// Keys instead of a stream if pools go by size; no stream has these handles.
     private static final long SMALL = -1;
 
     private static final long LARGE = -2;

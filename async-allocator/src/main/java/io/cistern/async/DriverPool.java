@@ -13,9 +13,9 @@ import java.lang.System.Logger.Level;
 import java.util.EnumMap;
 import java.util.Map;
 
-/// One pool of the driver in use: created here, or somebody else's.
+/// One pool of the driver in use: created here, or another owner's.
 ///
-/// In somebody else's pool only the attributes that options name are set. Closing restores each one, unless it
+/// In another owner's pool only the attributes that options name are set. Closing restores each one, unless it
 /// has another value than ours by then: somebody else has set it meanwhile, and that value stays.
 ///
 /// **Threads.** One thread opens it and one closes it; all else by any thread at any time, also during and
@@ -98,7 +98,7 @@ final class DriverPool {
         return unset;
     }
 
-    /// Sets an attribute; for somebody else's pool it remembers the value to restore.
+    /// Sets an attribute; for another owner's pool it remembers the value to restore.
     void set(PoolAttribute attribute, long value) {
         if (!own) {
             changes.put(attribute, new Change(attribute(attribute), value));
@@ -137,7 +137,7 @@ final class DriverPool {
         return handle.attribute(attribute);
     }
 
-    /// Restarts a high-water mark at the present value. Does nothing in somebody else's pool.
+    /// Restarts a high-water mark at the present value. Does nothing in another owner's pool.
     void resetMark(PoolAttribute high) {
         if (own) {
             handle.setAttribute(high, 0);

@@ -54,7 +54,7 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
         if (options.adaptive()) {
             throw new ConfigurationException(
                     NAME + ": release_threshold=adaptive is not legal, since ranges are kept by"
-                            + " whoever asked for them; legal: zero, keep_all, bytes, a share of the device");
+                            + " the allocator above; legal: zero, keep_all, bytes, a share of the device");
         }
         return new DriverPoolSource(driver, context.devices().deviceCount(), options, context.streams());
     }

@@ -21,7 +21,7 @@ import java.util.Arrays;
 final class FailedFrees {
     private static final System.Logger LOG = System.getLogger(FailedFrees.class.getName());
 
-    /// In place of a stream: none.
+    /// Instead of a stream: none.
     private static final long NONE = -1;
 
     /// More than the number of threads that free at the same moment.

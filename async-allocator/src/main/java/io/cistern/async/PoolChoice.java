@@ -36,7 +36,7 @@ public final class PoolChoice {
         this.handles = handles;
     }
 
-    /// Returns a choice of pools that somebody else created: one handle a device, in the order of the devices.
+    /// Returns a choice of pools that the program created: one handle a device, in the order of the devices.
     /// The allocator can't serve devices beyond the list. The pools must outlive the allocator; the driver
     /// offers no check of a handle.
     ///

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /// Only the last batch is open. After the stream has ended, blocks that it used wait for its end when they are
 /// freed.
 final class UsingStream {
-    /// In place of a handle: the stream has ended.
+    /// Instead of a handle: the stream has ended.
     static final long ENDED = -1;
 
     /// The handle, or [#ENDED].

@@ -226,7 +226,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Wraps memory that other code made, as [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells
     /// its owner when the memory is no longer used.
     ///
-    /// @param owner is told once, when the buffer and all its retained slices are closed, unless there are 0
+    /// @param owner is called once, when the buffer and all its retained slices are closed, unless there are 0
     ///     bytes; it stays reachable until then
     /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there
     ///     already; the owner is not told then
@@ -245,7 +245,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param byteSize its length in bytes
     /// @param device the device whose streams use it
     /// @param stream the stream on which it is used first
-    /// @param owner is told once, when the buffer is closed, even if it has 0 bytes; if the owner throws, the
+    /// @param owner is called once, when the buffer is closed, even if it has 0 bytes; if the owner throws, the
     ///     close throws that exception and the buffer stays open
     /// @throws IllegalArgumentException if the address or the length is negative
     public static DeviceBuffer ofBorrowed(
@@ -256,7 +256,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
-    /// Is told when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] memory is no
+    /// Called when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] memory is no
     /// longer used.
     @FunctionalInterface
     public interface ForeignOwner {

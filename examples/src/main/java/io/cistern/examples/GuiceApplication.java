@@ -14,6 +14,8 @@ import io.cistern.guice.InPool;
 import io.cistern.guice.Pool;
 
 /// An application assembled by Guice: it declares its pools in one place, and its methods run in them.
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-guice`.
 public final class GuiceApplication {
     private GuiceApplication() {}
 

@@ -8,6 +8,8 @@ import io.cistern.handles.HandlePool;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Shares a library's handles among many threads.
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-handle-pool`.
 public final class LibraryHandles {
     private LibraryHandles() {}
 

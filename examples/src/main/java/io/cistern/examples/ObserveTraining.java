@@ -20,6 +20,8 @@ import java.util.List;
 /// a snapshot when a request fails. One of its functions leaks.
 ///
 /// Runs on the GPU, or on the simulated one if there is no GPU. The argument is a folder for the snapshots.
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-observability`.
 public final class ObserveTraining {
     private static final int DEVICE = 0;
     private static final long STREAM = 0;

@@ -13,6 +13,9 @@ import io.cistern.spi.TrimMode;
 
 /// Runs sessions of ONNX Runtime that share Cistern's memory, each with its own limit and
 /// figures. Arguments: models.
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-onnxruntime`,
+/// `com.microsoft.onnxruntime:onnxruntime_gpu`.
 public final class OnnxRuntimeSessions {
     private static final long LIMIT_BYTES = 4L << 30;
 

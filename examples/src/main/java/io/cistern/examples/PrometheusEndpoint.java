@@ -15,6 +15,9 @@ import java.nio.charset.StandardCharsets;
 
 /// Serves the meters of device memory to Prometheus at `http://localhost:9464/metrics`.
 /// `src/main/grafana/device-memory.json` is a dashboard for Grafana over them.
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-micrometer`,
+/// `io.micrometer:micrometer-registry-prometheus`.
 public final class PrometheusEndpoint {
     private static final int DEVICE = 0;
     private static final int PORT = 9464;

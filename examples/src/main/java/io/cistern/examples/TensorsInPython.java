@@ -22,7 +22,7 @@ public final class TensorsInPython {
 
     private TensorsInPython() {}
 
-    /// Shares a tensor with this program itself, in place of Python.
+    /// Shares a tensor with this program itself, instead of Python.
     public static void main(String[] arguments) {
         long tensor = share(1000, 3, 1, 1);
         System.out.println("shared: " + bytes() + " bytes");

@@ -47,7 +47,7 @@ public final class TwoDevices {
         driver.streams().destroy(HOME, homeStream);
     }
 
-    /// Lets the peer write to the address, and tells whether it could.
+    /// Lets the peer write to the address, and says whether it could.
     private String fill(long address) {
         long stream = driver.streams().create(PEER);
         try {

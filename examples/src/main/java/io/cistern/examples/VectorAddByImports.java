@@ -25,6 +25,8 @@ import jcuda.driver.JCudaDriver;
 
 /// A program for JCuda that uses Cistern only through four of its imports. Needs a GPU, and JCuda's native
 /// parts on the class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
+///
+/// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-jcuda`, and those of JCuda that docs/jcuda.md names.
 public final class VectorAddByImports {
     private static final int COUNT = 1 << 20;
 

@@ -113,6 +113,7 @@ final class HandleLeaseTests {
     }
 
     @Test
+    @SuppressWarnings("try") // another thread tries to close the lease
     void anotherThreadCannotUseALease() {
         var pool = fixture.open(HandlePoolOptions.DEFAULT);
         try (var lease = pool.lease(0)) {

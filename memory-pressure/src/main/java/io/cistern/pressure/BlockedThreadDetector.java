@@ -9,9 +9,9 @@ import java.util.function.Predicate;
 /// for something else, such as a network, they will go on and may free what their task holds. The object of a wait
 /// can't be seen, so there are two bounds on how long a thread is seen waiting and doing nothing else:
 ///
-/// - After the *patience* it counts as waiting ([#allWait]), so another thread may be told to roll back, which
+/// - After the *patience* it counts as waiting ([#allWait]), so another thread may have to roll back, which
 ///   that thread can repeat.
-/// - Until the *longest wait* it may still free what its task holds ([#mayFree]), so no other task is told to split
+/// - Until the *longest wait* it may still free what its task holds ([#mayFree]), so no other task has to split
 ///   its input, which fails for good if the input can't be split.
 ///
 /// It does not count as waiting if:

@@ -102,7 +102,7 @@ public final class Task {
 
     /// Says that the calling thread has finished a piece of work, which will not be rolled back any more.
     /// [Retry] does this by itself. Code that handles [RetryOom] in its own way should call it, or its next
-    /// piece may be told to split without another try first. Does nothing on a thread that is not in this task.
+    /// piece may have to split without another try first. Does nothing on a thread that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
         if (self != null && id == self.task.id) {

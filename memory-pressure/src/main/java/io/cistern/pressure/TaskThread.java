@@ -55,7 +55,7 @@ final class TaskThread {
     /// Whether it began again since its piece of work last succeeded or became smaller.
     boolean hasRolledBack;
 
-    /// The bytes that all tasks held when it was told to roll back, and the bytes that it would hold if its
+    /// The bytes that all tasks held when it had to roll back, and the bytes that it would hold if its
     /// request were served.
     long heldByAll;
 

@@ -247,7 +247,7 @@ public abstract sealed class Collectives permits Communicator {
         return peer;
     }
 
-    /// Asks for a sum in place of an average of one rank: for one rank, NCCL (2.28) refuses averages of 8-bit
+    /// Asks for a sum instead of an average of one rank: for one rank, NCCL (2.28) refuses averages of 8-bit
     /// floats.
     private Collective reducing(
             Kind kind, long send, long receive, long count, DataType type, ReductionOp op, int peer) {

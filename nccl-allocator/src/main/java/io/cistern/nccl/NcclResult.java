@@ -10,7 +10,7 @@ public enum NcclResult {
     UNHANDLED_CUDA_ERROR(1, "a CUDA call inside NCCL failed"),
     /// A call of the operating system failed: sockets, shared memory, a full /dev/shm.
     SYSTEM_ERROR(2, "a system call failed; look at sockets, at /dev/shm and at NCCL_DEBUG=WARN"),
-    /// A bug in NCCL, or memory that somebody overwrote.
+    /// A bug in NCCL, or overwritten memory.
     INTERNAL_ERROR(3, "an internal check of NCCL failed; look at NCCL_DEBUG=WARN"),
     /// An argument is not legal.
     INVALID_ARGUMENT(4, "an argument is not legal"),

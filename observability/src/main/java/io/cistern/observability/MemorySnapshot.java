@@ -137,7 +137,7 @@ public record MemorySnapshot(
 
     /// Takes a snapshot of all devices.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
+    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory) {
         return take(memory, "on demand");
     }
@@ -145,13 +145,13 @@ public record MemorySnapshot(
     /// Takes a snapshot of all devices for a given reason.
     ///
     /// @param reason why, for people
-    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
+    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, String reason) {
         return new SnapshotMaker(memory).make(reason, Optional.empty());
     }
 
     /// Takes a snapshot for a refused request.
-    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
+    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, OutOfMemoryReport report) {
         return new SnapshotMaker(memory).make("out of memory", Optional.of(report));
     }

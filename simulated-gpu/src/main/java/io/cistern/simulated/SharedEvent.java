@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 /// 1. To record, a GPU takes the next number. When the stream gets there, the number has passed.
 /// 2. To wait, a GPU waits until the last number taken has passed. The records of a process that is killed
 ///    never pass, as on an H200; a driver that is closed lets its own records pass.
-/// 3. The handle names the file as `/proc` does, by process and descriptor. The id tells whether it is still
+/// 3. The handle names the file as `/proc` does, by process and descriptor. The id says whether it is still
 ///    the same event.
 ///
 /// Invariant: `passed ≤ recorded`.

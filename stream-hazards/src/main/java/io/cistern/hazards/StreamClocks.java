@@ -114,7 +114,7 @@ final class StreamClocks {
     private final Map<Long, Mark> events = new HashMap<>();
     private final BiPredicate<Integer, Long> isBlocking;
 
-    /// @param isBlocking tells whether a stream of a device waits for the legacy default stream
+    /// @param isBlocking says whether a stream of a device waits for the legacy default stream
     StreamClocks(BiPredicate<Integer, Long> isBlocking) {
         this.isBlocking = isBlocking;
     }

@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
 /// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
-/// allocation or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
+/// allocation or a free shows is logged instead of thrown. Each is an event of Flight Recorder, too.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class StreamHazards {

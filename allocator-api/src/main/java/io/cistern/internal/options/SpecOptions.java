@@ -26,7 +26,7 @@ public final class SpecOptions implements AllocatorOptions {
 
     private final AllocatorSpec spec;
     private final DeviceEnvironment devices;
-    /// The options to search for a key that this spec has not got, or null.
+    /// The options to search for a key that this spec lacks, or null.
     private final @Nullable SpecOptions outer;
 
     private final Set<String> asked = new TreeSet<>();

@@ -136,7 +136,7 @@ public final class EventStreams {
                 .toList();
     }
 
-    /// Is told of the end of a stream.
+    /// Called at the end of a stream.
     public interface Ending {
         /// Called while the stream still exists.
         void ends(int device, long stream);

@@ -126,9 +126,9 @@ public final class OutOfMemoryHandler implements AutoCloseable {
     /// A request that a route could not serve.
     ///
     /// @param limit the limit of the scope that chose the route, or null
-    /// @param next returns the route that serves the request in place of a closed one; throws if there is none
+    /// @param next returns the route that serves the request instead of a closed one; throws if there is none
     /// @param driverCall a call that needs memory of the driver, such as the launch of a graph or a pool's initial
-    ///     bytes, to be made again in place of an allocation; null for an allocation
+    ///     bytes, to be made again instead of an allocation; null for an allocation
     public record Request(
             Route refusing,
             @Nullable LimitHandle limit,

@@ -36,7 +36,7 @@ public final class CurrentAllocators {
     /// By device, whether the configuration chose and not the program.
     private final boolean[] byConfiguration;
 
-    /// An allocator in place of another one, or of none.
+    /// An allocator instead of another one, or of none.
     public record Exchange(int device, @Nullable OpenAllocator former, OpenAllocator now) {
         @Override
         public String toString() {

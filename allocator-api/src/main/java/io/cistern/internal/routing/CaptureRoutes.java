@@ -6,7 +6,7 @@ public interface CaptureRoutes {
     /// Serves a request that a suspended route refused.
     long allocate(Route route, long byteSize, long stream);
 
-    /// Is told of a new route, before it is used, and of one that sends its frees through other code.
+    /// Called for a new route, before it is used, and for one that sends its frees through other code.
     void opened(Route route);
 
     /// Returns whether a stream is captured now; true also if the driver won't tell.

@@ -3,7 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.spi.DeviceAllocator;
 import org.jspecify.annotations.Nullable;
 
-/// Receives the frees of a route in place of its allocator.
+/// Receives the frees of a route instead of its allocator.
 public abstract class FreeTarget implements DeviceAllocator {
     /// Throws, since only frees come here.
     @Override

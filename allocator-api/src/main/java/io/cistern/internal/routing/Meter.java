@@ -291,7 +291,7 @@ final class Meter {
         return told.isTold(device) ? told.bytes(device) : sum().requestedBytes;
     }
 
-    /// Returns an upper bound of [#reserved], with leased bytes in place of requested ones.
+    /// Returns an upper bound of [#reserved], with leased bytes instead of requested ones.
     long mostReserved() {
         return told.isTold(device) ? told.bytes(device) : leased();
     }

@@ -31,7 +31,7 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Serves in place of this route, which is closed, under further budgets; null if none does.
+    /// Serves instead of this route, which is closed, under further budgets; null if none does.
     private volatile @Nullable Route successor;
 
     /// Receives allocations: the allocator, or null while the route is closed, suspended or asleep.
@@ -107,7 +107,7 @@ public final class Route {
         return meter == other.meter;
     }
 
-    /// Names the route that serves in place of this one once this one is closed. Blocks that are freed in a way of
+    /// Names the route that serves instead of this one once this one is closed. Blocks that are freed in a way of
     /// their own are freed so there too.
     @SuppressWarnings("ReferenceEquality") // allocators may count as equal
     public void succeededBy(Route next) {
@@ -117,12 +117,12 @@ public final class Route {
         successor = next;
     }
 
-    /// Returns the route that serves in place of this closed one; null if none does.
+    /// Returns the route that serves instead of this closed one; null if none does.
     public @Nullable Route successor() {
         return successor;
     }
 
-    /// Returns the route that serves in place of this one, or this one.
+    /// Returns the route that serves instead of this one, or this one.
     public Route latest() {
         Route latest = this;
         for (Route next = successor; next != null; next = next.successor) {

@@ -519,7 +519,7 @@ public final class Router implements OwnerTable.Freeing {
         return 0;
     }
 
-    /// Is told of live blocks.
+    /// Visits live blocks.
     public interface BlockVisitor {
         void block(long address, long byteSize, Route route);
     }

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 /// **Errors.** Any call may throw a StackOverflowError. A method that throws one has not counted; its caller
 /// then counts by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
-    /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
+    /// Instead of a ceiling that the [Meter] has claimed: every allocation is beyond it.
     static final long CLAIMED = Long.MIN_VALUE / 2;
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();

@@ -24,7 +24,7 @@ final class Structs {
     static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
             .withName("CUmemLocation");
 
-    /// Older toolkits have reserved bytes in place of `maxSize` and `usage`; 0 is right in both readings.
+    /// Older toolkits have reserved bytes instead of `maxSize` and `usage`; 0 is right in both readings.
     static final StructLayout POOL_PROPERTIES = MemoryLayout.structLayout(
                     JAVA_INT.withName("allocType"),
                     JAVA_INT.withName("handleTypes"),

@@ -15,7 +15,7 @@ class SettingsPageTests {
 
             <!-- Made by SettingsPageTests from Setting. With -Dcistern.docs.write=true it writes the page. -->
 
-            Everything that can be set from outside a program. `./cistern doctor` prints each value with its source.
+            Everything that can be set from outside a program. `./cistern doctor --verbose` prints each value with its source.
 
             The first source that has a value decides:
 
@@ -29,7 +29,7 @@ class SettingsPageTests {
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 
             Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to, with the
-            nearest key or the cure. If the program chooses its allocators itself, these are warnings, once in a process. An
+            nearest key or the remedy. If the program chooses its allocators itself, these are warnings, once in a process. An
             invalid value is an error that lists the valid ones. Exceptions: `cistern.leaks`, `cistern.observe` and booleans
             warn and fall back to the default.
 

@@ -94,7 +94,7 @@ public final class Dlpack {
     /// the deleter. If this method throws, the caller does not own it.
     ///
     /// @param tensor the address of a `DLManagedTensorVersioned`
-    /// @param stream the stream that its producer was told, on which it is used first
+    /// @param stream the stream that its producer got, on which it is used first
     /// @throws IllegalArgumentException if the address is 0
     /// @throws io.cistern.errors.SharingException if it is of another major version or device, or malformed
     /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed
@@ -112,7 +112,7 @@ public final class Dlpack {
         return DlpackTensor.take(tensor, false, stream);
     }
 
-    /// Returns the number that names a stream in `__dlpack__(stream=…)`, to be told to a producer.
+    /// Returns the number that names a stream in `__dlpack__(stream=…)`, to be passed to a producer.
     public static long streamNumber(CudaStream stream) {
         return stream.handle() == 0 ? 1 : stream.handle();
     }

@@ -10,7 +10,7 @@ import java.util.Set;
 
 /// Wraps an allocator in the injected listeners: `guice-listeners:upstream=SPEC`.
 ///
-/// @param listeners the listeners that are told of its blocks
+/// @param listeners the listeners that are notified of its blocks
 record ListeningProvider(Set<AllocationListener> listeners) implements AllocatorProvider {
     static final String NAME = "guice-listeners";
 

@@ -7,8 +7,8 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 /// Converts streams to the presets' objects and back.
 ///
 /// An object made here stands for the same stream as its origin, and neither keeps the other alive. The side that
-/// created the stream destroys it, and Cistern's allocators must be told before: [CudaStream#close] tells them for its
-/// own streams, [CudaStream#announceEnd] for the presets'.
+/// created the stream destroys it, and Cistern's allocators must hear of it before: [CudaStream#close] does
+/// that for its own streams, [CudaStream#announceEnd] for the presets'.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class JavaCppStreams {

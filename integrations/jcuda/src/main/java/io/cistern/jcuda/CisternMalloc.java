@@ -81,7 +81,7 @@ public final class CisternMalloc {
     /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1
     ///     byte; `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is not primary;
     ///     or the driver's error
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
         return driver().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
@@ -90,7 +90,7 @@ public final class CisternMalloc {
     /// Allocates from given device memory on a given device, whatever context is current.
     ///
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IndexOutOfBoundsException if there is no such device
     public static int cuMemAlloc(DeviceMemory memory, int device, CUdeviceptr pointer, long byteSize) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).allocateOn(device, pointer, byteSize, Streams.LEGACY_DEFAULT);
@@ -103,7 +103,7 @@ public final class CisternMalloc {
     /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @param elementSize 4, 8 or 16
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]; `CUDA_ERROR_INVALID_VALUE` also for another element size
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAllocPitch(
             CUdeviceptr pointer, long[] pitch, long widthInBytes, long height, int elementSize) {
@@ -116,7 +116,7 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the current context's device; null is the legacy default stream
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static int cuMemAllocAsync(CUdeviceptr pointer, long byteSize, @Nullable CUstream stream) {
@@ -127,7 +127,7 @@ public final class CisternMalloc {
     /// of Cistern provides it.
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuMemAllocManaged(CUdeviceptr pointer, long byteSize, int flags) {
         return noted(JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags), pointer);
     }
@@ -135,7 +135,7 @@ public final class CisternMalloc {
     /// Lets JCuda allocate from a pool that the program created.
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     @SuppressWarnings("exports")
     public static int cuMemAllocFromPoolAsync(
             CUdeviceptr pointer, long byteSize, CUmemoryPool pool, @Nullable CUstream stream) {
@@ -146,7 +146,7 @@ public final class CisternMalloc {
     ///
     /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer is not from here
     ///     or was freed already
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
         return free(JCudaApi.DRIVER, pointer, Streams.LEGACY_DEFAULT, () -> JCudaDriver.cuMemFree(pointer));
     }
@@ -154,7 +154,7 @@ public final class CisternMalloc {
     /// Frees memory that was allocated from given device memory.
     ///
     /// @return as [#cuMemFree(CUdeviceptr)]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cuMemFree(DeviceMemory memory, Pointer pointer) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).free(pointer, Streams.LEGACY_DEFAULT);
@@ -164,7 +164,7 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cuMemFree(CUdeviceptr)]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     @SuppressWarnings("exports")
     public static int cuMemFreeAsync(CUdeviceptr pointer, @Nullable CUstream stream) {
         return free(JCudaApi.DRIVER, pointer, handle(stream), () -> JCudaDriver.cuMemFreeAsync(pointer, stream));
@@ -176,7 +176,7 @@ public final class CisternMalloc {
     /// @param context receives the primary context
     /// @param flags hints for waiting threads; ignored here
     /// @return `CUDA_SUCCESS`, `CUDA_ERROR_INVALID_DEVICE`, or another error of the driver
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuCtxCreate(CUcontext context, int flags, CUdevice device) {
         return driver().enterContext(context, (int) HandleField.of(device));
@@ -186,7 +186,7 @@ public final class CisternMalloc {
     /// JCuda destroys any other.
     ///
     /// @return `CUDA_SUCCESS`, or JCuda's result
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuCtxDestroy(CUcontext context) {
         return new AllocationCalls(DeviceMemory.system(), AllocationCalls.Api.DRIVER).isPrimary(HandleField.of(context))
                 ? CUresult.CUDA_SUCCESS
@@ -198,7 +198,7 @@ public final class CisternMalloc {
     ///
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
     ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one; or the driver's error
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc(Pointer pointer, long byteSize) {
         return runtime().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
@@ -208,7 +208,7 @@ public final class CisternMalloc {
     ///
     /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cudaMallocPitch(Pointer pointer, long[] pitch, long width, long height) {
         return runtime().allocateRows(pointer, pitch, width, height, Streams.LEGACY_DEFAULT);
@@ -219,7 +219,7 @@ public final class CisternMalloc {
     /// @param pitched receives the memory, its pitch, and width and height of the extent;
     ///     unchanged after a failure
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc3D(cudaPitchedPtr pitched, cudaExtent extent) {
         return runtime().allocateLayers(pitched, extent, Streams.LEGACY_DEFAULT);
@@ -228,7 +228,7 @@ public final class CisternMalloc {
     /// Lets JCuda allocate managed memory: see [#cuMemAllocManaged].
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cudaMallocManaged(Pointer pointer, long byteSize, int flags) {
         return noted(JCuda.cudaMallocManaged(pointer, byteSize, flags), pointer);
     }
@@ -237,7 +237,7 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the current device; null is the legacy default stream
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     @SuppressWarnings("exports")
     public static int cudaMallocAsync(Pointer pointer, long byteSize, @Nullable cudaStream_t stream) {
@@ -247,7 +247,7 @@ public final class CisternMalloc {
     /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
     /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was freed already
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cudaFree(Pointer pointer) {
         return free(JCudaApi.RUNTIME, pointer, Streams.LEGACY_DEFAULT, () -> JCuda.cudaFree(pointer));
@@ -258,7 +258,7 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cudaFree]
-    /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     @SuppressWarnings("exports")
     public static int cudaFreeAsync(Pointer pointer, @Nullable cudaStream_t stream) {

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /// Gives a result to the program as JCuda would: as a number, or as JCuda's exception
 /// after `setExceptionsEnabled(true)`.
 ///
-/// No public member of JCuda tells whether exceptions are enabled. So this class binds, once, the method with
+/// No public member of JCuda says whether exceptions are enabled. So this class binds, once, the method with
 /// which each of JCuda's own calls ends, like the field of [HandleField]. It calls that method for failures
 /// only, so a program without failures needs none of JCuda's native parts.
 final class JCudaResults {

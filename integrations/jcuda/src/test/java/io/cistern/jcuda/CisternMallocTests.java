@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
@@ -61,6 +64,20 @@ class CisternMallocTests {
                 .isEqualTo(cudaError.cudaErrorInvalidValue);
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> CisternMalloc.cuMemAlloc(memory, 7, pointer, 10));
+    }
+
+    @Test
+    void mallocInAScopeIsHeldToTheScopesLimit() {
+        MemoryLimit tenant = MemoryLimit.of("tenant", 4096);
+        try (Scope _ = plain.enter(ScopeOptions.all().limit(tenant))) {
+            assertThat(runtime.allocate(runtimePointer, 4096, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaSuccess);
+            assertThat(runtime.allocate(new Pointer(), 1, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaErrorMemoryAllocation);
+        }
+        assertThat(tenant.usedBytes()).isEqualTo(4096);
+        assertThat(runtime.free(runtimePointer, Streams.LEGACY_DEFAULT)).isEqualTo(cudaError.cudaSuccess);
+        assertThat(tenant.usedBytes()).isZero();
     }
 
     @Test

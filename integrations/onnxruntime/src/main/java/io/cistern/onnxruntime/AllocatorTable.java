@@ -123,7 +123,7 @@ final class AllocatorTable {
         }
     }
 
-    /// Lets calls serve from now on, in place of those that were closed. One thread at a time calls it.
+    /// Lets calls serve from now on, instead of those that were closed. One thread at a time calls it.
     void serve(Calls next) {
         Calls closed = calls;
         if (closed != null && closed.hasAny()) {

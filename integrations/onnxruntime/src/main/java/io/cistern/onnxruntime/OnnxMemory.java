@@ -18,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Gives Cistern's device memory to the CUDA sessions of ONNX Runtime, in place of one arena for each session.
+/// Gives Cistern's device memory to the CUDA sessions of ONNX Runtime, instead of one arena for each session.
 ///
 /// ```java
 /// OnnxMemory memory = OnnxMemory.register(environment, DeviceMemory.system());
@@ -90,7 +90,7 @@ public final class OnnxMemory implements AutoCloseable {
         Objects.requireNonNull(environment, "environment"); // one that exists has loaded the library
         if (!OrtEnvironment.getAvailableProviders().contains(OrtProvider.CUDA)) {
             throw new UnsupportedOperationException("ONNX Runtime " + environment.getVersion()
-                    + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path in place"
+                    + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path instead"
                     + " of onnxruntime");
         }
         requireReal(memory);

@@ -222,7 +222,10 @@ final class SessionCalls implements AllocatorTable.Calls {
         try {
             lastFailure.set(failure);
             if (told.add(failure.getClass())) {
-                LOG.log(Level.WARNING, "a call of ONNX Runtime failed, told once of its kind: {0}", failure.toString());
+                LOG.log(
+                        Level.WARNING,
+                        "a call of ONNX Runtime failed; later ones of its kind are not logged: {0}",
+                        failure.toString());
             }
         } catch (Throwable _) {
             // The logger threw or no stack is left, so nobody can be told.

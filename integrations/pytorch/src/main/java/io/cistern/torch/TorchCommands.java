@@ -111,7 +111,10 @@ final class TorchCommands {
     void log(Throwable failure) {
         try {
             if (logged.add(failure.getClass())) {
-                LOG.log(Level.WARNING, "a free failed, told once of its kind: {0}", Failure.text(failure));
+                LOG.log(
+                        Level.WARNING,
+                        "a free failed; later ones of its kind are not logged: {0}",
+                        Failure.text(failure));
             }
         } catch (Throwable full) {
             // The logger threw or the heap is full. The block stays.

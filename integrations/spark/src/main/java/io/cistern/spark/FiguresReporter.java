@@ -68,7 +68,7 @@ final class FiguresReporter implements AutoCloseable {
         try {
             context.send(message);
         } catch (IOException | RuntimeException gone) {
-            LOG.log(System.Logger.Level.DEBUG, "the driver can't be told: " + gone);
+            LOG.log(System.Logger.Level.DEBUG, "the driver can't be reached: " + gone);
         }
     }
 

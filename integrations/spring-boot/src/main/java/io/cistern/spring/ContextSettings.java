@@ -47,7 +47,7 @@ final class ContextSettings implements AutoCloseable {
                 || System.getenv(key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_')) != null;
     }
 
-    /// Makes the settings system properties, in place of those of another context.
+    /// Makes the settings system properties, instead of those of another context.
     static ContextSettings open(ConfigurableEnvironment environment) {
         synchronized (ContextSettings.class) {
             withdraw(); // before this context's properties are read, in which system properties win

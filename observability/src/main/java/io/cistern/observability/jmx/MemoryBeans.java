@@ -37,7 +37,7 @@ public final class MemoryBeans {
 
     /// Registers a [DeviceMemoryMXBean] like [#register(DeviceMemory)], under a name that the program chooses.
     ///
-    /// @param name the name, in place of N; if the server has that name already, a number is
+    /// @param name the name, instead of N; if the server has that name already, a number is
     ///     added. Empty means N
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory, String name) {

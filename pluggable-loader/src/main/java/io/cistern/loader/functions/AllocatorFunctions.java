@@ -151,7 +151,10 @@ public final class AllocatorFunctions implements AutoCloseable {
         try {
             lastFailure.set(failure);
             if (told.add(failure.getClass())) {
-                LOG.log(Level.WARNING, "a call from C failed, told once of its kind: {0}", failure.toString());
+                LOG.log(
+                        Level.WARNING,
+                        "a call from C failed; later ones of its kind are not logged: {0}",
+                        failure.toString());
             }
         } catch (Throwable _) {
             // The logger throws, or there is no stack left for it, so the failure can't be reported.

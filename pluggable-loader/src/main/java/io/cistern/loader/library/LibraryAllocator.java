@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// 1. The device's primary context is made current, for a library that ignores its argument `device`.
 /// 2. The library is called; null means out of memory.
 /// 3. The previous context is restored, whatever the library made current.
-/// 4. On a real GPU, the returned address is [checked][PointerCheck] before anybody gets it.
+/// 4. On a real GPU, the returned address is [checked][PointerCheck] before the program gets it.
 ///
 /// On a simulated GPU there is no context, and the library returns no memory of that GPU: addresses are
 /// counted, but nothing can be read or written there.

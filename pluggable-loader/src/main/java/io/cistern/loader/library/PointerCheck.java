@@ -8,7 +8,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
-/// Checks every pointer that a library returns, before anybody gets it. A library that does not check the
+/// Checks every pointer that a library returns, before the program gets it. A library that does not check the
 /// result of its own `cudaMalloc` returns whatever its variable held: an address that the driver does not know,
 /// memory that it freed before, or a live block.
 ///

@@ -239,7 +239,7 @@ abstract class ConformanceContractTests {
     void assertContents() {
         for (Patterns device : patterns) {
             assertThat(device.takeMismatches().stream().limit(FINDINGS_SHOWN).map(history::explain))
-                    .as("blocks that somebody else wrote into")
+                    .as("blocks that other code wrote into")
                     .isEmpty();
         }
     }

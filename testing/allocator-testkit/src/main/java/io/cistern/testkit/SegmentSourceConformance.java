@@ -225,7 +225,7 @@ public abstract class SegmentSourceConformance {
 
     @Test
     void anAlignmentIsKeptOrRefused() {
-        assumeTrue(opened.getFirst() instanceof RangeSource, "pages are aligned by whoever maps them");
+        assumeTrue(opened.getFirst() instanceof RangeSource, "the allocator that maps pages aligns them");
         RangeSource ranges = (RangeSource) opened.getFirst();
         for (long byteAlignment = 256; byteAlignment <= 4 * MIB; byteAlignment *= 4) {
             for (long byteSize : new long[] {1, 100_000, 3 * MIB}) {

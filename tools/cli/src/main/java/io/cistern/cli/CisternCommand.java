@@ -53,6 +53,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
         },
         footer = {
             "",
+            "Examples:",
+            "  cistern doctor                   what this machine can do, and why not",
+            "  cistern replay gpt2_train        a recorded program through three allocators",
+            "  cistern fit snapshot.pickle      would it fit with another allocator?",
+            "",
             "Everywhere on the line, the script also takes",
             "  --class-path A.jar:B.jar  plug-ins; CISTERN_CLASSPATH does the same",
             "  -Dkey=value               a setting: -Dcistern.allocator=async chooses the",
@@ -65,9 +70,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
             "failed through an allocator that --allocator names, or without it through",
-            "the first of the table, of fit: it does not fit; 4 contents of a block were lost; 5 doctor --strict",
-            "found a problem; 134 native code of a plug-in ended the process; 141 nobody",
-            "reads the output."
+            "the first of the table, or with fit: it does not fit; 4 contents of a block",
+            "were lost; 5 doctor --strict found a problem; 134 native code of a plug-in",
+            "ended the process; 141 nobody reads the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec

@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// What helps to write a line: `cistern help`, and what a shell completes.
 final class HelpTests {
@@ -22,6 +23,15 @@ final class HelpTests {
         assertThat(ProgramRun.inProcess("help").exitCode()).isZero();
         assertThat(ProgramRun.inProcess("help").out()).contains("cistern gpu-tests");
         assertThat(ProgramRun.inProcess("help", "repaly").exitCode()).isEqualTo(2);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"replay", "import", "report", "options", "doctor", "top"})
+    void eachCommandShowsExamplesInEightyColumns(String command) {
+        assertThat(ProgramRun.inProcess(command, "--help").out())
+                .contains("Examples:\n  cistern " + command)
+                .satisfies(help -> assertThat(help.lines()).allMatch(line -> line.length() <= 80));
+        assertThat(ProgramRun.inProcess("--help").out().lines()).allMatch(line -> line.length() <= 80);
     }
 
     @ParameterizedTest

@@ -82,7 +82,7 @@ final class ScriptTests {
         assertThat(run.out()).contains("caching").doesNotContain("acme");
         assertThat(run.err().lines())
                 .containsExactly(
-                        "cistern: left out, since they can't be used: acme; `cistern doctor` tells why",
+                        "cistern: left out, since they can't be used: acme; `cistern doctor` says why",
                         ProgramRun.SIMULATED_NOTICE);
     }
 

@@ -11,27 +11,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 
-/// Makes the Javadoc of the modules that pages refer programs to, in one tree.
+/// Makes the Javadoc of all published modules, in one tree. The Kotlin and Spark artifacts are not among them.
 final class ApiDocs {
     private static final Pattern MODULE = Pattern.compile("(?m)^(?:open )?module ([\\w.]+) ");
 
-    private static final List<String> FOLDERS = List.of(
-            "allocator-api",
-            "device-buffers",
-            "caching-allocator",
-            "async-allocator",
-            "nccl-allocator",
-            "pluggable-loader",
-            "adaptors",
-            "stream-hazards",
-            "memory-pressure",
-            "handle-pool",
-            "cuda-driver",
-            "simulated-gpu",
-            "observability",
-            "integrations/javacpp",
-            "integrations/jcuda",
-            "integrations/onnxruntime");
+    private static final Pattern LISTED = Pattern.compile("<module>([\\w/-]+)</module>");
 
     private ApiDocs() {}
 
@@ -67,16 +51,31 @@ final class ApiDocs {
         }
     }
 
+    /// Returns the sources of all modules that are published and export something, by the module's name.
     private static Map<String, Path> modules(Path root) throws IOException {
         Map<String, Path> modules = new LinkedHashMap<>();
-        for (String folder : FOLDERS) {
+        for (String folder : folders(root)) {
             Path sources = root.resolve(folder).resolve("src/main/java");
-            Matcher name = MODULE.matcher(Files.readString(sources.resolve("module-info.java")));
-            if (!name.find()) {
-                throw new IllegalStateException(sources + " declares no module");
+            Path declaration = sources.resolve("module-info.java");
+            if (Files.exists(declaration) && isPublished(root.resolve(folder))) {
+                String text = Files.readString(declaration);
+                Matcher name = MODULE.matcher(text);
+                if (name.find() && text.contains("\n    exports ")) {
+                    modules.put(name.group(1), sources);
+                }
             }
-            modules.put(name.group(1), sources);
         }
         return modules;
+    }
+
+    static List<String> folders(Path root) throws IOException {
+        return LISTED.matcher(Files.readString(root.resolve("pom.xml")))
+                .results()
+                .map(listed -> listed.group(1))
+                .toList();
+    }
+
+    private static boolean isPublished(Path folder) throws IOException {
+        return !Files.readString(folder.resolve("pom.xml")).contains("<cistern.unpublished>true");
     }
 }

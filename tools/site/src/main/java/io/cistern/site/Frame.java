@@ -11,6 +11,9 @@ final class Frame {
     /// From the site's root.
     static final Path STYLE = Path.of("style.css");
 
+    /// From the site's root.
+    static final Path SCRIPT = Path.of("search.js");
+
     /// From the site's root; exists only if the Javadoc was made.
     static final Path API = Path.of("api", "index.html");
 
@@ -37,6 +40,8 @@ final class Frame {
     String around(Path file, String title, String text) {
         return template.replace("{title}", escaped(title))
                 .replace("{style}", SiteFiles.link(file, STYLE, ""))
+                .replace("{script}", SiteFiles.link(file, SCRIPT, ""))
+                .replace("{root}", "../".repeat(file.getNameCount() - 1))
                 .replace("{home}", SiteFiles.link(file, Path.of("index.html"), ""))
                 .replace("{navigation}", menu(file))
                 .replace("{text}", text);

@@ -35,6 +35,8 @@ final class Site {
                 .orElseThrow();
         Site site = new Site(repository.root(), out, new Frame(Navigation.of(list), hasApi));
         site.write(Frame.STYLE, Frame.resource("style.css"));
+        site.write(Frame.SCRIPT, Frame.resource("search.js"));
+        site.write(SearchIndex.FILE, SearchIndex.of(pages));
         for (Page page : pages) {
             site.add(page);
         }

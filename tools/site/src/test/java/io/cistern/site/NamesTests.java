@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.settings.Setting;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -14,6 +15,7 @@ import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -23,6 +25,7 @@ final class NamesTests {
     private static final Repository REPOSITORY = AllPages.REPOSITORY;
     private static final Pattern SETTING =
             Pattern.compile("(?<![\\w./-])(?:-D)?cistern\\.([a-z]+(?:\\.[a-zA-Z0-9]+)*)(?![\\w.*]*[(/])");
+    private static final Pattern METER = Pattern.compile("\"cistern\\.([a-z.]+)\"");
     private static final Pattern VARIABLE = Pattern.compile("\\bCISTERN_([A-Z]+(?:_[A-Z0-9]+)*)\\b");
     private static final Pattern SPEC = Pattern.compile("(?<![\\w:.-])(\\w+):((?:\\w+=[^,`\"' |)]+,?)+)");
 
@@ -36,11 +39,15 @@ final class NamesTests {
             "random.operations",
             "hazards.programs",
             "docs.write",
+            "metrics.slow",
             "unpublished",
             "alocator");
 
     private static final Set<String> OTHER_VARIABLES =
             Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");
+
+    /// Of Micrometer, as its module names them.
+    private static final Set<String> METERS = meters();
 
     private static final List<Pattern> KEYS = Arrays.stream(Setting.values())
             .map(setting -> setting.key()
@@ -49,6 +56,19 @@ final class NamesTests {
                     .replace("NAME", "\\w+"))
             .map(Pattern::compile)
             .toList();
+
+    private static Set<String> meters() {
+        try (Stream<Path> files = Files.walk(REPOSITORY.root().resolve("integrations/micrometer/src/main/java"))) {
+            Set<String> meters = new TreeSet<>();
+            for (Path file :
+                    files.filter(each -> each.toString().endsWith(".java")).toList()) {
+                METER.matcher(Files.readString(file)).results().forEach(name -> meters.add(name.group(1)));
+            }
+            return meters;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
 
     static List<Path> files() {
         return AllPages.files().stream()
@@ -83,7 +103,7 @@ final class NamesTests {
         return SETTING.matcher(text)
                 .results()
                 .map(match -> match.group(1))
-                .filter(key -> !OTHERS.contains(key) && !isSetting("cistern." + key))
+                .filter(key -> !OTHERS.contains(key) && !METERS.contains(key) && !isSetting("cistern." + key))
                 .map(key -> "cistern." + key)
                 .collect(Collectors.toCollection(TreeSet::new));
     }

@@ -49,10 +49,18 @@ final class SiteTests {
     void everyPageHasTheWayToAllGroups() throws IOException {
         assertThat(files())
                 .allSatisfy(file -> assertThat(Files.readString(file))
-                        .contains("<h2>Begin</h2>", "<h2>Run</h2>", "</main>")
+                        .contains("<h2>Begin</h2>", "<h2>Results</h2>", "</main>")
                         .doesNotContain("{navigation}", "{style}"));
         assertThat(Files.readString(site.resolve("docs/troubleshoot.html")))
                 .contains("<a href=\"troubleshoot.html\" aria-current=\"page\">");
+    }
+
+    @Test
+    void theSearchKnowsEachHeadingOfEachPage() throws IOException {
+        assertThat(Files.readString(site.resolve("search-index.js")))
+                .contains("[\"Concepts\",\"Stream order\",\"docs/concepts.html#stream-order\",\"Work on one stream");
+        assertThat(Files.readString(site.resolve("docs/concepts.html")))
+                .contains("<script src=\"../search.js\" data-root=\"../\">", "id=\"search\"");
     }
 
     private List<Path> files() throws IOException {

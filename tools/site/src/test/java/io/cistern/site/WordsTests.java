@@ -57,7 +57,11 @@ final class WordsTests {
                 "A ladder of steps.",
                 "It runs all the same.",
                 "This simply works.",
-                "Who waits looks again."
+                "Who waits looks again.",
+                "CUDA 13 has not got it.",
+                "A pool is told what to keep.",
+                "Instead, a page stands in its place.",
+                "Somebody else has the GPU."
             })
     void aPhraseThatIsNotPlainIsFound(String sentence) {
         assertThat(BannedPhrases.in(sentence)).isNotEmpty();

@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.heap;
 
-/// Is told which addresses of a heap become free and which are taken, under the shard's lock.
+/// Observes which addresses of a heap become free and which are taken, under the shard's lock.
 public interface FreeBlockObserver {
     /// A range became part of a free block.
     ///

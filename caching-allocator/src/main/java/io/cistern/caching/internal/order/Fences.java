@@ -26,7 +26,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// - its key is added to `closed`, and nothing is recorded by that key until it is [opened][#opened] again, by
 ///   an allocation or a recorded use: only an existing stream can ask for these. A free may name either stream,
 ///   so it opens nothing;
-/// - live blocks used on it, and the memory that it leaves, get an *end* in place of the key: a unique number
+/// - live blocks used on it, and the memory that it leaves, get an *end* instead of the key: a unique number
 ///   that stands for the one fence after the stream's last work, until that has passed;
 /// - blocks freed on it get their fences, and its shards leave the table of shards; a stream that takes one
 ///   over, the successor or another one, comes after that end.
@@ -172,7 +172,7 @@ public final class Fences {
 
     /// Records the end of a stream.
     ///
-    /// @return a number that any number of blocks may use in place of the stream's key; once it has passed, it
+    /// @return a number that any number of blocks may use instead of the stream's key; once it has passed, it
     ///     has passed for all
     public long end(long key) {
         End made = new End();

@@ -52,7 +52,7 @@ final class SymmetricArena {
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
-    /// In place of a stream that can't be named any more; it means all streams.
+    /// Instead of a stream that can't be named any more; it means all streams.
     private static final long GONE = -1;
 
     /// Work that may still use a range: that of a stream, or the work of an ended stream up to its end.

@@ -43,12 +43,16 @@ final class HandleFigures {
         HandleFigures figures = new HandleFigures(raw);
         for (int threads : new int[] {1, 4, 16}) {
             figures.row(
-                    "ns for the handle, its stream set already, " + threads + (threads == 1 ? " thread" : " threads"),
+                    "ns for a handle whose stream is set already, " + threads + (threads == 1 ? " thread" : " threads"),
                     "sameStream " + threads,
-                    "torch getCurrentCUDABlasHandle ns a call, " + threads + " threads",
+                    "",
                     "");
         }
-        figures.row("ns, another stream each time, with its workspace, 1 thread", "otherStream 1", "", "");
+        figures.row(
+                "ns with stream and workspace set anew, 1 thread",
+                "otherStream 1",
+                "torch getCurrentCUDABlasHandle ns a call, 1 threads",
+                "");
         figures.row("µs to create one", "create a handle", "", "cublasCreate us");
         figures.row("µs to destroy one", "destroy a handle", "", "cublasDestroy us");
         figures.row(
@@ -74,7 +78,7 @@ final class HandleFigures {
                 "MiB of the device for a handle");
         return figures.table
                 + "\nThe lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
-                + " PyTorch is called from C++, and sets stream and workspace in each call. " + raw.source(FILE)
+                + " PyTorch is called from C++; it sets stream and workspace in each call. " + raw.source(FILE)
                 + ".\n";
     }
 

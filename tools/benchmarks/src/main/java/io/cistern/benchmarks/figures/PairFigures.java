@@ -7,7 +7,6 @@ import java.util.List;
 /// on any provider.
 final class PairFigures {
     private static final String FILE = "pairs.jsonl";
-    private static final String ROUTING = "routing.csv";
     private static final String DRIVER = "async-pair.jsonl";
     private static final long SMALL = 64 << 10;
     private static final String MEDIUM = "1048576";
@@ -39,7 +38,7 @@ final class PairFigures {
                             / 1e6));
         }
         return table
-                + "\nMedians; of own and shared streams the faster. One block is alive at a time, of a random size"
+                + "\nMedians, the faster of own and shared streams. One block is alive at a time, of a random size"
                 + " between half of the largest\nand the largest. `caching` holds one page, which has no room for a block of"
                 + " each size class: so a change of size costs more.\n"
                 + raw.source(FILE) + ".\n";
@@ -51,21 +50,24 @@ final class PairFigures {
         return Table.format("%.0f to %.0f", values.getMin(), values.getMax());
     }
 
+    /// Makes the table of what the way through Cistern adds to the driver's own pair.
     static String added(RawOutput raw) {
-        Table table = new Table("provider", "its own pair, ns", "through Cistern, metered and owned, ns");
-        List<Row> routed = raw.csv(ROUTING).stream()
-                .filter(row -> row.text("Benchmark").endsWith("RoutingBenchmark.publicPair"))
-                .toList();
-        table.row("does nothing (512 B and 1 MiB, two collectors)", "0", range(routed, "Score"));
-        table.row(
-                "`async` (4 KiB; its own pair is the driver's, from C)",
-                driverPair(raw, "C"),
-                driverPair(raw, "async public"));
-        return table + "\n" + raw.source(ROUTING, DRIVER) + ".\n";
+        Table table = new Table("ns a pair", "4 KiB", "1 MiB");
+        added(table, raw, "`cudaMallocAsync`, `cudaFreeAsync` from C", "C");
+        added(table, raw, "the same two calls from Java", "async floor");
+        added(table, raw, "`async`, called directly", "async raw");
+        added(table, raw, "`async` through Cistern, counted and owned", "async public");
+        return table + "\nMedians of rounds in turns, in one process, with the tenth and the ninetieth percentile. "
+                + raw.source(DRIVER) + ".\n";
     }
 
-    private static String driverPair(RawOutput raw, String allocator) {
-        return Table.rounded(Row.only(raw.json(DRIVER), "allocator", allocator, "byteSize", "4096", "threads", "1")
-                .number(NANOS));
+    private static void added(Table table, RawOutput raw, String what, String allocator) {
+        table.row(what, driverPair(raw, allocator, "4096"), driverPair(raw, allocator, MEDIUM));
+    }
+
+    private static String driverPair(RawOutput raw, String allocator, String byteSize) {
+        Row row = Row.only(raw.json(DRIVER), "allocator", allocator, "byteSize", byteSize, "threads", "1");
+        return Table.rounded(row.number(NANOS)) + " (" + Table.rounded(row.number("p10")) + " to "
+                + Table.rounded(row.number("p90")) + ")";
     }
 }

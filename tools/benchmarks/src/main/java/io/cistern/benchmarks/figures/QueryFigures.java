@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.figures;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -58,23 +57,6 @@ final class QueryFigures {
             row(table, name + ": GiB of the device at most", cells(rows, ALL, "mostBytes", 1 / GIB));
         });
         row(table, "memory short: GiB spilled", cells(Row.where(all, "mode", "short"), ALL, "spilledBytes", 1 / GIB));
-        return table + ending(raw, all);
-    }
-
-    /// Returns seconds and memory alone, for README.
-    static String summary(RawOutput raw) {
-        List<Row> all = Row.where(raw.json(FILE), "query", ALL);
-        Table table = new Table(header(""));
-        MODES.forEach((mode, name) -> {
-            List<Row> rows = Row.where(all, "mode", mode);
-            List<String> seconds = cells(rows, ALL, "seconds", 1);
-            List<String> memory = cells(rows, ALL, "mostBytes", 1 / GIB);
-            List<String> both = new ArrayList<>();
-            for (int i = 0; i < seconds.size(); i++) {
-                both.add(seconds.get(i).isEmpty() ? "" : seconds.get(i) + " · " + memory.get(i));
-            }
-            row(table, name, both);
-        });
         return table + ending(raw, all);
     }
 

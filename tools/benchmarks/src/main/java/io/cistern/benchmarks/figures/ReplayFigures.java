@@ -1,130 +1,139 @@
 package io.cistern.benchmarks.figures;
 
+import io.cistern.benchmarks.Samples;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Set;
-import java.util.function.ToDoubleFunction;
+import java.util.stream.DoubleStream;
 
 /// Makes tables of replays of recorded programs beside peers.
 final class ReplayFigures {
-    private static final String FILE = "replays.jsonl";
+    /// Allocators in turns, with the same number of passes for each.
+    static final String FILE = "replays.jsonl";
+
+    /// Replays of generated programs on the simulated GPU, some with models of PyTorch's allocator.
+    static final String GENERATED = "generated-programs.jsonl";
+
+    static final String NONE = "none";
+    static final String FILLS = "memset";
+    static final String HOST_NANOS = "nanosPerOperation";
+    static final String PASS_MILLIS = "wallMillis";
+    static final String FIRST_PASS_MILLIS = "firstPassMillis";
+
     private static final String LONG = "long-replays.jsonl";
-    private static final String WHOLE_TRACES = "whole-traces.jsonl";
-    private static final String WAITING = "caching:reuse=wait";
     private static final String EXPANDABLE = "torch:expandable_segments:True";
-    private static final String DIRECT = "direct";
+    private static final List<String> ALLOCATORS = List.of("caching", "torch", EXPANDABLE, "cudaMallocAsync");
+    private static final Map<String, String> GENERATED_ALLOCATORS = Map.of(
+            "async", "the driver's pool",
+            "caching", "`caching`",
+            "pytorch-expandable", "PyTorch, expandable",
+            "pytorch-native", "PyTorch 2.11");
 
     private ReplayFigures() {}
 
-    /// Describes the bytes that programs reserve, replayed without work on their blocks.
-    static String reserved(RawOutput raw) {
-        return "Over ten recorded programs, five not used for tuning, `caching` reserves " + ratios(raw, "caching")
-                + " times the bytes\nrequested; PyTorch's expandable segments " + ratios(raw, EXPANDABLE) + ". "
-                + raw.source(FILE) + ".\n";
-    }
-
-    private static String ratios(RawOutput raw, String allocator) {
-        List<Row> rows = Row.where(raw.json(FILE), "allocator", allocator, "work", "none");
-        double worst =
-                rows.stream().mapToDouble(row -> row.number("ratio")).max().orElseThrow();
-        return Table.format(
-                "%.3f (geometric mean; %.3f at worst)", Table.geometricMean(rows, row -> row.number("ratio")), worst);
-    }
-
     static String hostTime(RawOutput raw) {
-        return table(raw, "async", "none", row -> row.number("nanosPerOperation"), "host ns")
-                + "\nNanoseconds of the host for an allocation or a free, and memory reserved over memory requested at the peak.\n"
-                + "`caching:fit=tight` reserves " + ratios(raw, "caching:fit=tight") + ". "
-                + raw.source(FILE) + ".\n";
+        return table(raw, NONE, HOST_NANOS, "host ns · ratio", false) + ending(raw);
+    }
+
+    static String firstPasses(RawOutput raw) {
+        return table(raw, NONE, FIRST_PASS_MILLIS, "first pass, ms", false) + ending(raw);
     }
 
     static String withFills(RawOutput raw) {
-        return table(raw, WAITING, "memset", row -> row.number("wallMillis"), "ms a pass")
-                + "\nThe same with GPU work: each block is filled on its stream. Milliseconds until the GPU has done a pass, and the"
-                + "\nsame ratio. On several streams `caching` rather takes more memory than waits for another stream; `reuse=wait`"
-                + "\nwaits. " + raw.source(FILE) + ".\n";
+        return table(raw, FILLS, PASS_MILLIS, "ms a pass · ratio", true) + ending(raw);
     }
 
-    private static String table(RawOutput raw, String second, String work, ToDoubleFunction<Row> time, String unit) {
-        List<String> allocators = List.of("caching", second, "torch", EXPANDABLE, "cudaMallocAsync");
-        Table table = new Table(header(unit, allocators));
-        List<Row> rows = raw.json(FILE);
-        Names.PROGRAMS.keySet().forEach(trace -> table.row(cells(rows, trace, allocators, work, time)));
-        List<String> means = new ArrayList<>(List.of("geometric mean"));
-        allocators.forEach(allocator -> {
-            List<Row> own = Row.where(rows, "allocator", allocator, "work", work);
-            means.add(cell(Table.geometricMean(own, time), Table.geometricMean(own, row -> row.number("ratio"))));
+    private static String ending(RawOutput raw) {
+        return "\nThe lowest and the highest of two or three turns; the driver's pool had one. " + raw.source(FILE)
+                + ".\n";
+    }
+
+    /// Makes a row for each program and one of their means; that of ratios is geometric.
+    private static String table(RawOutput raw, String work, String time, String heading, boolean geometric) {
+        boolean withRatio = heading.endsWith("ratio");
+        List<Row> rows = Row.where(raw.json(FILE), "work", work);
+        Table table = new Table(header(heading, ALLOCATORS));
+        Names.PROGRAMS.forEach((trace, name) -> {
+            List<String> cells = new ArrayList<>(List.of(name));
+            for (String allocator : ALLOCATORS) {
+                List<Row> turns = Row.where(rows, "trace", trace, "allocator", allocator);
+                cells.add(range(turns, time) + (withRatio ? " · " + ratio(turns) : ""));
+            }
+            table.row(cells);
         });
+        List<String> means = new ArrayList<>(List.of(geometric ? "geometric mean" : "arithmetic mean"));
+        for (String allocator : ALLOCATORS) {
+            List<Row> own = Row.where(rows, "allocator", allocator);
+            double mean = geometric ? geometricMean(own, time) : mean(own, time);
+            means.add(Table.rounded(mean) + (withRatio ? Table.format(" · %.3f", geometricMean(own, "ratio")) : ""));
+        }
         table.row(means);
         return table.toString();
     }
 
-    /// Makes the table of the programs of several streams, played for longer.
-    static String longer(RawOutput raw) {
-        List<String> allocators = List.of("caching", WAITING, "caching:reuse=never", "torch", EXPANDABLE);
-        Table table = new Table(header("ms a pass", allocators));
-        for (String trace : List.of("bert_streams", "vit_streams")) {
-            table.row(cells(raw.json(LONG), trace, allocators, "memset", row -> row.number("wallMillis")));
-        }
-        return table + "\nMedians of 60 passes. " + raw.source(LONG) + ".\n";
-    }
-
-    private static String[] header(String unit, List<String> allocators) {
-        List<String> header = new ArrayList<>(List.of(unit + " · ratio"));
+    private static String[] header(String first, List<String> allocators) {
+        List<String> header = new ArrayList<>(List.of(first));
         allocators.forEach(allocator -> header.add(Names.allocator(allocator)));
         return header.toArray(String[]::new);
     }
 
-    private static List<String> cells(
-            List<Row> rows, String trace, List<String> allocators, String work, ToDoubleFunction<Row> time) {
-        List<String> cells = new ArrayList<>(List.of(Objects.requireNonNull(Names.PROGRAMS.get(trace))));
-        allocators.forEach(allocator -> {
-            Row row = Row.only(rows, "trace", trace, "allocator", allocator, "work", work);
-            cells.add(cell(time.applyAsDouble(row), row.number("ratio")));
-        });
-        return cells;
+    /// Returns the lowest and the highest value of some rows.
+    static String range(List<Row> rows, String field) {
+        Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
+        String low = Table.rounded(values.least());
+        String high = Table.rounded(values.most());
+        return low.equals(high) ? low : low + " to " + high;
     }
 
-    private static String cell(double time, double ratio) {
-        return Table.rounded(time) + " · " + Table.format("%.3f", ratio);
+    private static String ratio(List<Row> rows) {
+        return Table.format("%.3f", Table.geometricMean(rows, row -> row.number("ratio")));
     }
 
-    /// Makes the table of milliseconds a pass, and the speed-up over `direct`.
-    static String wholeTraces(RawOutput raw) {
-        Map<String, Map<String, Double>> millis = new LinkedHashMap<>();
-        Row.where(raw.json(WHOLE_TRACES), "work", "memset")
-                .forEach(row -> millis.computeIfAbsent(row.text("trace"), _ -> new LinkedHashMap<>())
-                        .put(row.text("allocator"), row.number("wallMillis")));
-        Set<String> allocators = new LinkedHashSet<>(List.of(DIRECT));
-        millis.values().forEach(times -> allocators.addAll(times.keySet()));
-        List<String> header = new ArrayList<>(List.of("ms a pass"));
-        allocators.forEach(each -> header.add("`" + each.replace("async:release_threshold=", "async ") + "`"));
-        Table table = new Table(header.toArray(String[]::new));
-        millis.forEach((trace, times) -> {
-            List<String> cells = new ArrayList<>(List.of(trace));
-            allocators.forEach(each -> cells.add(Table.format("%.1f", millis(times, each))));
-            table.row(cells);
-        });
-        List<String> means = new ArrayList<>(List.of("as fast as `direct`, geometric mean"));
-        allocators.forEach(each -> means.add(Table.format(
-                "%.1f ×",
-                Math.exp(millis.values().stream()
-                        .mapToDouble(times -> Math.log(gain(times, each)))
+    /// Returns the arithmetic mean over the recorded programs, each averaged over its turns.
+    static double mean(List<Row> rows, String field) {
+        return programs(rows, field).average().orElseThrow();
+    }
+
+    private static double geometricMean(List<Row> rows, String field) {
+        return Math.exp(programs(rows, field).map(Math::log).average().orElseThrow());
+    }
+
+    private static DoubleStream programs(List<Row> rows, String field) {
+        return Names.PROGRAMS.keySet().stream()
+                .mapToDouble(trace -> Row.where(rows, "trace", trace).stream()
+                        .mapToDouble(row -> row.number(field))
                         .average()
-                        .orElseThrow()))));
-        table.row(means);
-        return table + "\n" + raw.source(WHOLE_TRACES) + ".\n";
+                        .orElseThrow());
     }
 
-    private static double gain(Map<String, Double> times, String allocator) {
-        return millis(times, DIRECT) / millis(times, allocator);
+    /// Makes the table of generated programs, which no rule was chosen on.
+    static String generated(RawOutput raw) {
+        Table table = new Table(
+                "", "reserved over requested, mean", "at worst", "driver calls of a first pass", "of a later pass");
+        for (String allocator : List.of("caching", "pytorch-expandable", "pytorch-native", "async")) {
+            Row row = Row.only(raw.json(GENERATED), "allocator", allocator, "family", "all");
+            table.row(
+                    GENERATED_ALLOCATORS.getOrDefault(allocator, allocator),
+                    Table.format("%.3f", row.number("meanRatio")),
+                    Table.format("%.3f", row.number("worstRatio")),
+                    Table.format("%,.0f", row.number("firstPassCalls")),
+                    Table.format("%,.0f", row.number("laterPassCalls")));
+        }
+        return table + "\n" + raw.source(GENERATED) + ".\n";
     }
 
-    private static double millis(Map<String, Double> times, String allocator) {
-        return times.getOrDefault(allocator, Double.NaN);
+    /// Makes the table of the programs of several streams, played for longer.
+    static String longer(RawOutput raw) {
+        List<String> allocators = List.of("caching", "caching:reuse=wait", "caching:reuse=never", "torch", EXPANDABLE);
+        Table table = new Table(header("ms a pass · ratio", allocators));
+        for (String trace : List.of("bert_streams", "vit_streams")) {
+            List<String> cells = new ArrayList<>(List.of(Names.PROGRAMS.getOrDefault(trace, trace)));
+            allocators.forEach(allocator -> {
+                Row row = Row.only(raw.json(LONG), "trace", trace, "allocator", allocator, "work", FILLS);
+                cells.add(Table.rounded(row.number(PASS_MILLIS)) + Table.format(" · %.3f", row.number("ratio")));
+            });
+            table.row(cells);
+        }
+        return table + "\nMedians of 60 passes of one run. " + raw.source(LONG) + ".\n";
     }
 }

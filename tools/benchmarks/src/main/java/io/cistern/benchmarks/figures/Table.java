@@ -47,6 +47,11 @@ final class Table {
         return low.equals(high) ? low : format(format + " (%s to %s)", values.median(), low, high);
     }
 
+    static String median(List<Row> rows, String field, String format) {
+        return format(
+                format, new Samples(rows.stream().map(row -> row.number(field)).toList()).median());
+    }
+
     static double geometricMean(Collection<Row> rows, ToDoubleFunction<Row> value) {
         return Math.exp(rows.stream()
                 .mapToDouble(row -> Math.log(value.applyAsDouble(row)))

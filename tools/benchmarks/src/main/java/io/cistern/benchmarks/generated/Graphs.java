@@ -5,7 +5,7 @@ import java.util.List;
 
 /// Inference by captured graphs, one for each batch size. A capture on a stream of its own leaves a graph's
 /// inputs, outputs and private memory in place while the graph lives; replays allocate only the buffers around
-/// them. A batch without a graph runs directly, and may then be captured in place of an older graph.
+/// them. A batch without a graph runs directly, and may then be captured instead of an older graph.
 final class Graphs implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long CAPTURE_STREAM = 2;

@@ -53,14 +53,29 @@ final class MadeTablesTests {
         assertThat(QueryFigures.together(raw))
                 .contains("| one thread: seconds |  |  |  |  |  | 2.00 |")
                 .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |");
-        assertThat(QueryFigures.summary(raw)).contains("| eight tasks, memory short |  |  |  |  |  | 4.00 · 3.00 |");
     }
 
     @Test
     void aWrongResultIsNoFigure() throws IOException {
         RawOutput raw = raw(
                 "queries.jsonl", query("one", "caching", 1, "all", 2).replace("\"right\": true", "\"right\": false"));
-        assertThatThrownBy(() -> QueryFigures.summary(raw)).hasMessageContaining("wrong results");
+        assertThatThrownBy(() -> QueryFigures.together(raw)).hasMessageContaining("wrong results");
+    }
+
+    @Test
+    void generatedProgramsHaveARowForEachAllocator() throws IOException {
+        String all = "{\"allocator\": \"%s\", \"family\": \"all\", \"meanRatio\": %s, \"worstRatio\": 2.5,"
+                + " \"firstPassCalls\": 2160.0, \"laterPassCalls\": 32.6}";
+        RawOutput raw = raw(
+                "generated-programs.jsonl",
+                "{\"allocator\": \"caching\", \"family\": \"graphs\"}",
+                all.formatted("caching", "1.0407"),
+                all.formatted("async", "1.25"),
+                all.formatted("pytorch-native", "1.7"),
+                all.formatted("pytorch-expandable", "1.2"));
+        assertThat(ReplayFigures.generated(raw))
+                .contains("| `caching` | 1.041 | 2.500 | 2,160 | 33 |")
+                .contains("| the driver's pool | 1.250 |");
     }
 
     @Test

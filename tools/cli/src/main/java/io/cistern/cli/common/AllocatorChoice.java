@@ -46,7 +46,7 @@ public final class AllocatorChoice {
                     .filter(name -> whyNot(name).isEmpty())
                     .toList();
             if (runnable.isEmpty()) {
-                throw new UsageException("no allocator can run here; `cistern doctor` tells why");
+                throw new UsageException("no allocator can run here; `cistern doctor` says why");
             }
             return runnable;
         }
@@ -71,7 +71,7 @@ public final class AllocatorChoice {
                 .toList();
         return asked.isEmpty() && !names.isEmpty()
                 ? Optional.of("left out, since they can't be used: " + String.join(", ", names)
-                        + "; `cistern doctor` tells why")
+                        + "; `cistern doctor` says why")
                 : Optional.empty();
     }
 

@@ -23,6 +23,11 @@ public final class ByteSize {
         return bytes;
     }
 
+    /// Returns the largest unit up to GiB of which a number of bytes has at least one: `GiB`, `MiB`, `KiB`.
+    public static String unit(long bytes) {
+        return bytes >= 1L << 30 ? "GiB" : bytes >= 1L << 20 ? "MiB" : "KiB";
+    }
+
     /// Formats bytes with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
     public static String format(long bytes) {
         if (Math.abs(bytes) < 1024) {

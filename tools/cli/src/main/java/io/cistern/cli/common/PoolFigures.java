@@ -41,11 +41,6 @@ public record PoolFigures(long thresholdBytes, long reservedBytes, long usedByte
         return figures.stream().mapToLong(each -> each.getOrDefault(name, 0L)).sum();
     }
 
-    /// Formats the threshold for people.
-    public String threshold() {
-        return threshold(thresholdBytes);
-    }
-
     /// Formats a pool's threshold for people; the driver's numbers are unsigned.
     public static String threshold(long bytes) {
         return bytes < 0 || bytes == Long.MAX_VALUE ? "keep all" : ByteSize.format(bytes);

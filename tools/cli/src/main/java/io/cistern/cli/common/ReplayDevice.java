@@ -66,7 +66,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// A simulated GPU; each replay gets a new one.
     ///
     /// @param capacityBytes its memory; empty for that of an H200
-    /// @param asked whether somebody asked for a simulation
+    /// @param asked whether the program asked for a simulation
     /// @param why the origin of that request, or the reason why no real GPU is used; for people
     record Simulated(OptionalLong capacityBytes, boolean asked, String why) implements ReplayDevice {
         /// The largest hosts have so many.
@@ -79,7 +79,8 @@ public sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public Optional<String> notice() {
-            return Optional.of("on a simulated GPU (" + (asked ? why : "no real one can be used: " + why) + ")");
+            return Optional.of(
+                    asked ? "on a simulated GPU (" + why + ")" : "on a simulated GPU; cistern doctor says why");
         }
 
         @Override

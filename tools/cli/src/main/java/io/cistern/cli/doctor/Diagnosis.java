@@ -60,6 +60,9 @@ record Diagnosis(
         String currentReason,
         List<SettingValue> settings,
         List<String> problems) {
+    /// The source of a setting that is not set.
+    static final String DEFAULT = "default";
+
     /// The memory of a simulated device whose setting can't be followed.
     private static final long STAND_IN_BYTES = 1L << 37;
 
@@ -94,7 +97,7 @@ record Diagnosis(
                         value.source(),
                         checks.isFollowed(value) && problems.stream().noneMatch(one -> blames(value, one)))));
                 if (values.isEmpty()) {
-                    all.add(new SettingValue(setting.key(), setting.otherwise().replace("`", ""), "default", true));
+                    all.add(new SettingValue(setting.key(), setting.otherwise().replace("`", ""), DEFAULT, true));
                 }
             }
             return all;
@@ -205,7 +208,7 @@ record Diagnosis(
         try {
             ReplayDevice gpu = DeviceChoice.open("auto", capacity);
             if (gpu instanceof ReplayDevice.Simulated simulated && !simulated.asked()) {
-                problems.add("nobody asked for a simulated GPU, but no real one can be used: " + simulated.why());
+                problems.add("no GPU can be used, so programs run on a simulated one: " + simulated.why());
             }
             return gpu;
         } catch (UsageException | IllegalSettingException e) {

@@ -14,9 +14,28 @@ final class DiagnosisText {
 
     private DiagnosisText() {}
 
-    /// Returns a few screens of text that end in a newline.
-    static String format(Diagnosis diagnosis) {
+    /// Returns the answer on one screen: problems, the allocator that is current, devices, what was set, and what
+    /// can't be used. The text ends in a newline.
+    static String brief(Diagnosis diagnosis) {
+        DiagnosisText text = new DiagnosisText();
+        text.problems(diagnosis);
+        text.current(diagnosis);
+        diagnosis.capabilities().devices().forEach(text::deviceInBrief);
+        text.heading("Driver");
+        text.line(diagnosis.driver());
+        text.unusable(diagnosis);
+        text.settings(diagnosis.settings().stream()
+                .filter(one -> !one.source().equals(Diagnosis.DEFAULT))
+                .toList());
+        text.text.append("\nMore with --verbose: Java, features, allocators and sources, all settings.\n");
+        return text.text.toString();
+    }
+
+    /// Returns all findings, the problems first. The text ends in a newline.
+    static String all(Diagnosis diagnosis) {
         DiagnosisText all = new DiagnosisText();
+        all.problems(diagnosis);
+        all.current(diagnosis);
         all.java(diagnosis);
         all.driver(diagnosis);
         diagnosis
@@ -25,9 +44,7 @@ final class DiagnosisText {
                 .forEach(device -> all.device(device, diagnosis.pools().get(device.device())));
         all.providers("Allocators", Catalog.Kind.ALLOCATOR, diagnosis.providers());
         all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
-        all.settings(diagnosis);
-        all.current(diagnosis);
-        all.problems(diagnosis);
+        all.settings(diagnosis.settings());
         return all.text.toString();
     }
 
@@ -45,7 +62,7 @@ final class DiagnosisText {
         diagnosis.capabilities().environment().forEach(this::line);
     }
 
-    private void device(DeviceCapabilities device, PoolDiagnosis pools) {
+    private void title(DeviceCapabilities device) {
         heading("Device " + device.device());
         line(String.format(
                 Locale.ROOT,
@@ -54,6 +71,21 @@ final class DiagnosisText {
                 ByteSize.format(device.totalBytes()),
                 device.computeCapability() / 10,
                 device.computeCapability() % 10));
+    }
+
+    private void deviceInBrief(DeviceCapabilities device) {
+        title(device);
+        List<String> lacking = Diagnosis.features(device).stream()
+                .filter(feature -> !feature.support().supported())
+                .map(Diagnosis.Feature::name)
+                .toList();
+        if (!lacking.isEmpty()) {
+            line("lacks " + String.join(", ", lacking));
+        }
+    }
+
+    private void device(DeviceCapabilities device, PoolDiagnosis pools) {
+        title(device);
         line(device.uuid());
         Diagnosis.features(device).forEach(feature -> answer(feature.name(), 22, feature.support()));
         line("default pool           " + pools.text());
@@ -72,9 +104,21 @@ final class DiagnosisText {
         }
     }
 
-    private void settings(Diagnosis diagnosis) {
-        heading("Settings");
-        for (Diagnosis.SettingValue one : diagnosis.settings()) {
+    private void unusable(Diagnosis diagnosis) {
+        List<Diagnosis.Provider> unusable = diagnosis.providers().stream()
+                .filter(provider -> !provider.support().supported())
+                .toList();
+        if (!unusable.isEmpty()) {
+            heading("Can't be used here");
+            unusable.forEach(provider -> answer(provider.entry().name(), 16, provider.support()));
+        }
+    }
+
+    private void settings(List<Diagnosis.SettingValue> settings) {
+        if (!settings.isEmpty()) {
+            heading("Settings");
+        }
+        for (Diagnosis.SettingValue one : settings) {
             line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + value(one) + "  (" + one.source()
                     + ")");
         }
@@ -90,10 +134,8 @@ final class DiagnosisText {
     }
 
     private void problems(Diagnosis diagnosis) {
-        if (!diagnosis.problems().isEmpty()) {
-            heading("Problems");
-            diagnosis.problems().forEach(this::line);
-        }
+        heading(diagnosis.problems().isEmpty() ? "No problems" : "Problems");
+        diagnosis.problems().forEach(this::line);
     }
 
     private void heading(String heading) {

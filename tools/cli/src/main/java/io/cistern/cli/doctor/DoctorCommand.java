@@ -17,12 +17,26 @@ import picocli.CommandLine.Spec;
 /// `cistern doctor`: tells what this machine can do and, for each "no", the reason and the remedy.
 @Command(
         name = "doctor",
-        description = "Tells what the driver, the devices and the plug-ins found can do, and why not.",
+        description = "Shows problems first, then what the driver, the devices and the plug-ins can do.",
         mixinStandardHelpOptions = true,
-        versionProvider = Version.class)
+        versionProvider = Version.class,
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern doctor                       problems first, on one screen",
+            "  cistern doctor --strict              exit code 5 if there is one, for scripts",
+            "  cistern doctor -Dcistern.plugins=DIR --verbose"
+        })
 public final class DoctorCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;
+
+    @Option(
+            names = "--verbose",
+            description =
+                    "All findings: the features of devices, allocators and sources with their origin, all settings.")
+    private boolean verbose;
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
     private OutputFormat format = OutputFormat.TEXT;
@@ -39,7 +53,7 @@ public final class DoctorCommand implements Callable<Integer> {
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Diagnosis diagnosis = Diagnosis.make(strict);
         switch (format) {
-            case TEXT -> out.print(DiagnosisText.format(diagnosis));
+            case TEXT -> out.print(verbose ? DiagnosisText.all(diagnosis) : DiagnosisText.brief(diagnosis));
             case JSON, JSONL -> out.println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));
         }
         out.flush();

@@ -23,9 +23,15 @@ import picocli.CommandLine.Spec;
 /// source may contain.
 @Command(
         name = "options",
-        description = "Tells which options an allocator, an adaptor or a segment source takes.",
+        description = "Lists the options of an allocator, an adaptor or a segment source.",
         mixinStandardHelpOptions = true,
-        versionProvider = Version.class)
+        versionProvider = Version.class,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern options                  all names",
+            "  cistern options caching          what caching:KEY=VALUE may say"
+        })
 public final class OptionsCommand implements Callable<Integer> {
     private static final int INDENT = 4;
     private static final int WIDTH = 100;

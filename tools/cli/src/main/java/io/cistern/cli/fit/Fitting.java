@@ -32,7 +32,7 @@ record Fitting(
         List<String> judged,
         @Nullable Long capacity,
         PrintWriter err) {
-    /// Models to compare with. They are no plug-ins, and nobody is told of them elsewhere.
+    /// Models to compare with. They are no plug-ins, and nobody is notified of them elsewhere.
     private static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
     /// A longer replay shows no memory on the page.
     private static final int MAX_SHOWN_OPERATIONS = 300_000;

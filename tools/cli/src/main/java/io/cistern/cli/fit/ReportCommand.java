@@ -33,7 +33,13 @@ import picocli.CommandLine.Spec;
                 + " PyTorch took with a history, it also shows how the program would fit with Cistern, as fit does.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        sortOptions = false)
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern report snapshot.json -o report.html",
+            "  cistern report before.json after.json -o report.html      side by side"
+        })
 public final class ReportCommand implements Callable<Integer> {
     @Spec
     private @Nullable CommandSpec command;

@@ -32,7 +32,13 @@ import picocli.CommandLine.Spec;
                 + " (torch.cuda.memory._dump_snapshot, with history) or a log of RMM's (logging_resource_adaptor).",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        sortOptions = false)
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern import snapshot.pickle -o my.csv && cistern replay my.csv",
+            "  cistern import rmm_log.csv -o my.csv.gz"
+        })
 public final class ImportCommand implements Callable<Integer> {
     private static final String GZIP = ".gz";
 

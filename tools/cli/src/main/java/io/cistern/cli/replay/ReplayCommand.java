@@ -40,11 +40,19 @@ import picocli.CommandLine.Parameters;
 /// `cistern replay`: replays real allocation traces through allocators and reports their cost.
 @Command(
         name = "replay",
-        description = "Replays allocation traces through allocators and tells how fast they were, how much memory they"
+        description = "Replays allocation traces through allocators and reports how fast they were, how much memory they"
                 + " reserved, and how often they called the driver.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        sortOptions = false)
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern replay                        the traces that come with Cistern",
+            "  cistern replay my.csv --allocator caching --allocator async",
+            "  cistern replay --work memset gpt2_train        with work on each block",
+            "  cistern replay my.csv --capacity 1.02x         on a device that is nearly full"
+        })
 public final class ReplayCommand implements Callable<Integer> {
     /// Enough for the JVM to compile the allocator's paths, which differ from trace to trace.
     private static final long WARM_UP_NANOS = 700_000_000;

@@ -25,7 +25,7 @@ final class ReservedMeter implements BlockWork {
 
     /// Starts measuring from the present state.
     ///
-    /// @param plan tells whether there will be several allocators
+    /// @param plan says whether there will be several allocators
     /// @param freeBytesBefore the free bytes of the device before the allocator was opened
     ReservedMeter(CudaDriver driver, int device, Routing routing, Routing.Plan plan, long freeBytesBefore) {
         this.driver = driver;

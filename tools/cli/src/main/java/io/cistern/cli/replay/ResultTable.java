@@ -1,94 +1,101 @@
 package io.cistern.cli.replay;
 
 import io.cistern.cli.common.ByteSize;
-import io.cistern.cli.common.PoolFigures;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.common.Work;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
 import java.util.stream.Collectors;
 
-/// Formats replay results as a table for people.
+/// Formats replay results as a table for people, in 80 columns unless an allocator's spec is long.
 final class ResultTable {
-    /// Two lines of headings, so that a row fits a terminal of 120 columns.
-    private static final List<String> UPPER_HEADINGS = List.of(
-            "", "", "host", "wall", "1st pass", "requested", "reserved", "reserved", "calls in", "calls in", "");
-
-    private static final List<String> HEADINGS = List.of(
-            "trace",
-            "allocator",
-            "ns/op",
-            "ms/pass",
-            "ms",
-            "peak",
-            "peak",
-            "/requested",
-            "first pass",
-            "last pass",
-            "failures");
-
-    private static final List<String> POOL_HEADINGS =
-            List.of("trace", "allocator", "threshold", "reserved", "used", "trims", "trimmed");
-    private static final int LEFT_ALIGNED = 2;
+    private static final List<String> FAILURES = List.of("", "failures");
 
     private static final String TIMED = """
-        host ns/op: the host's time for each allocation or free. wall ms/pass: a whole pass, until the device is done.
-        Both are the median of the passes after the first.
+        host: the host's time for an allocation or a free, median of the passes after
+        the first. ms a pass: until the device is done; later is their median.
         """;
     private static final String COUNTED = """
-        requested: bytes that the program asked for. reserved: what the allocator took from the device for them.
-        calls: what the allocator asked of the CUDA driver, in its first pass and once it is warm.
+        reserved: the most that the allocator took from the device; ratio: over the
+        most that the program requested. calls: to the CUDA driver, in a pass.
         """;
     private static final String SIMULATED = """
-        The times hold what simulating the calls took; what an H200's driver would take for them is simulatedDriverMillis
-        of --format json.
+        Times are those of the simulation; an H200's driver would take what
+        simulatedDriverMillis of --format json says.
         """;
 
-    private ResultTable() {}
+    private final List<ReplayResult> results;
+    private final boolean anyFailed;
+    private final String unit;
+    private final double bytesOfUnit;
+
+    private ResultTable(List<ReplayResult> results) {
+        this.results = results;
+        anyFailed = results.stream().anyMatch(result -> result.failures() > 0);
+        long most = results.stream()
+                .mapToLong(ReplayResult::reservedPeakBytes)
+                .max()
+                .orElse(0);
+        unit = ByteSize.unit(most);
+        bytesOfUnit = ByteSize.parse("1" + unit);
+    }
 
     /// Returns the table with its explanation; it ends in a newline.
     static String format(List<ReplayResult> results) {
-        List<List<String>> rows = results.stream().map(ResultTable::row).toList();
-        return TextTable.format(List.of(UPPER_HEADINGS, HEADINGS), rows, LEFT_ALIGNED) + "\n" + explanation(results)
-                + pools(results);
+        return new ResultTable(results).table() + "\n" + explanation(results);
     }
 
-    /// Describes the driver's pools after the last pass, for allocators over them.
-    private static String pools(List<ReplayResult> results) {
-        List<List<String>> rows = results.stream()
-                .flatMap(result -> result.outcome().pools().stream().map(pools -> row(result, pools)))
+    /// Makes one table, so that columns align, and puts a line with the trace's name above its rows.
+    private String table() {
+        List<String> lines = TextTable.format(
+                        headings(), results.stream().map(this::row).toList(), 1)
+                .lines()
                 .toList();
-        return rows.isEmpty()
-                ? ""
-                : "\nThe driver's pools after the last pass:\n"
-                        + TextTable.format(List.of(POOL_HEADINGS), rows, LEFT_ALIGNED);
+        StringBuilder text = new StringBuilder();
+        lines.subList(0, 2).forEach(line -> text.append(line).append('\n'));
+        String trace = "";
+        for (int i = 0; i < results.size(); i++) {
+            ReplayResult result = results.get(i);
+            if (!result.trace().equals(trace)) {
+                trace = result.trace();
+                text.append(trace)
+                        .append(", which requests ")
+                        .append(ByteSize.format(result.requestedPeakBytes()))
+                        .append(" at most\n");
+            }
+            text.append(lines.get(2 + i)).append('\n');
+        }
+        return text.toString();
     }
 
-    private static List<String> row(ReplayResult result, PoolFigures pools) {
-        return List.of(
-                result.trace(),
-                result.allocator(),
-                pools.threshold(),
-                ByteSize.format(pools.reservedBytes()),
-                ByteSize.format(pools.usedBytes()),
-                String.format(Locale.ROOT, "%,d", pools.trims()),
-                ByteSize.format(pools.trimmedBytes()));
+    private List<List<String>> headings() {
+        List<List<String>> headings = List.of(
+                new ArrayList<>(List.of("", "host", "ms a pass:", "", "reserved", "", "calls:", "")),
+                new ArrayList<>(List.of("", "ns", "first", "later", unit, "ratio", "first", "last")));
+        for (int i = 0; i < FAILURES.size() && anyFailed; i++) {
+            headings.get(i).add(FAILURES.get(i));
+        }
+        return headings;
     }
 
-    private static List<String> row(ReplayResult result) {
-        return List.of(
-                result.trace(),
-                result.layer() == Layer.RAW ? result.allocator() : result.allocator() + " (buffers)",
+    private List<String> row(ReplayResult result) {
+        List<String> row = new ArrayList<>(List.of(
+                "  " + result.allocator() + (result.layer() == Layer.RAW ? "" : " (buffers)"),
                 number("%,.0f", result.nanosPerOperation()),
-                number("%,.1f", result.wallMillis()),
                 number("%,.1f", result.firstPassMillis()),
-                ByteSize.format(result.requestedPeakBytes()),
-                result.knownReservedPeakBytes().isPresent() ? ByteSize.format(result.reservedPeakBytes()) : "-",
+                number("%,.1f", result.wallMillis()),
+                result.knownReservedPeakBytes().isPresent()
+                        ? String.format(Locale.ROOT, "%.2f", result.reservedPeakBytes() / bytesOfUnit)
+                        : "-",
                 number("%.3f", result.ratio()),
                 String.format(Locale.ROOT, "%,d", result.firstPassDriverCalls()),
-                String.format(Locale.ROOT, "%,d", result.driverCalls()),
-                String.format(Locale.ROOT, "%,d", result.failures()));
+                String.format(Locale.ROOT, "%,d", result.driverCalls())));
+        if (anyFailed) {
+            row.add(String.format(Locale.ROOT, "%,d", result.failures()));
+        }
+        return row;
     }
 
     private static String explanation(List<ReplayResult> results) {
@@ -103,7 +110,7 @@ final class ResultTable {
         return text.append(simulated ? SIMULATED : "").append(played(results)).toString();
     }
 
-    /// Tells how many threads and devices took part, if anybody asked for them.
+    /// Tells how many threads and devices took part, if the command line asked for them.
     private static String played(List<ReplayResult> results) {
         return results.stream()
                 .filter(result -> !result.played().isEmpty())

@@ -10,6 +10,7 @@ import java.util.OptionalDouble;
 import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /// A column of the table: its cells, and the order of rows when the table is sorted by it.
 @SuppressWarnings("ImmutableEnumChecker") // The functions have no state.
@@ -18,7 +19,7 @@ public enum Column {
     GPU("gpu", row -> Integer.toString(row.device()), Comparator.comparingInt(Row::device)),
     ALLOCATOR(
             "allocator",
-            row -> row.figures().name() + (row.figures().current() ? " (current)" : ""),
+            row -> (row.figures().current() ? ">" : " ") + row.figures().name(),
             Comparator.comparing(row -> row.figures().name())),
     POOL(
             "pool",
@@ -33,7 +34,7 @@ public enum Column {
     REQUESTED("requested", Reading.OfAllocator::requestedBytes),
     PEAK("peak", Reading.OfAllocator::requestedPeakBytes),
     RESERVED("reserved", Reading.OfAllocator::reservedBytes),
-    LARGEST("largest free", Reading.OfAllocator::largestFreeBytes),
+    LARGEST("max free", Reading.OfAllocator::largestFreeBytes),
     STRANDED("stranded", Reading.OfAllocator::strandedBytes),
     HITS(
             "hits %",
@@ -43,24 +44,26 @@ public enum Column {
             largestFirst(row ->
                     row.figures().hitPercents().values().stream().findFirst().orElse(-1)));
 
-    /// The first columns, which hold text.
-    static final int LEFT_ALIGNED = 4;
+    /// Left out of a narrow table, the first one first.
+    static final List<Column> DISPENSABLE = List.of(FREES, PEAK, HITS, LARGEST, LIVE, STRANDED, POOL);
 
     private final String heading;
-    private final Function<Row, String> cell;
+    private final @Nullable ToLongFunction<Reading.OfAllocator> bytes;
+    private final Function<Row, String> text;
     private final Comparator<Row> order;
 
-    Column(String heading, Function<Row, String> cell, Comparator<Row> order) {
+    Column(String heading, Function<Row, String> text, Comparator<Row> order) {
         this.heading = heading;
-        this.cell = cell;
+        this.bytes = null;
+        this.text = text;
         this.order = order;
     }
 
     Column(String heading, ToLongFunction<Reading.OfAllocator> bytes) {
-        this(
-                heading,
-                row -> bytes(bytes.applyAsLong(row.figures())),
-                largestFirst(row -> bytes.applyAsLong(row.figures())));
+        this.heading = heading;
+        this.bytes = bytes;
+        this.text = _ -> "";
+        this.order = largestFirst(row -> bytes.applyAsLong(row.figures()));
     }
 
     private static Comparator<Row> largestFirst(ToLongFunction<Row> number) {
@@ -95,8 +98,22 @@ public enum Column {
         return heading;
     }
 
-    String cell(Row row) {
-        return cell.apply(row);
+    /// Returns whether cells are bytes, in a unit that the heading names.
+    boolean isBytes() {
+        return bytes != null;
+    }
+
+    /// Returns a number of bytes of a row; negative if it is unknown.
+    long bytes(Row row) {
+        return bytes == null ? -1 : bytes.applyAsLong(row.figures());
+    }
+
+    /// @param unit bytes of the unit of the columns that are bytes
+    String cell(Row row, long unit) {
+        if (bytes == null) {
+            return text.apply(row);
+        }
+        return bytes(row) < 0 ? "-" : String.format(Locale.ROOT, "%.2f", (double) bytes(row) / unit);
     }
 
     Comparator<Row> order() {

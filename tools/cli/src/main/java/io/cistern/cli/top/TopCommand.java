@@ -37,6 +37,14 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         footer = {
             "",
+            "Examples:",
+            "  cistern top                      which programs show their device memory",
+            "  cistern top 4711                 one of them, every two seconds",
+            "  cistern top 4711 --once --format json",
+            "",
+            "> marks the current allocator, * the column that sorts. A narrow terminal",
+            "leaves columns out; sorting by one shows it.",
+            "",
             "Keys: < and > (or arrows) choose the column to sort by, r reverses the order,",
             "w shows which threads wait in Cistern, s has the program write a snapshot,",
             "q quits. The program needs a bean of its device memory, which",
@@ -153,7 +161,7 @@ public final class TopCommand implements Callable<Integer> {
         List<Row> rows = Row.of(before, now);
         List<WaitingThread> waiting = program.waiting();
         if (format == OutputFormat.TEXT) {
-            out().print(TopTable.format(now, rows, sort, false));
+            out().print(TopTable.format(now, rows, sort, false, Integer.MAX_VALUE));
             out().print(TopTable.format(waiting));
             out().flush();
             return;

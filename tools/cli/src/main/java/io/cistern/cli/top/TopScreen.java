@@ -18,11 +18,11 @@ final class TopScreen {
     private static final String KEYS = "< > sort   r reverse   w who waits   s snapshot   q quit";
     /// Bounds each wait for a key, so that the loop notices a signal.
     private static final long MAX_WAIT_MILLIS = 200;
-    private static final long ESCAPE_MILLIS = 50;
+    private static final long ESCAPE_MILLIS = 200;
     private static final int ESCAPE = 27;
     private static final int NARROWEST = 20;
     /// For terminals that don't report their size.
-    private static final int USUAL_COLUMNS = 160;
+    private static final int USUAL_COLUMNS = 80;
     private static final int USUAL_ROWS = 50;
 
     private final Terminal terminal;
@@ -77,15 +77,15 @@ final class TopScreen {
         int columns = terminal.getWidth() > NARROWEST ? terminal.getWidth() : USUAL_COLUMNS;
         display.resize(rows, columns);
         List<AttributedString> lines = new ArrayList<>();
-        for (String line : text().lines().limit(rows - 1L).toList()) {
+        for (String line : text(columns).lines().limit(rows - 1L).toList()) {
             lines.add(AttributedString.fromAnsi(line).columnSubSequence(0, columns));
         }
         lines.add(new AttributedString(message.isEmpty() ? KEYS : message).columnSubSequence(0, columns));
         display.update(lines, -1);
     }
 
-    private String text() throws IOException {
-        String table = TopTable.format(now, Row.of(before, now), sort, reversed);
+    private String text(int width) throws IOException {
+        String table = TopTable.format(now, Row.of(before, now), sort, reversed, width);
         return program.title() + "\n" + table + (waitsShown ? "\n" + TopTable.format(program.waiting()) : "");
     }
 

@@ -1,32 +1,74 @@
 package io.cistern.cli.top;
 
+import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.TextTable;
-import java.util.Arrays;
-import java.util.Comparator;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /// Formats readings as text for people.
 final class TopTable {
+    private static final Pattern BOLD = Pattern.compile("\u001b\\[[\\d;]*m");
+
     private TopTable() {}
 
     /// Returns the devices, followed by a table of the allocators.
-    static String format(List<Reading> readings, List<Row> rows, Column sort, boolean reversed) {
+    ///
+    /// @param width letters in a line; columns that have no room are left out, but not the one that sorts
+    static String format(List<Reading> readings, List<Row> rows, Column sort, boolean reversed, int width) {
         StringBuilder text = new StringBuilder();
         for (Reading reading : readings) {
             String memory = readings.size() > 1 ? reading.memory() + ": " : "";
             reading.devices().forEach(device -> text.append(memory).append(line(device)));
         }
-        text.append('\n').append(table(readings.size() > 1, rows, sort, reversed));
-        List<String> tiers = rows.stream()
+        List<Row> sorted = rows.stream()
+                .sorted(reversed ? sort.order().reversed() : sort.order())
+                .toList();
+        List<Column> columns = filled(readings.size() > 1, rows);
+        String table = table(columns, sorted, sort);
+        for (Column each : Column.DISPENSABLE) {
+            if (widthOf(table) > width && each != sort) {
+                columns.remove(each);
+                table = table(columns, sorted, sort);
+            }
+        }
+        text.append('\n').append(table);
+        if (columns.contains(Column.HITS)) {
+            tiers(rows)
+                    .forEach(names -> text.append("hits %: of the requests that reach ")
+                            .append(names)
+                            .append('\n'));
+        }
+        return text.toString();
+    }
+
+    /// Returns the letters of the longest line, without the codes that make headings bold.
+    private static int widthOf(String table) {
+        return table.lines()
+                .mapToInt(line -> BOLD.matcher(line).replaceAll("").length())
+                .max()
+                .orElse(0);
+    }
+
+    private static List<String> tiers(List<Row> rows) {
+        return rows.stream()
                 .map(row -> String.join(" / ", row.figures().hitPercents().keySet()))
                 .filter(names -> !names.isEmpty())
                 .distinct()
                 .toList();
-        tiers.forEach(names -> text.append("hits %, of the requests that reach each tier: ")
-                .append(names)
-                .append('\n'));
-        return text.toString();
+    }
+
+    /// Returns the columns that say anything.
+    private static List<Column> filled(boolean manyMemories, List<Row> rows) {
+        List<Column> columns = new ArrayList<>(List.of(Column.values()));
+        if (!manyMemories) {
+            columns.remove(Column.MEMORY);
+        }
+        if (rows.stream().allMatch(row -> row.figures().pool().isEmpty())) {
+            columns.remove(Column.POOL);
+        }
+        return columns;
     }
 
     private static String line(Reading.OfDevice device) {
@@ -34,21 +76,29 @@ final class TopTable {
                 + (device.freeBytes() < 0 ? "not used yet" : Column.bytes(device.freeBytes()) + " free") + "\n";
     }
 
-    private static String table(boolean manyMemories, List<Row> rows, Column sort, boolean reversed) {
-        List<Column> columns = Arrays.stream(Column.values())
-                .filter(column -> column != Column.MEMORY || manyMemories)
-                .toList();
-        Comparator<Row> order = reversed ? sort.order().reversed() : sort.order();
+    private static String table(List<Column> columns, List<Row> rows, Column sort) {
+        long most = columns.stream()
+                .flatMapToLong(column -> rows.stream().mapToLong(column::bytes))
+                .max()
+                .orElse(0);
+        String unit = ByteSize.unit(most);
+        long byteSize = ByteSize.parse("1" + unit);
         return TextTable.format(
-                List.of(columns.stream()
-                        .map(column -> column.heading() + (column == sort ? "*" : ""))
-                        .toList()),
+                List.of(
+                        columns.stream()
+                                .map(column -> column.isBytes() ? unit : "")
+                                .toList(),
+                        columns.stream()
+                                .map(column -> column.heading() + (column == sort ? "*" : ""))
+                                .toList()),
                 rows.stream()
-                        .sorted(order)
-                        .map(row ->
-                                columns.stream().map(column -> column.cell(row)).toList())
+                        .map(row -> columns.stream()
+                                .map(column -> column.cell(row, byteSize))
+                                .toList())
                         .toList(),
-                Column.LEFT_ALIGNED - (manyMemories ? 0 : 1));
+                (int) columns.stream()
+                        .filter(column -> column.compareTo(Column.POOL) <= 0)
+                        .count());
     }
 
     /// Lists the waiting threads.

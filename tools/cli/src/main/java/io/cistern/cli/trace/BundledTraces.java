@@ -10,7 +10,7 @@ import java.util.Objects;
 
 /// The traces that the project ships; `traces/README.md` beside them tells their origins.
 public final class BundledTraces {
-    /// Their names, which the command line accepts in place of a file.
+    /// Their names, which the command line accepts instead of a file.
     public static final List<String> NAMES =
             List.of("gpt2_train", "resnet_train", "llama_generate", "gnn_sample", "vit_streams");
 

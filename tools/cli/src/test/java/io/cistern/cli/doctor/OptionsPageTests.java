@@ -32,7 +32,7 @@ class OptionsPageTests {
             <!-- Made by OptionsPageTests from what providers declare. With -Dcistern.docs.write=true it writes the page. -->
 
             The options that a spec of an allocator, an adaptor or a segment source may name: `caching:fit=tight,max_bytes=8GiB`.
-            A list stands in brackets; a spec within a spec stands in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`.
+            A list is in brackets, a spec within a spec in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`.
             Cistern rejects unknown keys, invalid values and options that contradict each other, and lists what is legal.
             `cistern options NAME` prints the same, for plug-ins too. A number of bytes is written
             [as in settings](settings.md): `8g`, `8GiB`, or a share of the device, `0.5` or `50%`, where all devices have the

@@ -54,7 +54,7 @@ final class RowTests {
     @Test
     void columnsAreNamedByWordOrHeading() {
         assertThat(Column.named("largest")).isEqualTo(Column.LARGEST);
-        assertThat(Column.named("Largest free")).isEqualTo(Column.LARGEST);
+        assertThat(Column.named("Max free")).isEqualTo(Column.LARGEST);
         assertThat(Column.named("hits %")).isEqualTo(Column.HITS);
         assertThat(Column.named("allocs/s")).isEqualTo(Column.ALLOCATIONS);
     }

@@ -109,9 +109,9 @@ final class TopCommandTests {
         assertThat(run.out())
                 .contains("gpu 0 Simulated NVIDIA H200: 140 GiB, ", "gpu 1 Simulated NVIDIA H200: 140 GiB, ")
                 .containsPattern(
-                        "\ngpu +allocator +pool +live\\* +allocs/s +frees/s +requested +peak +reserved +largest"
-                                + " free +stranded +hits %\n1 +caching \\(current\\) +[34] +[\\d,]+ +[\\d,]+ +[34]\\.00 MiB +4\\.00 MiB ")
-                .contains("hits %, of the requests that reach each tier: ");
+                        "\n +MiB +MiB +MiB +MiB +MiB\ngpu +allocator +live\\* +allocs/s +frees/s +requested +peak +reserved"
+                                + " +max free +stranded +hits %\n1 +>caching +[34] +[\\d,]+ +[\\d,]+ +[34]\\.00 +4\\.00 ")
+                .contains("hits %: of the requests that reach ");
     }
 
     @Test

@@ -18,20 +18,44 @@ import org.jline.terminal.Terminal;
 import org.jline.terminal.TerminalBuilder;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Resources;
 
 /// Keys on a terminal that is none of the system's.
 @Timeout(60)
 final class TopScreenTests {
     private final ByteArrayOutputStream shown = new ByteArrayOutputStream();
     private final Program program = new Program();
+    private int width = 200;
 
     @Test
     void keysSortReverseAndQuit() throws Exception {
         assertThat(shownAfter("q")).contains("reserved*", "process 7 trainer", "q quit");
         assertThat(shownAfter("<q")).contains("peak*");
-        assertThat(shownAfter(">q")).contains("largest free*");
-        assertThat(shownAfter("\u001b[Cq")).contains("largest free*");
+        assertThat(shownAfter(">q")).contains("max free*");
+        assertThat(shownAfter("\u001b[Cq")).contains("max free*");
         assertThat(shownAfter("\u001bODq")).contains("peak*");
+    }
+
+    @Test
+    void aNarrowTerminalLeavesColumnsOutButNotTheOneThatSorts() throws Exception {
+        width = 80;
+        assertThat(shownAfter("q"))
+                .contains("requested", "reserved*", "max free", "stranded", "hits %")
+                .doesNotContain("frees/s", "peak");
+        assertThat(shownAfter("<q")).contains("peak*").doesNotContain("frees/s");
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_PROPERTIES)
+    void boldHeadingsTakeNoRoom() throws Exception {
+        System.setProperty("picocli.ansi", "true");
+        try {
+            width = 80;
+            assertThat(shownAfter("q")).contains("reserved*", "max free", "stranded", "hits %");
+        } finally {
+            System.clearProperty("picocli.ansi");
+        }
     }
 
     @Test
@@ -79,7 +103,7 @@ final class TopScreenTests {
                 .encoding(StandardCharsets.UTF_8)
                 .streams(keys, shown)
                 .build();
-        terminal.setSize(new Size(200, 30));
+        terminal.setSize(new Size(width, 30));
         return terminal;
     }
 

@@ -24,7 +24,7 @@ public final class Column implements AutoCloseable {
         this.spillable = spillable;
     }
 
-    /// Returns words or bytes in memory of somebody else, which [#close] leaves alone.
+    /// Returns words or bytes in memory of another owner, which [#close] leaves alone.
     ///
     /// @param width 1 or 8
     public static Column borrowed(long address, long count, int width) {

@@ -29,7 +29,7 @@ public final class Operators implements AutoCloseable {
     /// Marks a free slot of a table. Rows with this key have a slot of their own.
     private static final long FREE_KEY = Long.MIN_VALUE;
 
-    /// In place of a column that a kernel does without.
+    /// Instead of a column that a kernel does without.
     private static final long NONE = 0;
 
     private final EngineKernels kernels;
@@ -444,7 +444,7 @@ public final class Operators implements AutoCloseable {
         });
     }
 
-    /// Copies a column to memory of somebody else.
+    /// Copies a column to memory of another owner.
     public void copy(Column from, long target) {
         operate(run -> {
             run.copy(target, run.address(from), from.byteSize());

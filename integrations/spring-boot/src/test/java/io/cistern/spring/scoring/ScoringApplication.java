@@ -1,0 +1,65 @@
+package io.cistern.spring.scoring;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
+import io.cistern.MemoryPool;
+import io.cistern.ScopeOptions;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import org.springframework.boot.SpringApplication;
+import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.context.annotation.Bean;
+import org.springframework.http.HttpStatus;
+import org.springframework.web.bind.annotation.ExceptionHandler;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RequestParam;
+import org.springframework.web.bind.annotation.ResponseStatus;
+import org.springframework.web.bind.annotation.RestController;
+
+/// The program of the page about Spring Boot.
+@SpringBootApplication
+public class ScoringApplication {
+    public static void main(String[] arguments) {
+        SpringApplication.run(ScoringApplication.class, arguments);
+    }
+
+    /// One pool for all requests; it closes with the application.
+    @Bean
+    MemoryPool scores(DeviceMemory memory) {
+        return MemoryPool.builder(memory)
+                .spec("caching")
+                .tag("scores")
+                .limitBytes(256L << 20)
+                .open();
+    }
+
+    @RestController
+    static class Scores {
+        private final DeviceMemory memory;
+        private final MemoryPool scores;
+
+        Scores(DeviceMemory memory, MemoryPool scores) {
+            this.memory = memory;
+            this.scores = scores;
+        }
+
+        @GetMapping("/score")
+        String score(@RequestParam long mib) {
+            ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of("request", 64L << 20));
+            return scores.call(ofRequest, () -> {
+                try (CudaStream stream = CudaStream.open(memory, 0);
+                        DeviceBuffer x = DeviceBuffer.allocate(mib << 20, stream)) {
+                    x.fill((byte) 1); // your kernels take x.address()
+                    return "scored " + mib + " MiB\n";
+                }
+            });
+        }
+
+        @ExceptionHandler
+        @ResponseStatus(HttpStatus.SERVICE_UNAVAILABLE)
+        String outOfMemory(DeviceOutOfMemoryException e) {
+            return e.getMessage() + "\n";
+        }
+    }
+}

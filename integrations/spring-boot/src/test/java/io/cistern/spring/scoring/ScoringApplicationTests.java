@@ -1,0 +1,68 @@
+package io.cistern.spring.scoring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Resources;
+import org.springframework.boot.SpringApplication;
+
+/// The program of `docs/spring-boot.md` does what the page says.
+@ResourceLock(Resources.SYSTEM_PROPERTIES)
+final class ScoringApplicationTests {
+    private static final Path REPOSITORY = root();
+
+    private static Path root() {
+        Path at = Path.of("").toAbsolutePath();
+        while (!Files.exists(at.resolve("bin/find-jdk"))) {
+            at = at.getParent();
+        }
+        return at;
+    }
+
+    @Test
+    void thePageShowsThisProgram() throws IOException {
+        String source = Files.readString(REPOSITORY.resolve(
+                "integrations/spring-boot/src/test/java/io/cistern/spring/scoring/ScoringApplication.java"));
+        assertThat(Files.readString(REPOSITORY.resolve("docs/spring-boot.md")))
+                .contains(source.substring(source.indexOf("@SpringBootApplication"))
+                        .strip());
+    }
+
+    @Test
+    void aRequestIsServedAndOneAboveItsLimitIsRefused() throws Exception {
+        try (var context = SpringApplication.run(
+                ScoringApplication.class,
+                "--server.port=0",
+                "--cistern.driver=simulated",
+                "--cistern.limit=8GiB",
+                "--management.endpoints.web.exposure.include=health,metrics",
+                "--spring.main.banner-mode=off")) {
+            String root = "http://localhost:" + context.getEnvironment().getRequiredProperty("local.server.port");
+            assertThat(get(root + "/score?mib=16").body()).isEqualTo("scored 16 MiB\n");
+
+            HttpResponse<String> refused = get(root + "/score?mib=100");
+            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.body())
+                    .startsWith(
+                            "out of memory on device 0: 104857600 bytes asked for; request: limit of 67108864 bytes");
+            assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores")
+                            .body())
+                    .contains("\"value\":1.0");
+        }
+    }
+
+    private static HttpResponse<String> get(String address) throws IOException, InterruptedException {
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            return client.send(
+                    HttpRequest.newBuilder(URI.create(address)).build(), HttpResponse.BodyHandlers.ofString());
+        }
+    }
+}
