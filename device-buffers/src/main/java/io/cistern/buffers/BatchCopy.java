@@ -18,17 +18,17 @@ sealed interface BatchCopy {
         /// Returns the piece to hand to the driver.
         Piece piece();
 
+        @Override
+        default void check(CopyMode mode) {
+            Piece _ = piece();
+        }
+
         /// Records that work on a stream uses both sides.
         void recordUses(long stream);
     }
 
     /// A copy from pinned memory.
     record PinnedToDevice(DeviceBuffer device, PinnedBuffer source) implements Together {
-        @Override
-        public void check(CopyMode mode) {
-            Piece _ = piece();
-        }
-
         @Override
         public void enqueue(long stream) {
             device.copyFrom(source, stream, CopyMode.NON_BLOCKING);
@@ -48,11 +48,6 @@ sealed interface BatchCopy {
 
     /// A copy to pinned memory.
     record DeviceToPinned(PinnedBuffer target, DeviceBuffer device) implements Together {
-        @Override
-        public void check(CopyMode mode) {
-            Piece _ = piece();
-        }
-
         @Override
         public void enqueue(long stream) {
             device.copyTo(target, stream, CopyMode.NON_BLOCKING);

@@ -15,21 +15,6 @@ final class BorrowedMemory implements Lifetime {
     }
 
     @Override
-    public boolean isOver() {
-        return false;
-    }
-
-    @Override
-    public String whatEnded() {
-        return "";
-    }
-
-    @Override
-    public long block(long address) {
-        return address;
-    }
-
-    @Override
     public boolean isBorrowed() {
         return true;
     }

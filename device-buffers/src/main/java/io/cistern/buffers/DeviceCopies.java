@@ -77,19 +77,7 @@ final class DeviceCopies {
         long to = target.addressOn(stream);
         long from = source.addressOn(stream);
         requireApart(to, target.span(), from, source.span());
-        target.buffer()
-                .memory()
-                .driver()
-                .copies()
-                .rows(
-                        target.buffer().device(),
-                        to,
-                        target.pitch(),
-                        from,
-                        source.pitch(),
-                        target.rowBytes(),
-                        target.rows(),
-                        stream);
+        target.copyShape(to, target.pitch(), from, source.pitch(), stream);
     }
 
     /// Checks that both buffers are open and don't overlap.

@@ -233,8 +233,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not floats
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public float[] toFloats() {
-        requireCarrier(float.class);
-        float[] array = new float[arrayLength()];
+        float[] array = new float[arrayLength(float.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -244,8 +243,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not doubles
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public double[] toDoubles() {
-        requireCarrier(double.class);
-        double[] array = new double[arrayLength()];
+        double[] array = new double[arrayLength(double.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -255,8 +253,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not ints
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public int[] toInts() {
-        requireCarrier(int.class);
-        int[] array = new int[arrayLength()];
+        int[] array = new int[arrayLength(int.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -266,8 +263,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not longs
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public long[] toLongs() {
-        requireCarrier(long.class);
-        long[] array = new long[arrayLength()];
+        long[] array = new long[arrayLength(long.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -278,8 +274,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not shorts
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public short[] toShorts() {
-        requireCarrier(short.class);
-        short[] array = new short[arrayLength()];
+        short[] array = new short[arrayLength(short.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -289,8 +284,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// @throws IllegalArgumentException if the elements are not bytes
     /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public byte[] toBytes() {
-        requireCarrier(byte.class);
-        byte[] array = new byte[arrayLength()];
+        byte[] array = new byte[arrayLength(byte.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
         return array;
     }
@@ -301,7 +295,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
         }
     }
 
-    private int arrayLength() {
+    private int arrayLength(Class<?> carrier) {
+        requireCarrier(carrier);
         if (count() > Integer.MAX_VALUE - 8) {
             throw new IllegalStateException(count() + " elements are more than an array can have");
         }

@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.cuda.Copies;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
@@ -111,6 +112,12 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Returns the bytes from the beginning of the first row to the end of the last.
     long span() {
         return span(pitch, rowBytes, rows);
+    }
+
+    /// Enqueues a copy of rows of this shape on this device.
+    void copyShape(long to, long toPitch, long from, long fromPitch, long stream) {
+        Copies copies = buffer.memory().driver().copies();
+        copies.rows(buffer.device(), to, toPitch, from, fromPitch, rowBytes, rows, stream);
     }
 
     /// Returns the address of the first row, for work on a stream.

@@ -21,23 +21,11 @@ final class HostRows {
     }
 
     static void toDevice(DeviceRows target, PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
-        DeviceBuffer buffer = target.buffer();
         long address = target.addressOn(stream);
         long from = source.segment().address();
-        source.recordUse(buffer.device(), stream);
-        buffer.memory()
-                .driver()
-                .copies()
-                .rows(
-                        buffer.device(),
-                        address,
-                        target.pitch(),
-                        from,
-                        sourcePitch,
-                        target.rowBytes(),
-                        target.rows(),
-                        stream);
-        waitIf(mode, buffer, stream);
+        source.recordUse(target.buffer().device(), stream);
+        target.copyShape(address, target.pitch(), from, sourcePitch, stream);
+        waitIf(mode, target.buffer(), stream);
     }
 
     static void toHost(DeviceRows source, MemorySegment target, long targetPitch, long stream) {
@@ -54,23 +42,11 @@ final class HostRows {
     }
 
     static void toHost(DeviceRows source, PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
-        DeviceBuffer buffer = source.buffer();
         long address = source.addressOn(stream);
         long to = target.segment().address();
-        target.recordUse(buffer.device(), stream);
-        buffer.memory()
-                .driver()
-                .copies()
-                .rows(
-                        buffer.device(),
-                        to,
-                        targetPitch,
-                        address,
-                        source.pitch(),
-                        source.rowBytes(),
-                        source.rows(),
-                        stream);
-        waitIf(mode, buffer, stream);
+        target.recordUse(source.buffer().device(), stream);
+        source.copyShape(to, targetPitch, address, source.pitch(), stream);
+        waitIf(mode, source.buffer(), stream);
     }
 
     private static PinnedBuffer packed(DeviceRows rows) {

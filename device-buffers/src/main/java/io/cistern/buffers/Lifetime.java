@@ -4,16 +4,22 @@ package io.cistern.buffers;
 /// buffer without a lifetime owns its block alone.
 sealed interface Lifetime
         permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory, ViewedBlock {
-    /// Returns whether the memory ended before the buffer was closed.
-    boolean isOver();
+    /// Returns whether the memory ended before the buffer was closed; by default it ends with the buffer alone.
+    default boolean isOver() {
+        return false;
+    }
 
     /// Returns a message that says what ended the memory.
-    String whatEnded();
+    default String whatEnded() {
+        return "";
+    }
 
-    /// Returns the address of the block that a buffer lies in.
+    /// Returns the address of the block that a buffer lies in; by default its own.
     ///
     /// @param address the buffer's
-    long block(long address);
+    default long block(long address) {
+        return address;
+    }
 
     /// Returns whether the memory belongs to no allocator.
     default boolean isBorrowed() {

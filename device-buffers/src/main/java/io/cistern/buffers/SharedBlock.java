@@ -53,16 +53,6 @@ final class SharedBlock implements Lifetime {
     }
 
     @Override
-    public boolean isOver() {
-        return false;
-    }
-
-    @Override
-    public String whatEnded() {
-        return "";
-    }
-
-    @Override
     public long block(long ofBuffer) {
         return address;
     }

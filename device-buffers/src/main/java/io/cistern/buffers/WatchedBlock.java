@@ -6,21 +6,6 @@ import io.cistern.internal.leaks.DropWatch;
 /// A block whose buffer is watched, so that a buffer that nobody closes is reported.
 record WatchedBlock(DropWatch watch) implements Lifetime {
     @Override
-    public boolean isOver() {
-        return false;
-    }
-
-    @Override
-    public String whatEnded() {
-        return "";
-    }
-
-    @Override
-    public long block(long address) {
-        return address;
-    }
-
-    @Override
     public void close(DeviceBuffer buffer, long address) {
         free(() -> buffer.memory().free(address, buffer.stream()));
     }
