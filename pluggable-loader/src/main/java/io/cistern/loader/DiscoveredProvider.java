@@ -38,7 +38,7 @@ record DiscoveredProvider<P>(
                 priority,
                 Optional.empty(),
                 Optional.empty());
-        return self.with(Optional.empty(), Optional.of(service.checked(raw, self)), Optional.empty());
+        return self.with(Optional.empty(), Optional.of(service.checked().apply(raw, self)), Optional.empty());
     }
 
     static <P> DiscoveredProvider<P> broken(

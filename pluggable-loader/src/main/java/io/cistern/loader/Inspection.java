@@ -60,13 +60,13 @@ final class Inspection<P> {
     private DiscoveredProvider<P> asked() {
         try {
             P provider = made();
-            int version = answer("spiVersion()", () -> service.spiVersion(provider));
+            int version = answer("spiVersion()", () -> service.spiVersion().applyAsInt(provider));
             if (version > AllocatorProvider.SPI_VERSION) {
                 claim = nameIfItCan(provider);
             }
             requireKnown(version);
             claim = Optional.of(name(provider));
-            int priority = answer("priority()", () -> service.priority(provider));
+            int priority = answer("priority()", () -> service.priority().applyAsInt(provider));
             return DiscoveredProvider.sound(service, className, origin, claim.orElseThrow(), priority, provider);
         } catch (Refusal refusal) {
             return DiscoveredProvider.broken(service.kind(), className, origin, claim, 0, refusal.problem);
@@ -100,7 +100,7 @@ final class Inspection<P> {
     }
 
     private String name(P provider) throws Refusal {
-        String name = answer("name()", () -> service.name(provider));
+        String name = answer("name()", () -> service.name().apply(provider));
         if (!Names.isLegal(name)) {
             throw new Refusal("calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'");
         }
