@@ -15,6 +15,7 @@ import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.function.Consumer;
 
 /// [Copies] over the model.
 ///
@@ -30,25 +31,16 @@ final class SimulatedCopies implements Copies {
     @Override
     public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_HTOD_ASYNC;
-        machine.run(call, device, () -> describe(device, target, source.address(), byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize == 0) {
-                return;
-            }
+        onStream(call, device, target, source.address(), byteSize, stream, queue -> {
             require(byteSize > 0 && source.isNative() && source.address() != 0);
             machine.checkRange(call, queue, target, byteSize, true);
             DeviceView view = machine.view(call, device);
-            if (pinned(source)) {
+            if (pinned(source.address())) {
                 machine.checkRange(call, device, source.address(), byteSize, false);
-                long from = source.address();
-                machine.give(queue, "copy", each -> {
-                    machine.use(call, each, target, byteSize);
-                    machine.use(call, each, from, byteSize);
-                    enqueue(machine, each, linkNanos(byteSize), () -> view.copy(view, from, target, byteSize));
-                });
-                return;
+                move(call, queue, view, target, view, source.address(), byteSize, linkNanos(byteSize));
+            } else {
+                stage(call, queue, view, target, source, byteSize);
             }
-            stage(call, queue, view, target, source, byteSize);
         });
     }
 
@@ -56,12 +48,9 @@ final class SimulatedCopies implements Copies {
     public void arrayToDevice(int device, long target, MemorySegment array, long stream) {
         DriverCall call = DriverCall.MEMCPY_HTOD_ASYNC;
         long byteSize = array.byteSize();
-        machine.run(call, device, () -> describe(device, target, 0, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize > 0) {
-                machine.checkRange(call, queue, target, byteSize, true);
-                stage(call, queue, machine.view(call, device), target, array, byteSize);
-            }
+        onStream(call, device, target, 0, byteSize, stream, queue -> {
+            machine.checkRange(call, queue, target, byteSize, true);
+            stage(call, queue, machine.view(call, device), target, array, byteSize);
         });
     }
 
@@ -76,22 +65,13 @@ final class SimulatedCopies implements Copies {
     @Override
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_DTOH_ASYNC;
-        machine.run(call, device, () -> describe(device, target.address(), source, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize == 0) {
-                return;
-            }
+        onStream(call, device, target.address(), source, byteSize, stream, queue -> {
             require(byteSize > 0 && target.isNative() && target.address() != 0);
             machine.checkRange(call, queue, source, byteSize, false);
             DeviceView view = machine.view(call, device);
-            if (pinned(target)) {
+            if (pinned(target.address())) {
                 machine.checkRange(call, device, target.address(), byteSize, true);
-                long to = target.address();
-                machine.give(queue, "copy", each -> {
-                    machine.use(call, each, source, byteSize);
-                    machine.use(call, each, to, byteSize);
-                    enqueue(machine, each, linkNanos(byteSize), () -> view.copy(view, source, to, byteSize));
-                });
+                move(call, queue, view, target.address(), view, source, byteSize, linkNanos(byteSize));
                 return;
             }
             machine.captures().refuseCaptured(queue);
@@ -106,10 +86,6 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    private boolean pinned(MemorySegment host) {
-        return pinned(host.address());
-    }
-
     private boolean pinned(long address) {
         Allocation allocation = machine.space().allocationAt(address);
         return allocation != null && allocation.kind() == Mapping.Kind.HOST;
@@ -118,20 +94,12 @@ final class SimulatedCopies implements Copies {
     @Override
     public void onDevice(int device, long target, long source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_DTOD_ASYNC;
-        machine.run(call, device, () -> describe(device, target, source, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize == 0) {
-                return;
-            }
+        onStream(call, device, target, source, byteSize, stream, queue -> {
             machine.checkRange(call, queue, source, byteSize, false);
             machine.checkRange(call, queue, target, byteSize, true);
             DeviceView view = machine.view(call, device);
             long nanos = nanos(machine, byteSize, machine.costs().copyBytesPerNano());
-            machine.give(queue, "copy", each -> {
-                machine.use(call, each, source, byteSize);
-                machine.use(call, each, target, byteSize);
-                enqueue(machine, each, nanos, () -> view.copy(view, source, target, byteSize));
-            });
+            move(call, queue, view, target, view, source, byteSize, nanos);
         });
     }
 
@@ -152,11 +120,41 @@ final class SimulatedCopies implements Copies {
             DeviceView from = machine.view(call, sourceDevice);
             DeviceView to = machine.view(call, targetDevice);
             long nanos = nanos(machine, byteSize, machine.costs().peerLinkBytesPerNano());
-            machine.give(queue, "copy", each -> {
-                machine.use(call, each, source, byteSize);
-                machine.use(call, each, target, byteSize);
-                enqueue(machine, each, nanos, () -> to.copy(from, source, target, byteSize));
-            });
+            move(call, queue, to, target, from, source, byteSize, nanos);
+        });
+    }
+
+    /// Checks the stream of a call and, unless there is nothing to copy, runs the rest.
+    private void onStream(
+            DriverCall call,
+            int device,
+            long target,
+            long source,
+            long byteSize,
+            long stream,
+            Consumer<StreamQueue> copy) {
+        machine.run(call, device, () -> describe(device, target, source, byteSize, stream), () -> {
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            if (byteSize != 0) {
+                copy.accept(queue);
+            }
+        });
+    }
+
+    /// Gives a stream a copy between ranges that were checked.
+    private void move(
+            DriverCall call,
+            StreamQueue queue,
+            DeviceView to,
+            long target,
+            DeviceView from,
+            long source,
+            long byteSize,
+            long nanos) {
+        machine.give(queue, "copy", each -> {
+            machine.use(call, each, source, byteSize);
+            machine.use(call, each, target, byteSize);
+            enqueue(machine, each, nanos, () -> to.copy(from, source, target, byteSize));
         });
     }
 
@@ -258,11 +256,7 @@ final class SimulatedCopies implements Copies {
     }
 
     private void fill(DriverCall call, int alignment, int device, long target, int word, long byteSize, long stream) {
-        machine.run(call, device, () -> describe(device, target, word, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (byteSize == 0) {
-                return;
-            }
+        onStream(call, device, target, word, byteSize, stream, queue -> {
             require(byteSize > 0 && target % alignment == 0);
             machine.checkRange(call, queue, target, byteSize, true);
             machine.give(queue, "fill", each -> fill(machine, call, each, target, word, byteSize));

@@ -13,7 +13,9 @@ import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
+import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /// [Graphs] over the model.
 final class SimulatedGraphs implements Graphs {
@@ -91,30 +93,27 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public long captureId(int device, long stream) {
+        return ofCapture(device, stream, 0L, (capture, _) -> capture.id());
+    }
+
+    /// Returns what a running capture of a stream answers; `otherwise` if there is none.
+    private <T> T ofCapture(int device, long stream, T otherwise, BiFunction<Capture, StreamQueue, T> answer) {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = machine.captures().of(asked(call, device, stream));
-            return capture == null || capture.invalidated() ? 0L : capture.id();
+            StreamQueue queue = asked(call, device, stream);
+            Capture capture = machine.captures().of(queue);
+            return capture == null || capture.invalidated() ? otherwise : answer.apply(capture, queue);
         });
     }
 
     @Override
     public long capturingGraph(int device, long stream) {
-        DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
-        return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = machine.captures().of(asked(call, device, stream));
-            return capture == null || capture.invalidated() ? 0L : capture.graphHandle();
-        });
+        return ofCapture(device, stream, 0L, (capture, _) -> capture.graphHandle());
     }
 
     @Override
     public List<Long> captureDependencies(int device, long stream) {
-        DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
-        return machine.call(call, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = asked(call, device, stream);
-            Capture capture = machine.captures().of(queue);
-            return capture == null || capture.invalidated() ? List.of() : handles(capture.ends(queue));
-        });
+        return ofCapture(device, stream, List.of(), (capture, queue) -> handles(capture.ends(queue)));
     }
 
     private static List<Long> handles(List<GraphNode> nodes) {
@@ -165,9 +164,8 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public AllocationNode addAllocation(int device, long graph, List<Long> dependencies, long byteSize) {
         DriverCall call = DriverCall.GRAPH_ADD_MEM_ALLOC_NODE;
-        return machine.call(call, device, () -> describe(device, graph), () -> {
+        return onGraph(call, device, graph, found -> {
             require(byteSize > 0);
-            Graph found = graph(call, device, graph);
             GraphNode node = found.allocate(nodes(call, device, dependencies), byteSize);
             return new AllocationNode(node.handle(), found.latest().address());
         });
@@ -176,49 +174,46 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public long addFree(int device, long graph, List<Long> dependencies, long address) {
         DriverCall call = DriverCall.GRAPH_ADD_MEM_FREE_NODE;
-        return machine.call(
+        return onGraph(
                 call,
                 device,
-                () -> describe(device, graph),
-                () -> graph(call, device, graph)
-                        .free(nodes(call, device, dependencies), address)
-                        .handle());
+                graph,
+                found -> found.free(nodes(call, device, dependencies), address).handle());
     }
 
     @Override
     public long addFill(int device, long graph, List<Long> dependencies, long target, int value, long count) {
         DriverCall call = DriverCall.GRAPH_ADD_MEMSET_NODE;
-        return machine.call(
+        return addWork(
                 call,
                 device,
-                () -> describe(device, graph),
-                () -> graph(call, device, graph)
-                        .add(
-                                "fill",
-                                nodes(call, device, dependencies),
-                                stream -> SimulatedCopies.fill(machine, call, stream, target, value, 4 * count))
-                        .handle());
+                graph,
+                dependencies,
+                "fill",
+                stream -> SimulatedCopies.fill(machine, call, stream, target, value, 4 * count));
     }
 
     @Override
     public long addEmpty(int device, long graph, List<Long> dependencies) {
-        DriverCall call = DriverCall.GRAPH_ADD_EMPTY_NODE;
-        return machine.call(
+        return addWork(DriverCall.GRAPH_ADD_EMPTY_NODE, device, graph, dependencies, "empty", stream -> {
+            machine.streams().enqueue(stream, Work.marker());
+        });
+    }
+
+    private long addWork(
+            DriverCall call, int device, long graph, List<Long> dependencies, String kind, GraphNode.Issue work) {
+        return onGraph(
                 call,
                 device,
-                () -> describe(device, graph),
-                () -> graph(call, device, graph)
-                        .add("empty", nodes(call, device, dependencies), stream -> {
-                            machine.streams().enqueue(stream, Work.marker());
-                        })
-                        .handle());
+                graph,
+                found ->
+                        found.add(kind, nodes(call, device, dependencies), work).handle());
     }
 
     @Override
     public long nodeCount(int device, long graph) {
-        DriverCall call = DriverCall.GRAPH_GET_NODES;
-        return machine.call(call, device, () -> describe(device, graph), () ->
-                (long) graph(call, device, graph).nodes().size());
+        return onGraph(DriverCall.GRAPH_GET_NODES, device, graph, found ->
+                (long) found.nodes().size());
     }
 
     @Override
@@ -233,19 +228,15 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public void retain(int device, long graph, Runnable whenGone) {
-        DriverCall call = DriverCall.GRAPH_RETAIN_USER_OBJECT;
-        machine.run(
-                call,
-                device,
-                () -> describe(device, graph),
-                () -> graph(call, device, graph).retain(whenGone));
+        boolean _ = onGraph(DriverCall.GRAPH_RETAIN_USER_OBJECT, device, graph, found -> {
+            found.retain(whenGone);
+            return true;
+        });
     }
 
     @Override
     public long instantiate(int device, long graph, boolean freesOnLaunch) {
-        DriverCall call = DriverCall.GRAPH_INSTANTIATE;
-        return machine.call(call, device, () -> describe(device, graph), () -> {
-            Graph found = graph(call, device, graph);
+        return onGraph(DriverCall.GRAPH_INSTANTIATE, device, graph, found -> {
             found.instantiated();
             return machine.handles().register(new ExecutableGraph(machine, found, freesOnLaunch));
         });
@@ -332,6 +323,10 @@ final class SimulatedGraphs implements Graphs {
                 device,
                 new Arguments.OfDevice(device),
                 () -> machine.graphMemory(device).trim());
+    }
+
+    private <T> T onGraph(DriverCall call, int device, long graph, Function<Graph, T> work) {
+        return machine.call(call, device, () -> describe(device, graph), () -> work.apply(graph(call, device, graph)));
     }
 
     private Graph graph(DriverCall call, int device, long handle) {
