@@ -3,9 +3,11 @@ package io.cistern.cli.top;
 import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import io.cistern.cli.common.UsageException;
+import io.cistern.observability.jmx.DeviceMemoryMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
+import java.lang.reflect.UndeclaredThrowableException;
 import java.nio.file.Path;
 import java.time.LocalTime;
 import java.time.ZoneId;
@@ -17,9 +19,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
+import javax.management.JMX;
 import javax.management.MBeanServerConnection;
 import javax.management.ObjectName;
-import javax.management.openmbean.CompositeData;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
@@ -28,7 +30,6 @@ import javax.management.remote.JMXServiceURL;
 /// on this machine and stays.
 final class AttachedJvm implements WatchedProgram {
     private static final String BEANS = "io.cistern:type=DeviceMemory,name=*";
-    private static final String ATTRIBUTE = "Figures";
     private static final String SNAPSHOT = "snapshot";
 
     private final String pid;
@@ -99,11 +100,13 @@ final class AttachedJvm implements WatchedProgram {
         List<Reading> readings = new ArrayList<>();
         for (ObjectName name : names()) {
             try {
-                readings.add(Reading.of(shown(name), (CompositeData) server.getAttribute(name, ATTRIBUTE)));
-            } catch (InstanceNotFoundException closed) {
-                // The memory was closed since the names were read.
-            } catch (JMException e) {
-                throw new IOException("the bean " + name + " has no figures: " + e.getMessage(), e);
+                DeviceMemoryMXBean bean = JMX.newMXBeanProxy(server, name, DeviceMemoryMXBean.class);
+                readings.add(new Reading(shown(name), bean.getFigures()));
+            } catch (UndeclaredThrowableException failure) {
+                // A memory that was closed since the names were read is left out.
+                if (!(failure.getCause() instanceof InstanceNotFoundException)) {
+                    throw new IOException("the bean " + name + " has no figures: " + failure.getCause(), failure);
+                }
             }
         }
         return readings;

@@ -2,6 +2,8 @@ package io.cistern.cli.top;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.WordConverter;
+import io.cistern.observability.MemoryFigures.OfAllocator;
+import io.cistern.observability.MemoryFigures.TierHits;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
@@ -31,24 +33,26 @@ public enum Column {
             largestFirst(row -> row.figures().liveBlocks())),
     ALLOCATIONS("allocs/s", row -> rate(row.allocationsPerSecond()), fastestFirst(Row::allocationsPerSecond)),
     FREES("frees/s", row -> rate(row.freesPerSecond()), fastestFirst(Row::freesPerSecond)),
-    REQUESTED("requested", Reading.OfAllocator::requestedBytes),
-    PEAK("peak", Reading.OfAllocator::requestedPeakBytes),
-    RESERVED("reserved", Reading.OfAllocator::reservedBytes),
-    LARGEST("max free", Reading.OfAllocator::largestFreeBytes),
-    STRANDED("stranded", Reading.OfAllocator::strandedBytes),
+    REQUESTED("requested", OfAllocator::requestedBytes),
+    PEAK("peak", OfAllocator::requestedPeakBytes),
+    RESERVED("reserved", OfAllocator::reservedBytes),
+    LARGEST("max free", OfAllocator::largestFreeBytes),
+    STRANDED("stranded", OfAllocator::strandedBytes),
     HITS(
             "hits %",
-            row -> row.figures().hitPercents().values().stream()
-                    .map(String::valueOf)
+            row -> row.figures().tiers().stream()
+                    .map(tier -> String.valueOf(tier.hitPercent()))
                     .collect(Collectors.joining("/")),
-            largestFirst(row ->
-                    row.figures().hitPercents().values().stream().findFirst().orElse(-1)));
+            largestFirst(row -> row.figures().tiers().stream()
+                    .mapToInt(TierHits::hitPercent)
+                    .findFirst()
+                    .orElse(-1)));
 
     /// Left out of a narrow table, the first one first.
     static final List<Column> DISPENSABLE = List.of(FREES, PEAK, HITS, LARGEST, LIVE, STRANDED, POOL);
 
     private final String heading;
-    private final @Nullable ToLongFunction<Reading.OfAllocator> bytes;
+    private final @Nullable ToLongFunction<OfAllocator> bytes;
     private final Function<Row, String> text;
     private final Comparator<Row> order;
 
@@ -59,7 +63,7 @@ public enum Column {
         this.order = order;
     }
 
-    Column(String heading, ToLongFunction<Reading.OfAllocator> bytes) {
+    Column(String heading, ToLongFunction<OfAllocator> bytes) {
         this.heading = heading;
         this.bytes = bytes;
         this.text = _ -> "";

@@ -1,5 +1,7 @@
 package io.cistern.cli.top;
 
+import io.cistern.observability.MemoryFigures.OfAllocator;
+import io.cistern.observability.MemoryFigures.OfDevice;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -15,7 +17,7 @@ import java.util.function.ToLongFunction;
 record Row(
         String memory,
         int device,
-        Reading.OfAllocator figures,
+        OfAllocator figures,
         OptionalDouble allocationsPerSecond,
         OptionalDouble freesPerSecond) {
     private static final double NANOS_A_SECOND = 1e9;
@@ -27,14 +29,14 @@ record Row(
             Optional<Reading> earlier = before.stream()
                     .filter(other -> other.memory().equals(reading.memory()))
                     .findFirst();
-            for (Reading.OfDevice device : reading.devices()) {
-                for (Reading.OfAllocator figures : device.allocators()) {
+            for (OfDevice device : reading.figures().devices()) {
+                for (OfAllocator figures : device.allocators()) {
                     rows.add(new Row(
                             reading.memory(),
                             device.device(),
                             figures,
-                            rate(earlier, reading, device, figures, Reading.OfAllocator::allocations),
-                            rate(earlier, reading, device, figures, Reading.OfAllocator::frees)));
+                            rate(earlier, reading, device, figures, OfAllocator::allocations),
+                            rate(earlier, reading, device, figures, OfAllocator::frees)));
                 }
             }
         }
@@ -45,21 +47,29 @@ record Row(
     private static OptionalDouble rate(
             Optional<Reading> earlier,
             Reading now,
-            Reading.OfDevice device,
-            Reading.OfAllocator figures,
-            ToLongFunction<Reading.OfAllocator> total) {
-        if (earlier.isEmpty() || earlier.get().nanoTime() == now.nanoTime()) {
+            OfDevice device,
+            OfAllocator figures,
+            ToLongFunction<OfAllocator> total) {
+        if (earlier.isEmpty()
+                || earlier.get().figures().nanoTime() == now.figures().nanoTime()) {
             return OptionalDouble.empty();
         }
-        long before = earlier.get().devices().stream()
+        long before = earlier.get().figures().devices().stream()
                 .filter(other -> other.device() == device.device())
                 .flatMap(other -> other.allocators().stream())
-                .filter(figures::isSame)
+                .filter(other -> isSame(figures, other))
                 .mapToLong(total)
                 .filter(count -> count <= total.applyAsLong(figures))
                 .findFirst()
                 .orElse(0);
-        double seconds = (now.nanoTime() - earlier.get().nanoTime()) / NANOS_A_SECOND;
+        double seconds = (now.figures().nanoTime() - earlier.get().figures().nanoTime()) / NANOS_A_SECOND;
         return OptionalDouble.of((total.applyAsLong(figures) - before) / seconds);
+    }
+
+    /// Returns whether figures are of the same allocator at two times.
+    private static boolean isSame(OfAllocator one, OfAllocator other) {
+        return one.id() == other.id()
+                && one.name().equals(other.name())
+                && one.pool().equals(other.pool());
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.cli.top;
 
+import io.cistern.observability.MemoryFigures;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,8 +17,10 @@ final class TopJson {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("pid", Long.parseLong(pid));
         fields.put("memory", reading.memory());
-        fields.put("nanoTime", reading.nanoTime());
-        fields.put("devices", reading.devices().stream().map(TopJson::fields).toList());
+        fields.put("nanoTime", reading.figures().nanoTime());
+        fields.put(
+                "devices",
+                reading.figures().devices().stream().map(TopJson::fields).toList());
         fields.put(
                 "allocators",
                 rows.stream()
@@ -28,7 +31,7 @@ final class TopJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> fields(Reading.OfDevice device) {
+    private static Map<String, @Nullable Object> fields(MemoryFigures.OfDevice device) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("device", device.device());
         fields.put("name", device.name());
@@ -38,7 +41,7 @@ final class TopJson {
     }
 
     private static Map<String, @Nullable Object> fields(Row row) {
-        Reading.OfAllocator figures = row.figures();
+        MemoryFigures.OfAllocator figures = row.figures();
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("device", row.device());
         fields.put("allocator", figures.name());
@@ -55,7 +58,9 @@ final class TopJson {
         fields.put("reservedBytes", known(figures.reservedBytes()));
         fields.put("largestFreeBytes", known(figures.largestFreeBytes()));
         fields.put("strandedBytes", known(figures.strandedBytes()));
-        fields.put("hitPercents", figures.hitPercents());
+        Map<String, Integer> hitPercents = new LinkedHashMap<>();
+        figures.tiers().forEach(tier -> hitPercents.put(tier.tier(), tier.hitPercent()));
+        fields.put("hitPercents", hitPercents);
         return fields;
     }
 

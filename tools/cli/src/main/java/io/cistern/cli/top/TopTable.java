@@ -2,6 +2,7 @@ package io.cistern.cli.top;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.TextTable;
+import io.cistern.observability.MemoryFigures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -20,7 +21,7 @@ final class TopTable {
         StringBuilder text = new StringBuilder();
         for (Reading reading : readings) {
             String memory = readings.size() > 1 ? reading.memory() + ": " : "";
-            reading.devices().forEach(device -> text.append(memory).append(line(device)));
+            reading.figures().devices().forEach(device -> text.append(memory).append(line(device)));
         }
         List<Row> sorted = rows.stream()
                 .sorted(reversed ? sort.order().reversed() : sort.order())
@@ -53,7 +54,9 @@ final class TopTable {
 
     private static List<String> tiers(List<Row> rows) {
         return rows.stream()
-                .map(row -> String.join(" / ", row.figures().hitPercents().keySet()))
+                .map(row -> row.figures().tiers().stream()
+                        .map(MemoryFigures.TierHits::tier)
+                        .collect(Collectors.joining(" / ")))
                 .filter(names -> !names.isEmpty())
                 .distinct()
                 .toList();
@@ -71,7 +74,7 @@ final class TopTable {
         return columns;
     }
 
-    private static String line(Reading.OfDevice device) {
+    private static String line(MemoryFigures.OfDevice device) {
         return "gpu " + device.device() + " " + device.name() + ": " + Column.bytes(device.totalBytes()) + ", "
                 + (device.freeBytes() < 0 ? "not used yet" : Column.bytes(device.freeBytes()) + " free") + "\n";
     }

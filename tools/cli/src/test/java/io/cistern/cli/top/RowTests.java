@@ -2,8 +2,8 @@ package io.cistern.cli.top;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.observability.MemoryFigures;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /// Rates are made of two readings.
@@ -34,7 +34,7 @@ final class RowTests {
     }
 
     private static Reading reading(String memory, long nanoTime, long allocations) {
-        Reading.OfAllocator figures = new Reading.OfAllocator(
+        MemoryFigures.OfAllocator figures = new MemoryFigures.OfAllocator(
                 1,
                 "caching",
                 "",
@@ -47,8 +47,11 @@ final class RowTests {
                 0,
                 0,
                 0,
-                Map.of());
-        return new Reading(memory, nanoTime, List.of(new Reading.OfDevice(0, "GPU", 8, 8, List.of(figures))));
+                0,
+                List.of());
+        return new Reading(
+                memory,
+                new MemoryFigures(nanoTime, List.of(new MemoryFigures.OfDevice(0, "GPU", 8, 8, List.of(figures)))));
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.cistern.cli.top;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.observability.MemoryFigures;
 import java.io.ByteArrayOutputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
@@ -9,7 +10,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -125,28 +125,10 @@ final class TopScreenTests {
         public List<Reading> read() {
             thirdReading.countDown();
             long seconds = 3 - thirdReading.getCount();
-            return List.of(new Reading(
-                    "1",
-                    seconds * 1_000_000_000,
-                    List.of(new Reading.OfDevice(
-                            0,
-                            "GPU",
-                            1 << 30,
-                            1 << 20,
-                            List.of(new Reading.OfAllocator(
-                                    1,
-                                    "caching",
-                                    "",
-                                    true,
-                                    2,
-                                    50 * seconds,
-                                    40 * seconds,
-                                    1,
-                                    2,
-                                    3,
-                                    4,
-                                    5,
-                                    Map.of()))))));
+            var figures = new MemoryFigures.OfAllocator(
+                    1, "caching", "", true, 2, 50 * seconds, 40 * seconds, 1, 2, 0, 3, 4, 5, List.of());
+            var device = new MemoryFigures.OfDevice(0, "GPU", 1 << 30, 1 << 20, List.of(figures));
+            return List.of(new Reading("1", new MemoryFigures(seconds * 1_000_000_000, List.of(device))));
         }
 
         @Override
