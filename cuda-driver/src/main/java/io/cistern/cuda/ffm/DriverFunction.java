@@ -1,5 +1,9 @@
 package io.cistern.cuda.ffm;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -9,65 +13,43 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// One function of the loaded library; counts its calls and checks its results.
 ///
 /// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes),
-/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. All driver functions return an
-/// `int`, so a few shapes serve them all. Each shape has one method handle, which takes the function's address
-/// as its first argument. The handles are constants, so the compiler inlines them; the addresses belong to a
-/// library, and another library can be loaded beside it.
+/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. The tests compare it with `cuda.h`.
 ///
-/// An `assert` compares the shape of a caller's argument types with the shape given at binding, since an `int`
-/// passed where C reads 64 bits leaves half of them undefined. The tests compare the shape at binding with
-/// `cuda.h`.
+/// Every parameter of 32 bits is passed as 64: on the supported machines each has a register or 8 bytes of the stack of
+/// its own, of which C reads the lower half. All functions return an `int`, so one method handle serves all
+/// functions with the same number of parameters. It takes the function's address as its first argument. The
+/// handles are constants, so the compiler inlines them; the addresses belong to a library, and another library can be
+/// loaded beside it.
 final class DriverFunction {
-    private static final MethodHandle NOTHING = handle("");
-    private static final MethodHandle I = handle("I");
-    private static final MethodHandle L = handle("L");
-    private static final MethodHandle IL = handle("IL");
-    private static final MethodHandle LI = handle("LI");
-    private static final MethodHandle LL = handle("LL");
-    private static final MethodHandle LII = handle("LII");
-    private static final MethodHandle LH = handle("LH");
-    private static final MethodHandle LIL = handle("LIL");
-    private static final MethodHandle LLI = handle("LLI");
-    private static final MethodHandle LLL = handle("LLL");
-    private static final MethodHandle LILL = handle("LILL");
-    private static final MethodHandle LLIL = handle("LLIL");
-    private static final MethodHandle LLLL = handle("LLLL");
-    private static final MethodHandle LLLLL = handle("LLLLL");
-    private static final MethodHandle LLLLLL = handle("LLLLLL");
-    private static final MethodHandle LLLLLLL = handle("LLLLLLL");
-    private static final MethodHandle LLLLLLLL = handle("LLLLLLLL");
-    private static final MethodHandle IIL = handle("IIL");
-    private static final MethodHandle LLII = handle("LLII");
-    private static final MethodHandle LLLII = handle("LLLII");
-    private static final MethodHandle LLILL = handle("LLILL");
-    private static final MethodHandle LLLIL = handle("LLLIL");
-    private static final MethodHandle ILLL = handle("ILLL");
-    private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
+    private static final MethodHandle NOTHING = handle(0);
+    private static final MethodHandle L = handle(1);
+    private static final MethodHandle LL = handle(2);
+    private static final MethodHandle LLL = handle(3);
+    private static final MethodHandle LLLL = handle(4);
+    private static final MethodHandle LLLLL = handle(5);
+    private static final MethodHandle LLLLLL = handle(6);
+    private static final MethodHandle LLLLLLL = handle(7);
+    private static final MethodHandle LLLLLLLL = handle(8);
+    private static final MethodHandle LAUNCH = handle(11);
+    private static final MethodHandle LH = handle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, Structs.HANDLE));
 
     /// Leaves out the change of thread state that other calls make, which costs more than reading the current
     /// context.
-    private static final MethodHandle CRITICAL_L = handle("L", Linker.Option.critical(false));
+    private static final MethodHandle CRITICAL_L = handle(1, Linker.Option.critical(false));
 
     /// See [io.cistern.cuda.Copies#arrayToDevice].
-    @SuppressWarnings("restricted")
     private static final class WithArray {
-        static final MethodHandle LLLL = Linker.nativeLinker()
-                .downcallHandle(
-                        FunctionDescriptor.of(
-                                ValueLayout.JAVA_INT,
-                                ValueLayout.JAVA_LONG,
-                                ValueLayout.ADDRESS,
-                                ValueLayout.JAVA_LONG,
-                                ValueLayout.JAVA_LONG),
-                        Linker.Option.critical(true));
+        static final MethodHandle LLLL = handle(
+                FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG),
+                Linker.Option.critical(true));
     }
 
     /// The addresses of functions in the library that was bound first.
@@ -101,16 +83,21 @@ final class DriverFunction {
                 && first.address() == address.address();
     }
 
+    /// @param count the number of parameters
+    private static MethodHandle handle(int count, Linker.Option... options) {
+        MemoryLayout[] parameters = new MemoryLayout[count];
+        Arrays.fill(parameters, JAVA_LONG);
+        return handle(FunctionDescriptor.of(JAVA_INT, parameters), options);
+    }
+
     @SuppressWarnings("restricted")
-    private static MethodHandle handle(String shape, Linker.Option... options) {
-        MemoryLayout[] parameters = shape.chars()
-                .mapToObj(c -> switch (c) {
-                    case 'L' -> ValueLayout.JAVA_LONG;
-                    case 'I' -> ValueLayout.JAVA_INT;
-                    default -> Structs.HANDLE;
-                })
-                .toArray(MemoryLayout[]::new);
-        return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_INT, parameters), options);
+    private static MethodHandle handle(FunctionDescriptor prototype, Linker.Option... options) {
+        return Linker.nativeLinker().downcallHandle(prototype, options);
+    }
+
+    /// Returns whether the function takes so many parameters of up to 64 bits.
+    private boolean takes(int count) {
+        return shape.length() == count && !shape.contains("H");
     }
 
     String shape() {
@@ -122,133 +109,52 @@ final class DriverFunction {
     }
 
     int call() {
-        assert shape.isEmpty() : this;
+        assert takes(0) : this;
         try {
             return counted((int) NOTHING.invokeExact(address));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(int a) {
-        assert shape.equals("I") : this;
-        try {
-            return counted((int) I.invokeExact(address, a));
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a) {
-        assert shape.equals("L") : this;
+        assert takes(1) : this;
         try {
             return counted((int) L.invokeExact(address, a));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(int a, long b) {
-        assert shape.equals("IL") : this;
-        try {
-            return counted((int) IL.invokeExact(address, a, b));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, int b) {
-        assert shape.equals("LI") : this;
-        try {
-            return counted((int) LI.invokeExact(address, a, b));
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b) {
-        assert shape.equals("LL") : this;
+        assert takes(2) : this;
         try {
             return counted((int) LL.invokeExact(address, a, b));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, int b, int c) {
-        assert shape.equals("LII") : this;
-        try {
-            return counted((int) LII.invokeExact(address, a, b, c));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, int b, long c) {
-        assert shape.equals("LIL") : this;
-        try {
-            return counted((int) LIL.invokeExact(address, a, b, c));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, long b, int c) {
-        assert shape.equals("LLI") : this;
-        try {
-            return counted((int) LLI.invokeExact(address, a, b, c));
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b, long c) {
-        assert shape.equals("LLL") : this;
+        assert takes(3) : this;
         try {
             return counted((int) LLL.invokeExact(address, a, b, c));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(int a, long b, long c, long d) {
-        assert shape.equals("ILLL") : this;
-        try {
-            return counted((int) ILLL.invokeExact(address, a, b, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, int b, long c, long d) {
-        assert shape.equals("LILL") : this;
-        try {
-            return counted((int) LILL.invokeExact(address, a, b, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, long b, int c, long d) {
-        assert shape.equals("LLIL") : this;
-        try {
-            return counted((int) LLIL.invokeExact(address, a, b, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b, long c, long d) {
-        assert shape.equals("LLLL") : this;
+        assert takes(4) : this;
         try {
             return counted((int) LLLL.invokeExact(address, a, b, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b, long c, long d, long e) {
-        assert shape.equals("LLLLL") : this;
+        assert takes(5) : this;
         try {
             return counted((int) LLLLL.invokeExact(address, a, b, c, d, e));
         } catch (Throwable t) {
@@ -257,7 +163,7 @@ final class DriverFunction {
     }
 
     int call(long a, long b, long c, long d, long e, long f) {
-        assert shape.equals("LLLLLL") : this;
+        assert takes(6) : this;
         try {
             return counted((int) LLLLLL.invokeExact(address, a, b, c, d, e, f));
         } catch (Throwable t) {
@@ -266,7 +172,7 @@ final class DriverFunction {
     }
 
     int call(long a, long b, long c, long d, long e, long f, long g) {
-        assert shape.equals("LLLLLLL") : this;
+        assert takes(7) : this;
         try {
             return counted((int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
         } catch (Throwable t) {
@@ -275,7 +181,7 @@ final class DriverFunction {
     }
 
     int call(long a, long b, long c, long d, long e, long f, long g, long h) {
-        assert shape.equals("LLLLLLLL") : this;
+        assert takes(8) : this;
         try {
             return counted((int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h));
         } catch (Throwable t) {
@@ -284,55 +190,10 @@ final class DriverFunction {
     }
 
     int call(Frame frame, long a, long b, long c, long d, long e, long f, long g) {
-        assert shape.equals("LLLLLLL") : this;
+        assert takes(7) : this;
         try {
             frame.count(counts, call);
             return (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g);
-        } catch (Throwable t) {
-            throw notCalled(t);
-        }
-    }
-
-    int call(int a, int b, long c) {
-        assert shape.equals("IIL") : this;
-        try {
-            return counted((int) IIL.invokeExact(address, a, b, c));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, long b, int c, int d) {
-        assert shape.equals("LLII") : this;
-        try {
-            return counted((int) LLII.invokeExact(address, a, b, c, d));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, long b, int c, long d, long e) {
-        assert shape.equals("LLILL") : this;
-        try {
-            return counted((int) LLILL.invokeExact(address, a, b, c, d, e));
-        } catch (Throwable t) {
-            throw notCalled(t);
-        }
-    }
-
-    int call(long a, long b, long c, int d, long e) {
-        assert shape.equals("LLLIL") : this;
-        try {
-            return counted((int) LLLIL.invokeExact(address, a, b, c, d, e));
-        } catch (Throwable t) {
-            throw notCalled(t);
-        }
-    }
-
-    int call(long a, long b, long c, int d, int e) {
-        assert shape.equals("LLLII") : this;
-        try {
-            return counted((int) LLLII.invokeExact(address, a, b, c, d, e));
         } catch (Throwable t) {
             throw notCalled(t);
         }
@@ -352,7 +213,7 @@ final class DriverFunction {
     // nothing for the count stays on the stack meanwhile.
 
     int call(Frame frame, long a, long b) {
-        assert shape.equals("LL") : this;
+        assert takes(2) : this;
         try {
             frame.count(counts, call);
             return inPair ? (int) LL.invokeExact(Pair.FREE, a, b) : (int) LL.invokeExact(address, a, b);
@@ -362,7 +223,7 @@ final class DriverFunction {
     }
 
     int call(Frame frame, long a, long b, long c) {
-        assert shape.equals("LLL") : this;
+        assert takes(3) : this;
         try {
             frame.count(counts, call);
             return (int) LLL.invokeExact(address, a, b, c);
@@ -372,7 +233,7 @@ final class DriverFunction {
     }
 
     int call(Frame frame, long a, long b, long c, long d) {
-        assert shape.equals("LLLL") : this;
+        assert takes(4) : this;
         try {
             frame.count(counts, call);
             return inPair
@@ -385,7 +246,7 @@ final class DriverFunction {
 
     /// Calls `cuLaunchKernel`.
     int launch(Frame frame, long function, Modules.Grid grid, long stream, long parameters) {
-        assert shape.equals("LIIIIIIILLL") : this;
+        assert takes(11) : this;
         Modules.Extent blocks = grid.blocks();
         Modules.Extent threads = grid.threads();
         try {
@@ -393,13 +254,13 @@ final class DriverFunction {
             return (int) LAUNCH.invokeExact(
                     address,
                     function,
-                    blocks.x(),
-                    blocks.y(),
-                    blocks.z(),
-                    threads.x(),
-                    threads.y(),
-                    threads.z(),
-                    grid.sharedBytes(),
+                    (long) blocks.x(),
+                    (long) blocks.y(),
+                    (long) blocks.z(),
+                    (long) threads.x(),
+                    (long) threads.y(),
+                    (long) threads.z(),
+                    (long) grid.sharedBytes(),
                     stream,
                     parameters,
                     0L);
@@ -410,7 +271,7 @@ final class DriverFunction {
 
     /// Makes a call that never blocks and takes only nanoseconds. Not counted.
     int callCritical(long a) {
-        assert shape.equals("L") : this;
+        assert takes(1) : this;
         try {
             return (int) CRITICAL_L.invokeExact(address, a);
         } catch (Throwable e) {
@@ -422,7 +283,7 @@ final class DriverFunction {
     ///
     /// @param array heap memory, which does not move until the function returns
     int callWithArray(long a, MemorySegment array, long c, long d) {
-        assert shape.equals("LLLL") : this;
+        assert takes(4) : this;
         try {
             return counted((int) WithArray.LLLL.invokeExact(address, a, array, c, d));
         } catch (Throwable e) {
@@ -432,7 +293,7 @@ final class DriverFunction {
 
     /// Makes a call without counting it.
     int callUncounted(long a) {
-        assert shape.equals("L") : this;
+        assert takes(1) : this;
         try {
             return (int) L.invokeExact(address, a);
         } catch (Throwable e) {
