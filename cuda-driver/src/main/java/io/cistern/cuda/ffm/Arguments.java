@@ -36,11 +36,11 @@ final class Arguments {
 
     /// Returns a text such as `device=0, address=0x7f0000000000`.
     ///
-    /// @param names the names, separated by a comma and a space
+    /// @param names the names, separated by a comma and a space; values beyond them are left out
     static String text(String names, long... values) {
         StringJoiner text = new StringJoiner(", ");
         String[] each = names.split(", ", -1);
-        for (int i = 0; i < values.length; i++) {
+        for (int i = 0; i < Math.min(each.length, values.length); i++) {
             text.add(each[i] + "=" + (DECIMAL.contains(each[i]) ? Long.toString(values[i]) : hex(values[i])));
         }
         return text.toString();

@@ -17,7 +17,7 @@ import java.util.List;
 /// **Pools on the host.** The driver's copies to, from and within devices refuse memory of such a pool; its general
 /// copy takes it. That one counts an address that the driver does not know as pageable memory and may end the
 /// process there, so it is called only if the driver knows the addresses.
-final class NativeCopies implements Copies {
+final class NativeCopies extends NativeFacet implements Copies {
     /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream gets there.
     static final int STREAM_ORDER = 1;
 
@@ -26,34 +26,22 @@ final class NativeCopies implements Copies {
 
     private static final int DEVICE = 2;
 
-    private final Contexts contexts;
-    private final DriverFunction toDevice;
-    private final DriverFunction toHost;
-    private final DriverFunction onDevice;
-    private final DriverFunction anywhere;
-    private final DriverFunction pointerAttribute;
-    private final DriverFunction betweenDevices;
-    private final DriverFunction rows;
-    private final DriverFunction batch;
+    private final DriverFunction toDevice = bind(DriverCall.MEMCPY_HTOD_ASYNC, "LLLL");
+    private final DriverFunction toHost = bind(DriverCall.MEMCPY_DTOH_ASYNC, "LLLL");
+    private final DriverFunction onDevice = bind(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
+    private final DriverFunction anywhere = bind(DriverCall.MEMCPY_ASYNC, "LLLL");
+    private final DriverFunction pointerAttribute = bind(DriverCall.POINTER_GET_ATTRIBUTE, "LIL");
+    private final DriverFunction betweenDevices = bind(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
+    private final DriverFunction rows = bind(DriverCall.MEMCPY_2D_ASYNC, "LL");
+    private final DriverFunction batch = bind(DriverCall.MEMCPY_BATCH_ASYNC, "LLLLLLLL");
     private final boolean takesBatches;
-    private final DriverFunction fillBytes;
-    private final DriverFunction fillShorts;
-    private final DriverFunction fillWords;
+    private final DriverFunction fillBytes = bind(DriverCall.MEMSET_D8_ASYNC, "LILL");
+    private final DriverFunction fillShorts = bind(DriverCall.MEMSET_D16_ASYNC, "LILL");
+    private final DriverFunction fillWords = bind(DriverCall.MEMSET_D32_ASYNC, "LILL");
 
     NativeCopies(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        toDevice = library.function(DriverCall.MEMCPY_HTOD_ASYNC, "LLLL");
-        toHost = library.function(DriverCall.MEMCPY_DTOH_ASYNC, "LLLL");
-        onDevice = library.function(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
-        anywhere = library.function(DriverCall.MEMCPY_ASYNC, "LLLL");
-        pointerAttribute = library.function(DriverCall.POINTER_GET_ATTRIBUTE, "LIL");
-        betweenDevices = library.function(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
-        rows = library.function(DriverCall.MEMCPY_2D_ASYNC, "LL");
-        batch = library.function(DriverCall.MEMCPY_BATCH_ASYNC, "LLLLLLLL");
+        super(library, contexts);
         takesBatches = batch.present();
-        fillBytes = library.function(DriverCall.MEMSET_D8_ASYNC, "LILL");
-        fillShorts = library.function(DriverCall.MEMSET_D16_ASYNC, "LILL");
-        fillWords = library.function(DriverCall.MEMSET_D32_ASYNC, "LILL");
     }
 
     @Override
@@ -239,9 +227,6 @@ final class NativeCopies implements Copies {
         if (count == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(fillWords, device)) {
-            int code = fillWords.call(target, value, count, stream);
-            fillWords.check(code, "device, target, value, count, stream", device, target, value, count, stream);
-        }
+        run(fillWords, device, "device, target, value, count, stream", target, value, count, stream);
     }
 }

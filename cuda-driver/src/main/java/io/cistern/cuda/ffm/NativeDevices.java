@@ -11,27 +11,21 @@ import java.util.HexFormat;
 import java.util.function.LongConsumer;
 
 /// Devices of the real driver. Queries of names, sizes and attributes need no context.
-final class NativeDevices implements Devices {
+final class NativeDevices extends NativeFacet implements Devices {
     /// Longer than any name of a device.
     private static final int NAME_BYTES = 256;
 
     private static final int UUID_BYTES = 16;
 
-    private final Contexts contexts;
-    private final DriverFunction getName;
-    private final DriverFunction getUuid;
-    private final DriverFunction totalMem;
-    private final DriverFunction getAttribute;
-    private final DriverFunction synchronize;
+    private final DriverFunction getName = bind(DriverCall.DEVICE_GET_NAME, "LII");
+    private final DriverFunction getUuid = bind(DriverCall.DEVICE_GET_UUID, "LI");
+    private final DriverFunction totalMem = bind(DriverCall.DEVICE_TOTAL_MEM, "LI");
+    private final DriverFunction getAttribute = bind(DriverCall.DEVICE_GET_ATTRIBUTE, "LII");
+    private final DriverFunction synchronize = bind(DriverCall.CONTEXT_SYNCHRONIZE, "");
     private final BudgetNotices budgets;
 
     NativeDevices(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        getName = library.function(DriverCall.DEVICE_GET_NAME, "LII");
-        getUuid = library.function(DriverCall.DEVICE_GET_UUID, "LI");
-        totalMem = library.function(DriverCall.DEVICE_TOTAL_MEM, "LI");
-        getAttribute = library.function(DriverCall.DEVICE_GET_ATTRIBUTE, "LII");
-        synchronize = library.function(DriverCall.CONTEXT_SYNCHRONIZE, "");
+        super(library, contexts);
         budgets = new BudgetNotices(library, contexts);
     }
 

@@ -5,30 +5,22 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
 
 /// Events of the real driver.
-final class NativeEvents implements Events {
+final class NativeEvents extends NativeFacet implements Events {
     private static final int TIMED = 0;
 
     /// `CU_EVENT_DISABLE_TIMING`
     static final int DISABLE_TIMING = 2;
 
-    private final Contexts contexts;
-    private final DriverFunction create;
-    private final DriverFunction record;
-    private final DriverFunction recordAll;
-    private final DriverFunction query;
-    private final DriverFunction synchronize;
-    private final DriverFunction elapsedTime;
-    private final DriverFunction destroy;
+    private final DriverFunction create = bind(DriverCall.EVENT_CREATE, "LI");
+    private final DriverFunction record = bind(DriverCall.EVENT_RECORD, "LL");
+    private final DriverFunction recordAll = bind(DriverCall.CONTEXT_RECORD_EVENT, "LL");
+    private final DriverFunction query = bind(DriverCall.EVENT_QUERY, "L");
+    private final DriverFunction synchronize = bind(DriverCall.EVENT_SYNCHRONIZE, "L");
+    private final DriverFunction elapsedTime = bind(DriverCall.EVENT_ELAPSED_TIME, "LLL");
+    private final DriverFunction destroy = bind(DriverCall.EVENT_DESTROY, "L");
 
     NativeEvents(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        create = library.function(DriverCall.EVENT_CREATE, "LI");
-        record = library.function(DriverCall.EVENT_RECORD, "LL");
-        recordAll = library.function(DriverCall.CONTEXT_RECORD_EVENT, "LL");
-        query = library.function(DriverCall.EVENT_QUERY, "L");
-        synchronize = library.function(DriverCall.EVENT_SYNCHRONIZE, "L");
-        elapsedTime = library.function(DriverCall.EVENT_ELAPSED_TIME, "LLL");
-        destroy = library.function(DriverCall.EVENT_DESTROY, "L");
+        super(library, contexts);
     }
 
     @Override
@@ -42,17 +34,12 @@ final class NativeEvents implements Events {
     }
 
     private long create(int device, int flags) {
-        try (Frame frame = contexts.enter(create, device)) {
-            create.check(create.call(frame.out(), flags), "device, flags", device, flags);
-            return frame.outLong();
-        }
+        return ask(create, device, "device, flags", flags);
     }
 
     @Override
     public void record(int device, long event, long stream) {
-        try (Frame _ = contexts.enter(record, device)) {
-            record.check(record.call(event, stream), "device, event, stream", device, event, stream);
-        }
+        run(record, device, "device, event, stream", event, stream);
     }
 
     @Override
@@ -78,9 +65,7 @@ final class NativeEvents implements Events {
     @Override
     public void synchronize(int device, long event) {
         BlockingCalls.run(() -> {
-            try (Frame _ = contexts.enter(synchronize, device)) {
-                synchronize.check(synchronize.call(event), "device, event", device, event);
-            }
+            run(synchronize, device, "device, event", event);
         });
     }
 
@@ -95,8 +80,6 @@ final class NativeEvents implements Events {
 
     @Override
     public void destroy(int device, long event) {
-        try (Frame _ = contexts.enter(destroy, device)) {
-            destroy.check(destroy.call(event), "device, event", device, event);
-        }
+        run(destroy, device, "device, event", event);
     }
 }

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /// Graphs and captures of the real driver.
-final class NativeGraphs implements Graphs {
+final class NativeGraphs extends NativeFacet implements Graphs {
     /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
     static final long AUTO_FREE_ON_LAUNCH = 1;
 
@@ -27,79 +27,47 @@ final class NativeGraphs implements Graphs {
     /// Bytes of a `CUgraphExecUpdateResultInfo`.
     static final long UPDATE_RESULT_BYTES = 24;
 
-    private final Contexts contexts;
-    private final DriverFunction begin;
-    private final DriverFunction end;
-    private final DriverFunction isCapturing;
-    private final DriverFunction info;
-    private final DriverFunction exchangeMode;
-    private final DriverFunction create;
-    private final DriverFunction addAllocation;
-    private final DriverFunction addFree;
-    private final DriverFunction addFill;
-    private final DriverFunction addEmpty;
-    private final DriverFunction getNodes;
-    private final DriverFunction getDependencies;
-    private final DriverFunction createObject;
-    private final DriverFunction releaseObject;
-    private final DriverFunction retainObject;
-    private final DriverFunction instantiate;
-    private final DriverFunction update;
-    private final DriverFunction launch;
-    private final DriverFunction destroyExecutable;
-    private final DriverFunction destroy;
-    private final DriverFunction getMemory;
-    private final DriverFunction setMemory;
-    private final DriverFunction trimMemory;
+    private final DriverFunction begin = bind(DriverCall.STREAM_BEGIN_CAPTURE, "LI");
+    private final DriverFunction end = bind(DriverCall.STREAM_END_CAPTURE, "LL");
+    private final DriverFunction isCapturing = bind(DriverCall.STREAM_IS_CAPTURING, "LL");
+    private final DriverFunction info = bind(DriverCall.STREAM_GET_CAPTURE_INFO, "LLLLLLL");
+    private final DriverFunction exchangeMode = bind(DriverCall.THREAD_EXCHANGE_CAPTURE_MODE, "L");
+    private final DriverFunction create = bind(DriverCall.GRAPH_CREATE, "LI");
+    private final DriverFunction addAllocation = bind(DriverCall.GRAPH_ADD_MEM_ALLOC_NODE, "LLLLL");
+    private final DriverFunction addFree = bind(DriverCall.GRAPH_ADD_MEM_FREE_NODE, "LLLLL");
+    private final DriverFunction addFill = bind(DriverCall.GRAPH_ADD_MEMSET_NODE, "LLLLLL");
+    private final DriverFunction addEmpty = bind(DriverCall.GRAPH_ADD_EMPTY_NODE, "LLLL");
+    private final DriverFunction getNodes = bind(DriverCall.GRAPH_GET_NODES, "LLL");
+    private final DriverFunction getDependencies = bind(DriverCall.GRAPH_NODE_GET_DEPENDENCIES, "LLLL");
+    private final DriverFunction createObject = bind(DriverCall.USER_OBJECT_CREATE, "LLLII");
+    private final DriverFunction releaseObject = bind(DriverCall.USER_OBJECT_RELEASE, "LI");
+    private final DriverFunction retainObject = bind(DriverCall.GRAPH_RETAIN_USER_OBJECT, "LLII");
+    private final DriverFunction instantiate = bind(DriverCall.GRAPH_INSTANTIATE, "LLL");
+    private final DriverFunction update = bind(DriverCall.GRAPH_EXEC_UPDATE, "LLL");
+    private final DriverFunction launch = bind(DriverCall.GRAPH_LAUNCH, "LL");
+    private final DriverFunction destroyExecutable = bind(DriverCall.GRAPH_EXEC_DESTROY, "L");
+    private final DriverFunction destroy = bind(DriverCall.GRAPH_DESTROY, "L");
+    private final DriverFunction getMemory = bind(DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE, "IIL");
+    private final DriverFunction setMemory = bind(DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE, "IIL");
+    private final DriverFunction trimMemory = bind(DriverCall.DEVICE_GRAPH_MEM_TRIM, "I");
 
     NativeGraphs(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        begin = library.function(DriverCall.STREAM_BEGIN_CAPTURE, "LI");
-        end = library.function(DriverCall.STREAM_END_CAPTURE, "LL");
-        isCapturing = library.function(DriverCall.STREAM_IS_CAPTURING, "LL");
-        info = library.function(DriverCall.STREAM_GET_CAPTURE_INFO, "LLLLLLL");
-        exchangeMode = library.function(DriverCall.THREAD_EXCHANGE_CAPTURE_MODE, "L");
-        create = library.function(DriverCall.GRAPH_CREATE, "LI");
-        addAllocation = library.function(DriverCall.GRAPH_ADD_MEM_ALLOC_NODE, "LLLLL");
-        addFree = library.function(DriverCall.GRAPH_ADD_MEM_FREE_NODE, "LLLLL");
-        addFill = library.function(DriverCall.GRAPH_ADD_MEMSET_NODE, "LLLLLL");
-        addEmpty = library.function(DriverCall.GRAPH_ADD_EMPTY_NODE, "LLLL");
-        getNodes = library.function(DriverCall.GRAPH_GET_NODES, "LLL");
-        getDependencies = library.function(DriverCall.GRAPH_NODE_GET_DEPENDENCIES, "LLLL");
-        createObject = library.function(DriverCall.USER_OBJECT_CREATE, "LLLII");
-        releaseObject = library.function(DriverCall.USER_OBJECT_RELEASE, "LI");
-        retainObject = library.function(DriverCall.GRAPH_RETAIN_USER_OBJECT, "LLII");
-        instantiate = library.function(DriverCall.GRAPH_INSTANTIATE, "LLL");
-        update = library.function(DriverCall.GRAPH_EXEC_UPDATE, "LLL");
-        launch = library.function(DriverCall.GRAPH_LAUNCH, "LL");
-        destroyExecutable = library.function(DriverCall.GRAPH_EXEC_DESTROY, "L");
-        destroy = library.function(DriverCall.GRAPH_DESTROY, "L");
-        getMemory = library.function(DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE, "IIL");
-        setMemory = library.function(DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE, "IIL");
-        trimMemory = library.function(DriverCall.DEVICE_GRAPH_MEM_TRIM, "I");
+        super(library, contexts);
     }
 
     @Override
     public void beginCapture(int device, long stream, CaptureMode mode) {
-        try (Frame _ = contexts.enter(begin, device)) {
-            begin.check(begin.call(stream, mode.code()), "device, stream, mode", device, stream, mode.code());
-        }
+        run(begin, device, "device, stream, mode", stream, mode.code());
     }
 
     @Override
     public long endCapture(int device, long stream) {
-        try (Frame frame = contexts.enter(end, device)) {
-            end.check(end.call(stream, frame.zeroedOut()), "device, stream", device, stream);
-            return frame.outLong();
-        }
+        return askAbout(end, device, "device, stream", stream);
     }
 
     @Override
     public CaptureStatus captureStatus(int device, long stream) {
-        try (Frame frame = contexts.enter(isCapturing, device)) {
-            isCapturing.check(isCapturing.call(stream, frame.zeroedOut()), "device, stream", device, stream);
-            return CaptureStatus.of(frame.outInt());
-        }
+        return CaptureStatus.of((int) askAbout(isCapturing, device, "device, stream", stream));
     }
 
     /// Called for each allocation during a capture. So if the stream names its context, the driver is asked at
@@ -203,10 +171,7 @@ final class NativeGraphs implements Graphs {
 
     @Override
     public long create(int device) {
-        try (Frame frame = contexts.enter(create, device)) {
-            create.check(create.call(frame.out(), 0), "device", device);
-            return frame.outLong();
-        }
+        return ask(create, device, "device", 0);
     }
 
     @Override
@@ -253,11 +218,7 @@ final class NativeGraphs implements Graphs {
     public long addEmpty(int device, long graph, List<Long> dependencies) {
         try (Arena arena = Arena.ofConfined()) {
             long nodes = array(arena, dependencies);
-            try (Frame frame = contexts.enter(addEmpty, device)) {
-                int code = addEmpty.call(frame.out(), graph, nodes, (long) dependencies.size());
-                addEmpty.check(code, "device, graph", device, graph);
-                return frame.outLong();
-            }
+            return ask(addEmpty, device, "device, graph", graph, nodes, (long) dependencies.size());
         }
     }
 
@@ -323,11 +284,7 @@ final class NativeGraphs implements Graphs {
     @Override
     public long instantiate(int device, long graph, boolean freesOnLaunch) {
         long flags = freesOnLaunch ? AUTO_FREE_ON_LAUNCH : 0;
-        try (Frame frame = contexts.enter(instantiate, device)) {
-            instantiate.check(
-                    instantiate.call(frame.out(), graph, flags), "device, graph, flags", device, graph, flags);
-            return frame.outLong();
-        }
+        return ask(instantiate, device, "device, graph, flags", graph, flags);
     }
 
     @Override
@@ -347,23 +304,17 @@ final class NativeGraphs implements Graphs {
 
     @Override
     public void launch(int device, long executable, long stream) {
-        try (Frame _ = contexts.enter(launch, device)) {
-            launch.check(launch.call(executable, stream), "device, executable, stream", device, executable, stream);
-        }
+        run(launch, device, "device, executable, stream", executable, stream);
     }
 
     @Override
     public void destroyExecutable(int device, long executable) {
-        try (Frame _ = contexts.enter(destroyExecutable, device)) {
-            destroyExecutable.check(destroyExecutable.call(executable), "device, executable", device, executable);
-        }
+        run(destroyExecutable, device, "device, executable", executable);
     }
 
     @Override
     public void destroy(int device, long graph) {
-        try (Frame _ = contexts.enter(destroy, device)) {
-            destroy.check(destroy.call(graph), "device, graph", device, graph);
-        }
+        run(destroy, device, "device, graph", graph);
     }
 
     @Override
@@ -388,8 +339,6 @@ final class NativeGraphs implements Graphs {
     @Override
     public void trimMemory(int device) {
         int handle = contexts.handle(trimMemory, device);
-        try (Frame _ = contexts.enter(trimMemory, device)) {
-            trimMemory.check(trimMemory.call(handle), "device", device);
-        }
+        run(trimMemory, device, "device", handle);
     }
 }

@@ -8,45 +8,31 @@ import io.cistern.cuda.PointerAttribute;
 import java.lang.foreign.MemorySegment;
 
 /// `cuMemAlloc` and relatives, pinned host memory and pointer attributes of the real driver.
-final class NativeLinearMemory implements LinearMemory {
+final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     /// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`
     static final int ALLOC_PORTABLE_MAPPED = 1 | 2;
 
     /// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`
     static final int REGISTER_PORTABLE_MAPPED = 1 | 2;
 
-    private final Contexts contexts;
-    private final DriverFunction alloc;
-    private final DriverFunction free;
-    private final DriverFunction getInfo;
-    private final DriverFunction getRange;
-    private final DriverFunction hostAlloc;
-    private final DriverFunction hostDevicePointer;
-    private final DriverFunction hostFree;
-    private final DriverFunction hostRegister;
-    private final DriverFunction hostUnregister;
-    private final DriverFunction pointerAttribute;
+    private final DriverFunction alloc = bind(DriverCall.MEM_ALLOC, "LL");
+    private final DriverFunction free = bind(DriverCall.MEM_FREE, "L");
+    private final DriverFunction getInfo = bind(DriverCall.MEM_GET_INFO, "LL");
+    private final DriverFunction getRange = bind(DriverCall.MEM_GET_ADDRESS_RANGE, "LLL");
+    private final DriverFunction hostAlloc = bind(DriverCall.MEM_HOST_ALLOC, "LLI");
+    private final DriverFunction hostDevicePointer = bind(DriverCall.MEM_HOST_GET_DEVICE_POINTER, "LLI");
+    private final DriverFunction hostFree = bind(DriverCall.MEM_FREE_HOST, "L");
+    private final DriverFunction hostRegister = bind(DriverCall.MEM_HOST_REGISTER, "LLI");
+    private final DriverFunction hostUnregister = bind(DriverCall.MEM_HOST_UNREGISTER, "L");
+    private final DriverFunction pointerAttribute = bind(DriverCall.POINTER_GET_ATTRIBUTE, "LIL");
 
     NativeLinearMemory(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        alloc = library.function(DriverCall.MEM_ALLOC, "LL");
-        free = library.function(DriverCall.MEM_FREE, "L");
-        getInfo = library.function(DriverCall.MEM_GET_INFO, "LL");
-        getRange = library.function(DriverCall.MEM_GET_ADDRESS_RANGE, "LLL");
-        hostAlloc = library.function(DriverCall.MEM_HOST_ALLOC, "LLI");
-        hostDevicePointer = library.function(DriverCall.MEM_HOST_GET_DEVICE_POINTER, "LLI");
-        hostFree = library.function(DriverCall.MEM_FREE_HOST, "L");
-        hostRegister = library.function(DriverCall.MEM_HOST_REGISTER, "LLI");
-        hostUnregister = library.function(DriverCall.MEM_HOST_UNREGISTER, "L");
-        pointerAttribute = library.function(DriverCall.POINTER_GET_ATTRIBUTE, "LIL");
+        super(library, contexts);
     }
 
     @Override
     public long allocate(int device, long byteSize) {
-        try (Frame frame = contexts.enter(alloc, device)) {
-            alloc.check(alloc.call(frame.out(), byteSize), "device, byteSize", device, byteSize);
-            return frame.outLong();
-        }
+        return ask(alloc, device, "device, byteSize", byteSize);
     }
 
     @Override
@@ -54,9 +40,7 @@ final class NativeLinearMemory implements LinearMemory {
         if (address == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(free, device)) {
-            free.check(free.call(address), "device, address", device, address);
-        }
+        run(free, device, "device, address", address);
     }
 
     @Override
@@ -117,35 +101,24 @@ final class NativeLinearMemory implements LinearMemory {
 
     @Override
     public void freeHost(int device, MemorySegment memory) {
-        try (Frame _ = contexts.enter(hostFree, device)) {
-            hostFree.check(hostFree.call(memory.address()), "device, address", device, memory.address());
-        }
+        run(hostFree, device, "device, address", memory.address());
     }
 
     @Override
     public void registerHost(int device, MemorySegment memory) {
         long address = HostMemory.address(memory, memory.byteSize());
-        try (Frame _ = contexts.enter(hostRegister, device)) {
-            int code = hostRegister.call(address, memory.byteSize(), REGISTER_PORTABLE_MAPPED);
-            hostRegister.check(code, "device, address, byteSize", device, address, memory.byteSize());
-        }
+        run(hostRegister, device, "device, address, byteSize", address, memory.byteSize(), REGISTER_PORTABLE_MAPPED);
     }
 
     @Override
     public void unregisterHost(int device, MemorySegment memory) {
-        try (Frame _ = contexts.enter(hostUnregister, device)) {
-            int code = hostUnregister.call(memory.address());
-            hostUnregister.check(code, "device, address", device, memory.address());
-        }
+        run(hostUnregister, device, "device, address", memory.address());
     }
 
     @Override
     public long attribute(int device, PointerAttribute attribute, long address) {
-        try (Frame frame = contexts.enter(pointerAttribute, device)) {
-            int code = pointerAttribute.call(frame.zeroedOut(), attribute.code(), address);
-            pointerAttribute.check(code, "device, attribute, address", device, attribute.code(), address);
-            // The only attribute that may be negative; it has 32 bits.
-            return attribute == PointerAttribute.DEVICE_ORDINAL ? frame.outInt() : frame.outLong();
-        }
+        long value = ask(pointerAttribute, device, "device, attribute, address", attribute.code(), address);
+        // The only attribute that may be negative; it has 32 bits.
+        return attribute == PointerAttribute.DEVICE_ORDINAL ? (int) value : value;
     }
 }

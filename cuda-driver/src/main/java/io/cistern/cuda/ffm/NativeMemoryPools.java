@@ -8,37 +8,23 @@ import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 
 /// `cuMemAllocAsync` and pools of the real driver.
-final class NativeMemoryPools implements MemoryPools {
-    private final Contexts contexts;
-    private final DriverFunction create;
-    private final DriverFunction destroy;
-    private final DriverFunction getDefault;
-    private final DriverFunction getCurrent;
-    private final DriverFunction setCurrent;
-    private final DriverFunction alloc;
-    private final DriverFunction allocFrom;
-    private final DriverFunction free;
-    private final DriverFunction getAttribute;
-    private final DriverFunction setAttribute;
-    private final DriverFunction trimTo;
-    private final DriverFunction setAccess;
-    private final DriverFunction getAccess;
+final class NativeMemoryPools extends NativeFacet implements MemoryPools {
+    private final DriverFunction create = bind(DriverCall.MEM_POOL_CREATE, "LL");
+    private final DriverFunction destroy = bind(DriverCall.MEM_POOL_DESTROY, "L");
+    private final DriverFunction getDefault = bind(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
+    private final DriverFunction getCurrent = bind(DriverCall.DEVICE_GET_MEM_POOL, "LI");
+    private final DriverFunction setCurrent = bind(DriverCall.DEVICE_SET_MEM_POOL, "IL");
+    private final DriverFunction alloc = bind(DriverCall.MEM_ALLOC_ASYNC, "LLL");
+    private final DriverFunction allocFrom = bind(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, "LLLL");
+    private final DriverFunction free = bind(DriverCall.MEM_FREE_ASYNC, "LL");
+    private final DriverFunction getAttribute = bind(DriverCall.MEM_POOL_GET_ATTRIBUTE, "LIL");
+    private final DriverFunction setAttribute = bind(DriverCall.MEM_POOL_SET_ATTRIBUTE, "LIL");
+    private final DriverFunction trimTo = bind(DriverCall.MEM_POOL_TRIM_TO, "LL");
+    private final DriverFunction setAccess = bind(DriverCall.MEM_POOL_SET_ACCESS, "LLL");
+    private final DriverFunction getAccess = bind(DriverCall.MEM_POOL_GET_ACCESS, "LLL");
 
     NativeMemoryPools(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        create = library.function(DriverCall.MEM_POOL_CREATE, "LL");
-        destroy = library.function(DriverCall.MEM_POOL_DESTROY, "L");
-        getDefault = library.function(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
-        getCurrent = library.function(DriverCall.DEVICE_GET_MEM_POOL, "LI");
-        setCurrent = library.function(DriverCall.DEVICE_SET_MEM_POOL, "IL");
-        alloc = library.function(DriverCall.MEM_ALLOC_ASYNC, "LLL");
-        allocFrom = library.function(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, "LLLL");
-        free = library.function(DriverCall.MEM_FREE_ASYNC, "LL");
-        getAttribute = library.function(DriverCall.MEM_POOL_GET_ATTRIBUTE, "LIL");
-        setAttribute = library.function(DriverCall.MEM_POOL_SET_ATTRIBUTE, "LIL");
-        trimTo = library.function(DriverCall.MEM_POOL_TRIM_TO, "LL");
-        setAccess = library.function(DriverCall.MEM_POOL_SET_ACCESS, "LLL");
-        getAccess = library.function(DriverCall.MEM_POOL_GET_ACCESS, "LLL");
+        super(library, contexts);
     }
 
     @Override
@@ -72,27 +58,19 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void destroy(int device, long pool) {
-        try (Frame _ = contexts.enter(destroy, device)) {
-            destroy.check(destroy.call(pool), "device, pool", device, pool);
-        }
+        run(destroy, device, "device, pool", pool);
     }
 
     @Override
     public long defaultPool(int device) {
         int handle = contexts.handle(getDefault, device);
-        try (Frame frame = contexts.enter(getDefault, device)) {
-            getDefault.check(getDefault.call(frame.out(), handle), "device", device);
-            return frame.outLong();
-        }
+        return ask(getDefault, device, "device", handle);
     }
 
     @Override
     public long currentPool(int device) {
         int handle = contexts.handle(getCurrent, device);
-        try (Frame frame = contexts.enter(getCurrent, device)) {
-            getCurrent.check(getCurrent.call(frame.out(), handle), "device", device);
-            return frame.outLong();
-        }
+        return ask(getCurrent, device, "device", handle);
     }
 
     @Override
@@ -190,9 +168,7 @@ final class NativeMemoryPools implements MemoryPools {
 
     @Override
     public void trimTo(int device, long pool, long keepBytes) {
-        try (Frame _ = contexts.enter(trimTo, device)) {
-            trimTo.check(trimTo.call(pool, keepBytes), "device, pool, keepBytes", device, pool, keepBytes);
-        }
+        run(trimTo, device, "device, pool, keepBytes", pool, keepBytes);
     }
 
     @Override

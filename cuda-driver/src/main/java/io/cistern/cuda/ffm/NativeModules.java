@@ -7,19 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /// Modules from PTX text, and launches, through the real driver.
-final class NativeModules implements Modules {
-    private final Contexts contexts;
-    private final DriverFunction load;
-    private final DriverFunction unload;
-    private final DriverFunction getFunction;
-    private final DriverFunction launch;
+final class NativeModules extends NativeFacet implements Modules {
+    private final DriverFunction load = bind(DriverCall.MODULE_LOAD_DATA, "LL");
+    private final DriverFunction unload = bind(DriverCall.MODULE_UNLOAD, "L");
+    private final DriverFunction getFunction = bind(DriverCall.MODULE_GET_FUNCTION, "LLL");
+    private final DriverFunction launch = bind(DriverCall.LAUNCH_KERNEL, "LIIIIIIILLL");
 
     NativeModules(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        load = library.function(DriverCall.MODULE_LOAD_DATA, "LL");
-        unload = library.function(DriverCall.MODULE_UNLOAD, "L");
-        getFunction = library.function(DriverCall.MODULE_GET_FUNCTION, "LLL");
-        launch = library.function(DriverCall.LAUNCH_KERNEL, "LIIIIIIILLL");
+        super(library, contexts);
     }
 
     @Override
@@ -38,9 +33,7 @@ final class NativeModules implements Modules {
 
     @Override
     public void unload(int device, long module) {
-        try (Frame _ = contexts.enter(unload, device)) {
-            unload.check(unload.call(module), "device, module", device, module);
-        }
+        run(unload, device, "device, module", module);
     }
 
     @Override

@@ -4,17 +4,13 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Peers;
 
 /// Access between devices through the real driver.
-final class NativePeers implements Peers {
-    private final Contexts contexts;
-    private final DriverFunction canAccess;
-    private final DriverFunction enable;
-    private final DriverFunction disable;
+final class NativePeers extends NativeFacet implements Peers {
+    private final DriverFunction canAccess = bind(DriverCall.DEVICE_CAN_ACCESS_PEER, "LII");
+    private final DriverFunction enable = bind(DriverCall.CONTEXT_ENABLE_PEER_ACCESS, "LI");
+    private final DriverFunction disable = bind(DriverCall.CONTEXT_DISABLE_PEER_ACCESS, "L");
 
     NativePeers(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        canAccess = library.function(DriverCall.DEVICE_CAN_ACCESS_PEER, "LII");
-        enable = library.function(DriverCall.CONTEXT_ENABLE_PEER_ACCESS, "LI");
-        disable = library.function(DriverCall.CONTEXT_DISABLE_PEER_ACCESS, "L");
+        super(library, contexts);
     }
 
     @Override

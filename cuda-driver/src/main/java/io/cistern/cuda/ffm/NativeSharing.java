@@ -9,32 +9,23 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /// Exports and imports pools, pointers and events through the real driver.
-final class NativeSharing implements Sharing {
+final class NativeSharing extends NativeFacet implements Sharing {
     /// `CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`
     static final int INTERPROCESS = NativeEvents.DISABLE_TIMING | 4;
 
     private static final long NO_FLAGS = 0;
 
-    private final Contexts contexts;
-    private final DriverFunction exportPool;
-    private final DriverFunction importPool;
-    private final DriverFunction exportPointer;
-    private final DriverFunction importPointer;
-    private final DriverFunction createEvent;
-    private final DriverFunction getEventHandle;
-    private final DriverFunction openEventHandle;
-    private final DriverFunction getMemHandle;
+    private final DriverFunction exportPool = bind(DriverCall.MEM_POOL_EXPORT, "LLIL");
+    private final DriverFunction importPool = bind(DriverCall.MEM_POOL_IMPORT, "LLIL");
+    private final DriverFunction exportPointer = bind(DriverCall.MEM_POOL_EXPORT_POINTER, "LL");
+    private final DriverFunction importPointer = bind(DriverCall.MEM_POOL_IMPORT_POINTER, "LLL");
+    private final DriverFunction createEvent = bind(DriverCall.EVENT_CREATE, "LI");
+    private final DriverFunction getEventHandle = bind(DriverCall.IPC_GET_EVENT_HANDLE, "LL");
+    private final DriverFunction openEventHandle = bind(DriverCall.IPC_OPEN_EVENT_HANDLE, "LH");
+    private final DriverFunction getMemHandle = bind(DriverCall.IPC_GET_MEM_HANDLE, "LL");
 
     NativeSharing(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        exportPool = library.function(DriverCall.MEM_POOL_EXPORT, "LLIL");
-        importPool = library.function(DriverCall.MEM_POOL_IMPORT, "LLIL");
-        exportPointer = library.function(DriverCall.MEM_POOL_EXPORT_POINTER, "LL");
-        importPointer = library.function(DriverCall.MEM_POOL_IMPORT_POINTER, "LLL");
-        createEvent = library.function(DriverCall.EVENT_CREATE, "LI");
-        getEventHandle = library.function(DriverCall.IPC_GET_EVENT_HANDLE, "LL");
-        openEventHandle = library.function(DriverCall.IPC_OPEN_EVENT_HANDLE, "LH");
-        getMemHandle = library.function(DriverCall.IPC_GET_MEM_HANDLE, "LL");
+        super(library, contexts);
     }
 
     @Override
@@ -62,13 +53,9 @@ final class NativeSharing implements Sharing {
 
     @Override
     public long importPool(int device, int fileDescriptor) {
-        try (Frame frame = contexts.enter(importPool, device)) {
-            int type = HandleType.POSIX_FILE_DESCRIPTOR.bit();
-            // The descriptor itself takes the place of the pointer that other types have.
-            int code = importPool.call(frame.out(), (long) fileDescriptor, type, NO_FLAGS);
-            importPool.check(code, "device, fileDescriptor, handleType", device, fileDescriptor, type);
-            return frame.outLong();
-        }
+        int type = HandleType.POSIX_FILE_DESCRIPTOR.bit();
+        // The descriptor itself takes the place of the pointer that other types have.
+        return ask(importPool, device, "device, fileDescriptor, handleType", fileDescriptor, type, NO_FLAGS);
     }
 
     @Override
@@ -104,10 +91,7 @@ final class NativeSharing implements Sharing {
 
     @Override
     public long createEvent(int device) {
-        try (Frame frame = contexts.enter(createEvent, device)) {
-            createEvent.check(createEvent.call(frame.out(), INTERPROCESS), "device, flags", device, INTERPROCESS);
-            return frame.outLong();
-        }
+        return ask(createEvent, device, "device, flags", INTERPROCESS);
     }
 
     @Override

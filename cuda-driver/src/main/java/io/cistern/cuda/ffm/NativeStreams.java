@@ -5,61 +5,42 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 
 /// Streams and host functions of the real driver.
-final class NativeStreams implements Streams {
+final class NativeStreams extends NativeFacet implements Streams {
     private static final int BLOCKING = 0;
 
     /// `CU_STREAM_NON_BLOCKING`
     static final int NON_BLOCKING = 1;
 
-    private final Contexts contexts;
-    private final DriverFunction create;
-    private final DriverFunction createWithPriority;
-    private final DriverFunction destroy;
-    private final DriverFunction synchronize;
-    private final DriverFunction query;
-    private final DriverFunction waitEvent;
-    private final DriverFunction getId;
-    private final DriverFunction getFlags;
-    private final DriverFunction launchHost;
+    private final DriverFunction create = bind(DriverCall.STREAM_CREATE, "LI");
+    private final DriverFunction createWithPriority = bind(DriverCall.STREAM_CREATE_WITH_PRIORITY, "LII");
+    private final DriverFunction destroy = bind(DriverCall.STREAM_DESTROY, "L");
+    private final DriverFunction synchronize = bind(DriverCall.STREAM_SYNCHRONIZE, "L");
+    private final DriverFunction query = bind(DriverCall.STREAM_QUERY, "L");
+    private final DriverFunction waitEvent = bind(DriverCall.STREAM_WAIT_EVENT, "LLI");
+    private final DriverFunction getId = bind(DriverCall.STREAM_GET_ID, "LL");
+    private final DriverFunction getFlags = bind(DriverCall.STREAM_GET_FLAGS, "LL");
+    private final DriverFunction launchHost = bind(DriverCall.LAUNCH_HOST_FUNC, "LLL");
     private final NativeGraphs graphs;
 
     NativeStreams(DriverLibrary library, Contexts contexts, NativeGraphs graphs) {
-        this.contexts = contexts;
+        super(library, contexts);
         this.graphs = graphs;
-        create = library.function(DriverCall.STREAM_CREATE, "LI");
-        createWithPriority = library.function(DriverCall.STREAM_CREATE_WITH_PRIORITY, "LII");
-        destroy = library.function(DriverCall.STREAM_DESTROY, "L");
-        synchronize = library.function(DriverCall.STREAM_SYNCHRONIZE, "L");
-        query = library.function(DriverCall.STREAM_QUERY, "L");
-        waitEvent = library.function(DriverCall.STREAM_WAIT_EVENT, "LLI");
-        getId = library.function(DriverCall.STREAM_GET_ID, "LL");
-        getFlags = library.function(DriverCall.STREAM_GET_FLAGS, "LL");
-        launchHost = library.function(DriverCall.LAUNCH_HOST_FUNC, "LLL");
     }
 
     @Override
     public long create(int device) {
-        try (Frame frame = contexts.enter(create, device)) {
-            create.check(create.call(frame.out(), NON_BLOCKING), "device", device);
-            return frame.outLong();
-        }
+        return ask(create, device, "device", NON_BLOCKING);
     }
 
     @Override
     public long create(int device, boolean nonBlocking, int priority) {
         int flags = nonBlocking ? NON_BLOCKING : BLOCKING;
-        try (Frame frame = contexts.enter(createWithPriority, device)) {
-            int code = createWithPriority.call(frame.out(), flags, priority);
-            createWithPriority.check(code, "device, flags, priority", device, flags, priority);
-            return frame.outLong();
-        }
+        return ask(createWithPriority, device, "device, flags, priority", flags, priority);
     }
 
     @Override
     public void destroy(int device, long stream) {
-        try (Frame _ = contexts.enter(destroy, device)) {
-            destroy.check(destroy.call(stream), "device, stream", device, stream);
-        }
+        run(destroy, device, "device, stream", stream);
     }
 
     @Override
@@ -73,9 +54,7 @@ final class NativeStreams implements Streams {
     }
 
     private void synchronizeHere(int device, long stream) {
-        try (Frame _ = contexts.enter(synchronize, device)) {
-            synchronize.check(synchronize.call(stream), "device, stream", device, stream);
-        }
+        run(synchronize, device, "device, stream", stream);
     }
 
     @Override
@@ -92,25 +71,17 @@ final class NativeStreams implements Streams {
 
     @Override
     public boolean isBlocking(int device, long stream) {
-        try (Frame frame = contexts.enter(getFlags, device)) {
-            getFlags.check(getFlags.call(stream, frame.out()), "device, stream", device, stream);
-            return (frame.outInt() & NON_BLOCKING) == 0;
-        }
+        return (askAbout(getFlags, device, "device, stream", stream) & NON_BLOCKING) == 0;
     }
 
     @Override
     public void await(int device, long stream, long event) {
-        try (Frame _ = contexts.enter(waitEvent, device)) {
-            waitEvent.check(waitEvent.call(stream, event, 0), "device, stream, event", device, stream, event);
-        }
+        run(waitEvent, device, "device, stream, event", stream, event, 0);
     }
 
     @Override
     public long id(int device, long stream) {
-        try (Frame frame = contexts.enter(getId, device)) {
-            getId.check(getId.call(stream, frame.out()), "device, stream", device, stream);
-            return frame.outLong();
-        }
+        return askAbout(getId, device, "device, stream", stream);
     }
 
     @Override

@@ -16,7 +16,7 @@ import java.util.Optional;
 /// `cuMemAllocManaged`, prefetches, advice and discards through the real driver. A `CUmemLocation` by value is 64 bits
 /// in
 /// one register: its type in the low half, its number in the high half.
-final class NativeUnifiedMemory implements UnifiedMemory {
+final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
     /// `CU_MEM_ATTACH_GLOBAL`
     static final int ATTACH_GLOBAL = 1;
 
@@ -32,29 +32,19 @@ final class NativeUnifiedMemory implements UnifiedMemory {
 
     static final int NOBODY = -2;
 
-    private final Contexts contexts;
-    private final DriverFunction alloc;
-    private final DriverFunction prefetch;
-    private final DriverFunction advise;
-    private final DriverFunction attribute;
-    private final DriverFunction discard;
+    private final DriverFunction alloc = bind(DriverCall.MEM_ALLOC_MANAGED, "LLI");
+    private final DriverFunction prefetch = bind(DriverCall.MEM_PREFETCH_ASYNC, "LLLIL");
+    private final DriverFunction advise = bind(DriverCall.MEM_ADVISE, "LLIL");
+    private final DriverFunction attribute = bind(DriverCall.MEM_RANGE_GET_ATTRIBUTE, "LLILL");
+    private final DriverFunction discard = bind(DriverCall.MEM_DISCARD_BATCH_ASYNC, "LLLLL");
 
     NativeUnifiedMemory(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        alloc = library.function(DriverCall.MEM_ALLOC_MANAGED, "LLI");
-        prefetch = library.function(DriverCall.MEM_PREFETCH_ASYNC, "LLLIL");
-        advise = library.function(DriverCall.MEM_ADVISE, "LLIL");
-        attribute = library.function(DriverCall.MEM_RANGE_GET_ATTRIBUTE, "LLILL");
-        discard = library.function(DriverCall.MEM_DISCARD_BATCH_ASYNC, "LLLLL");
+        super(library, contexts);
     }
 
     @Override
     public long allocate(int device, long byteSize) {
-        try (Frame frame = contexts.enter(alloc, device)) {
-            int code = alloc.call(frame.out(), byteSize, ATTACH_GLOBAL);
-            alloc.check(code, "device, byteSize", device, byteSize);
-            return frame.outLong();
-        }
+        return ask(alloc, device, "device, byteSize", byteSize, ATTACH_GLOBAL);
     }
 
     @Override

@@ -9,34 +9,23 @@ import java.util.List;
 
 /// Address ranges, physical handles and mappings of the real driver. The flags and offsets of these functions
 /// must be 0.
-final class NativeVirtualMemory implements VirtualMemory {
+final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
     static final int MINIMUM = 0;
     static final int RECOMMENDED = 1;
 
-    private final Contexts contexts;
-    private final DriverFunction getGranularity;
-    private final DriverFunction reserve;
-    private final DriverFunction freeReservation;
-    private final DriverFunction create;
-    private final DriverFunction release;
-    private final DriverFunction map;
-    private final DriverFunction unmap;
-    private final DriverFunction setAccess;
-    private final DriverFunction getAccess;
-    private final DriverFunction retainHandle;
+    private final DriverFunction getGranularity = bind(DriverCall.MEM_GET_ALLOCATION_GRANULARITY, "LLI");
+    private final DriverFunction reserve = bind(DriverCall.MEM_ADDRESS_RESERVE, "LLLLL");
+    private final DriverFunction freeReservation = bind(DriverCall.MEM_ADDRESS_FREE, "LL");
+    private final DriverFunction create = bind(DriverCall.MEM_CREATE, "LLLL");
+    private final DriverFunction release = bind(DriverCall.MEM_RELEASE, "L");
+    private final DriverFunction map = bind(DriverCall.MEM_MAP, "LLLLL");
+    private final DriverFunction unmap = bind(DriverCall.MEM_UNMAP, "LL");
+    private final DriverFunction setAccess = bind(DriverCall.MEM_SET_ACCESS, "LLLL");
+    private final DriverFunction getAccess = bind(DriverCall.MEM_GET_ACCESS, "LLL");
+    private final DriverFunction retainHandle = bind(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, "LL");
 
     NativeVirtualMemory(DriverLibrary library, Contexts contexts) {
-        this.contexts = contexts;
-        getGranularity = library.function(DriverCall.MEM_GET_ALLOCATION_GRANULARITY, "LLI");
-        reserve = library.function(DriverCall.MEM_ADDRESS_RESERVE, "LLLLL");
-        freeReservation = library.function(DriverCall.MEM_ADDRESS_FREE, "LL");
-        create = library.function(DriverCall.MEM_CREATE, "LLLL");
-        release = library.function(DriverCall.MEM_RELEASE, "L");
-        map = library.function(DriverCall.MEM_MAP, "LLLLL");
-        unmap = library.function(DriverCall.MEM_UNMAP, "LL");
-        setAccess = library.function(DriverCall.MEM_SET_ACCESS, "LLLL");
-        getAccess = library.function(DriverCall.MEM_GET_ACCESS, "LLL");
-        retainHandle = library.function(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, "LL");
+        super(library, contexts);
     }
 
     @Override
@@ -69,19 +58,12 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long reserve(int device, long byteSize, long byteAlignment, long hint) {
-        try (Frame frame = contexts.enter(reserve, device)) {
-            int code = reserve.call(frame.out(), byteSize, byteAlignment, hint, 0L);
-            reserve.check(code, "device, byteSize, byteAlignment, hint", device, byteSize, byteAlignment, hint);
-            return frame.outLong();
-        }
+        return ask(reserve, device, "device, byteSize, byteAlignment, hint", byteSize, byteAlignment, hint, 0);
     }
 
     @Override
     public void freeReservation(int device, long address, long byteSize) {
-        try (Frame _ = contexts.enter(freeReservation, device)) {
-            int code = freeReservation.call(address, byteSize);
-            freeReservation.check(code, "device, address, byteSize", device, address, byteSize);
-        }
+        run(freeReservation, device, "device, address, byteSize", address, byteSize);
     }
 
     @Override
@@ -114,9 +96,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void release(int device, long handle) {
-        try (Frame _ = contexts.enter(release, device)) {
-            release.check(release.call(handle), "device, handle", device, handle);
-        }
+        run(release, device, "device, handle", handle);
     }
 
     @Override
@@ -129,10 +109,7 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public void unmap(int device, long address, long byteSize) {
-        try (Frame _ = contexts.enter(unmap, device)) {
-            int code = unmap.call(address, byteSize);
-            unmap.check(code, "device, address, byteSize", device, address, byteSize);
-        }
+        run(unmap, device, "device, address, byteSize", address, byteSize);
     }
 
     @Override
@@ -188,10 +165,6 @@ final class NativeVirtualMemory implements VirtualMemory {
 
     @Override
     public long retainHandle(int device, long address) {
-        try (Frame frame = contexts.enter(retainHandle, device)) {
-            int code = retainHandle.call(frame.out(), address);
-            retainHandle.check(code, "device, address", device, address);
-            return frame.outLong();
-        }
+        return ask(retainHandle, device, "device, address", address);
     }
 }

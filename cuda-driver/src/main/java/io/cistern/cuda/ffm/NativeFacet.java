@@ -1,0 +1,86 @@
+package io.cistern.cuda.ffm;
+
+import io.cistern.cuda.DriverCall;
+
+/// One facet of the real driver: functions of its library, which run in the primary context of a device.
+///
+/// The names of a call's arguments are those of the device and of the arguments that follow; the last arguments may
+/// lack a name. Arguments are passed one by one, so that a call makes no garbage.
+abstract class NativeFacet {
+    final Contexts contexts;
+    private final DriverLibrary library;
+
+    NativeFacet(DriverLibrary library, Contexts contexts) {
+        this.library = library;
+        this.contexts = contexts;
+    }
+
+    /// Binds a function.
+    ///
+    /// @param shape its parameters, in the letters of [DriverFunction]
+    final DriverFunction bind(DriverCall call, String shape) {
+        return library.function(call, shape);
+    }
+
+    /// Calls a function.
+    final void run(DriverFunction function, int device, String names, long a) {
+        try (Frame _ = contexts.enter(function, device)) {
+            function.check(function.call(a), names, device, a);
+        }
+    }
+
+    final void run(DriverFunction function, int device, String names, long a, long b) {
+        try (Frame _ = contexts.enter(function, device)) {
+            function.check(function.call(a, b), names, device, a, b);
+        }
+    }
+
+    final void run(DriverFunction function, int device, String names, long a, long b, long c) {
+        try (Frame _ = contexts.enter(function, device)) {
+            function.check(function.call(a, b, c), names, device, a, b, c);
+        }
+    }
+
+    final void run(DriverFunction function, int device, String names, long a, long b, long c, long d) {
+        try (Frame _ = contexts.enter(function, device)) {
+            function.check(function.call(a, b, c, d), names, device, a, b, c, d);
+        }
+    }
+
+    /// Calls a function whose first parameter is the place of its result, and returns that.
+    final long ask(DriverFunction function, int device, String names, long a) {
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame.zeroedOut(), a), names, device, a);
+            return frame.outLong();
+        }
+    }
+
+    final long ask(DriverFunction function, int device, String names, long a, long b) {
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame.zeroedOut(), a, b), names, device, a, b);
+            return frame.outLong();
+        }
+    }
+
+    final long ask(DriverFunction function, int device, String names, long a, long b, long c) {
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame.zeroedOut(), a, b, c), names, device, a, b, c);
+            return frame.outLong();
+        }
+    }
+
+    final long ask(DriverFunction function, int device, String names, long a, long b, long c, long d) {
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame.zeroedOut(), a, b, c, d), names, device, a, b, c, d);
+            return frame.outLong();
+        }
+    }
+
+    /// Calls a function about one object, whose second parameter is the place of its result, and returns that.
+    final long askAbout(DriverFunction function, int device, String names, long object) {
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(object, frame.zeroedOut()), names, device, object);
+            return frame.outLong();
+        }
+    }
+}
