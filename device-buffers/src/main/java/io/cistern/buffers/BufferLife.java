@@ -6,8 +6,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.UnusableStreamException;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /// The part of a [DeviceBuffer] that knows whether it has memory: its states, its lifetime and its end.
@@ -28,7 +27,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// A thread is replacing the lifetime.
     private static final long BUSY = -2;
 
-    private static final VarHandle ADDRESS = addressHandle();
+    private static final AtomicLongFieldUpdater<BufferLife> ADDRESS =
+            AtomicLongFieldUpdater.newUpdater(BufferLife.class, "address");
 
     final DeviceMemory memory;
     final long byteSize;
@@ -48,7 +48,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         this.device = device;
         this.stream = stream;
         this.lifetime = lifetime;
-        ADDRESS.setRelease(this, address);
+        ADDRESS.lazySet(this, address);
     }
 
     /// Returns the address of the first byte; 0 for a buffer of 0 bytes. The address is valid until the buffer
@@ -330,13 +330,5 @@ abstract sealed class BufferLife permits DeviceBuffer {
         long present = address();
         Lifetime depends = lifetime;
         return depends == null ? present : depends.block(present);
-    }
-
-    private static VarHandle addressHandle() {
-        try {
-            return MethodHandles.lookup().findVarHandle(BufferLife.class, "address", long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

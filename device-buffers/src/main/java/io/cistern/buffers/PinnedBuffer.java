@@ -2,8 +2,7 @@ package io.cistern.buffers;
 
 import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /// A buffer of pinned host memory: the GPU copies from and to it at the link's full speed, beside other work,
@@ -27,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may use or close it; of several concurrent closes one counts.
 public final class PinnedBuffer implements HostMemory.HostBlock {
-    private static final VarHandle BLOCK = blockHandle();
+    private static final AtomicReferenceFieldUpdater<PinnedBuffer, @Nullable PinnedBlock> BLOCK =
+            AtomicReferenceFieldUpdater.newUpdater(PinnedBuffer.class, PinnedBlock.class, "block");
 
     private final PinnedMemory owner;
     private final long byteSize;
@@ -38,7 +38,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     PinnedBuffer(PinnedMemory owner, PinnedBlock block, long byteSize) {
         this.owner = owner;
         this.byteSize = byteSize;
-        BLOCK.setRelease(this, block);
+        BLOCK.lazySet(this, block);
     }
 
     /// Returns the memory for the host; its address is valid on the device as well.
@@ -77,7 +77,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     /// Returns the memory to the cache, without waiting. Closing twice does nothing.
     @Override
     public void close() {
-        PinnedBlock taken = (PinnedBlock) BLOCK.getAndSet(this, null);
+        PinnedBlock taken = BLOCK.getAndSet(this, null);
         if (taken != null) {
             owner.free(taken);
         }
@@ -87,13 +87,5 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     @Override
     public String toString() {
         return "PinnedBuffer[" + byteSize + " bytes]";
-    }
-
-    private static VarHandle blockHandle() {
-        try {
-            return MethodHandles.lookup().findVarHandle(PinnedBuffer.class, "block", PinnedBlock.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

@@ -1,15 +1,15 @@
 package io.cistern.buffers;
 
 import io.cistern.errors.UnusableStreamException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /// A block that several buffers hold; it is freed when the last of them is closed.
 ///
 /// Invariant: `holders` is the number of open buffers with this lifetime; it is 0 exactly when the block was
 /// freed.
 final class SharedBlock implements Lifetime {
-    private static final VarHandle HOLDERS = holdersHandle();
+    private static final AtomicIntegerFieldUpdater<SharedBlock> HOLDERS =
+            AtomicIntegerFieldUpdater.newUpdater(SharedBlock.class, "holders");
 
     private final long address;
     private final long byteSize;
@@ -59,7 +59,7 @@ final class SharedBlock implements Lifetime {
 
     @Override
     public void close(DeviceBuffer buffer, long ofBuffer) {
-        if ((int) HOLDERS.getAndAdd(this, -1) == 1) {
+        if (HOLDERS.getAndAdd(this, -1) == 1) {
             free(buffer);
         }
     }
@@ -78,13 +78,5 @@ final class SharedBlock implements Lifetime {
     public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
         buffer.memory().moduleSupport().recordUseUntil(address, event);
         close(buffer, ofBuffer);
-    }
-
-    private static VarHandle holdersHandle() {
-        try {
-            return MethodHandles.lookup().findVarHandle(SharedBlock.class, "holders", int.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }
