@@ -33,6 +33,7 @@ module io.cistern.api {
             io.cistern.nccl;
     exports io.cistern.internal.threads to
             io.cistern.caching,
+            io.cistern.nccl,
             io.cistern.pressure;
     exports io.cistern.internal.routing to
             io.cistern.buffers;

@@ -2,6 +2,7 @@ package io.cistern.pressure;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.internal.threads.RestingThreads;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
@@ -10,7 +11,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +34,7 @@ final class Arbitration {
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
 
-    private final ReentrantLock lock = new ReentrantLock();
+    private final HeldLock lock = new HeldLock();
     private final TaskThreads threads = new TaskThreads();
 
     /// The tasks that have threads inside. Guarded by the lock.
@@ -67,11 +67,8 @@ final class Arbitration {
 
     /// Returns the task of an id if it has threads inside; otherwise a new one.
     Task task(long id, int priority) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             return inside(new Task(id, priority, this));
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -85,8 +82,7 @@ final class Arbitration {
     }
 
     TaskThread enter(Task requested) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             Task task = inside(requested);
             TaskThread self = new TaskThread(task, this, lock.newCondition());
             self.becomeCurrent();
@@ -100,8 +96,6 @@ final class Arbitration {
             requested.entered = task;
             threads.add(self);
             return self;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -115,14 +109,11 @@ final class Arbitration {
     /// waiting.
     void leave(TaskThread self) {
         self.restoreOuter();
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             threads.remove(self);
             removeIfEnded(self.task);
             turns.afterEnd();
             turns.breakDeadlock();
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -153,23 +144,19 @@ final class Arbitration {
     /// Counts frees for the thread from here on. The fence is for threads that free: if such a thread did not
     /// see this one waiting, the next attempt sees what it freed.
     private void lacks(TaskThread self, Refusal refusal) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             threads.lacks(self);
             waiting = threads.countLacking();
             self.contends = true;
             self.lacks = refusal;
             self.freedBytes = 0;
-        } finally {
-            lock.unlock();
         }
         fence();
     }
 
     /// Ends [#allocate], whether it succeeded or failed.
     private void served(TaskThread self) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             threads.lacksNoMore(self);
             waiting = threads.countLacking();
             self.contends = false;
@@ -179,8 +166,6 @@ final class Arbitration {
                 self.lacks = null;
             }
             turns.pass();
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -195,8 +180,7 @@ final class Arbitration {
     }
 
     private ThreadState awaitAnother(TaskThread self, Refusal refusal) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             self.lacks = refusal;
             self.expectedBytes = 0;
             boolean again = WakeupPolicy.isWorthATry(self);
@@ -210,8 +194,6 @@ final class Arbitration {
                 }
             }
             return self.state;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -231,11 +213,8 @@ final class Arbitration {
     }
 
     private void goOn(TaskThread self) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             self.state = ThreadState.RUNNING;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -243,13 +222,10 @@ final class Arbitration {
     TaskOom told(TaskThread self, boolean splits, Refusal refusal) {
         TaskOom told =
                 splits ? new SplitAndRetryOom(self, refusal, othersHold(self.task)) : new RetryOom(self, refusal);
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             self.task.splits += splits ? 1 : 0;
             self.task.retries += splits ? 0 : 1;
             self.attemptLost();
-        } finally {
-            lock.unlock();
         }
         return told;
     }
@@ -275,11 +251,8 @@ final class Arbitration {
     }
 
     private List<TaskThread> all() {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             return threads.all();
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -328,8 +301,7 @@ final class Arbitration {
     ///
     /// @return whether it had to
     boolean awaitTurn(TaskThread self) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             boolean hasTo = self.state == ThreadState.ROLLING_BACK;
             if (hasTo) {
                 awaitTurnLocked(self);
@@ -337,8 +309,6 @@ final class Arbitration {
                 self.attemptBegins();
             }
             return hasTo;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -362,15 +332,12 @@ final class Arbitration {
 
     /// Notes that a piece of work has succeeded.
     void succeeded(TaskThread self) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             self.hasRolledBack = false;
             self.expectedBytes = 0;
             if (self.state == ThreadState.ROLLING_BACK) {
                 self.state = ThreadState.RUNNING;
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -395,12 +362,9 @@ final class Arbitration {
     }
 
     private void tellFreed(int device, long byteSize) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             threads.freed(device, byteSize);
             turns.pass();
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -409,49 +373,37 @@ final class Arbitration {
     /// @param outside false to end that
     /// @return the previous value
     boolean setOutside(TaskThread self, boolean outside) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             boolean before = self.isOutside;
             self.isOutside = outside;
             self.waitsElsewhereSince = 0;
             return before;
-        } finally {
-            lock.unlock();
         }
     }
 
     TaskStatistics statistics(Task requested) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             Task task = requested.entered;
             return new TaskStatistics(
                     task.retries, task.splits, task.blockedNanos, task.lostNanos, task.heldBytes(), task.peakBytes());
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Returns one line for each thread of each task, with its state.
     List<String> lines() {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             return threads.all().stream().map(TaskThread::toString).toList();
-        } finally {
-            lock.unlock();
         }
     }
 
     /// @throws IllegalStateException with the invariant that does not hold
     void check() {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             threads.check();
             long expected = threads.count(thread -> thread.contends || thread.awaitsTurn);
             if (waiting != expected) {
                 throw new IllegalStateException(waiting + " are said to wait, " + expected + " do: " + threads.all());
             }
-        } finally {
-            lock.unlock();
         }
     }
 }

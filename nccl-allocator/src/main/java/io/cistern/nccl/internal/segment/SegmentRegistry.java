@@ -1,5 +1,6 @@
 package io.cistern.nccl.internal.segment;
 
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.Segment;
 import java.util.HashMap;
 import java.util.List;
@@ -8,7 +9,6 @@ import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /// Records the segments of one source and the communicators that have them registered.
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** One lock. Under it the locks of communicators are only tried, so a thread that holds one of
 /// those may wait for this lock.
 public final class SegmentRegistry {
-    private final ReentrantLock lock = new ReentrantLock();
+    private final HeldLock lock = new HeldLock();
     private final Map<Long, Segment> present = new TreeMap<>();
     /// The count of windows on each segment, by the segment's address.
     private final Map<Long, AtomicInteger> windows = new HashMap<>();
@@ -56,12 +56,9 @@ public final class SegmentRegistry {
 
     /// Adds a new segment.
     public void appeared(Segment segment) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             present.put(segment.address(), segment);
             version.incrementAndGet();
-        } finally {
-            lock.unlock();
         }
         registrants.forEach(Registrant::tryUpdate);
     }
@@ -71,8 +68,7 @@ public final class SegmentRegistry {
     /// @return false if a window lies on it or one of its communicators is in a call; then the segment must
     ///     stay
     public boolean letGo(Segment segment) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             if (hasWindows(segment)) {
                 return false;
             }
@@ -85,8 +81,6 @@ public final class SegmentRegistry {
             windows.remove(segment.address());
             present.remove(segment.address());
             return true;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -97,24 +91,18 @@ public final class SegmentRegistry {
             free.run();
             return;
         }
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             present.remove(segment.address());
             abandoned.putIfAbsent(segment, new Abandoned(segment, free));
             version.incrementAndGet();
-        } finally {
-            lock.unlock();
         }
         registrants.forEach(Registrant::tryUpdate);
         freeAbandoned();
     }
 
     private boolean isAbandoned(Segment segment) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             return abandoned.containsKey(segment);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -142,8 +130,7 @@ public final class SegmentRegistry {
     }
 
     private @Nullable Abandoned takeUnknown() {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             for (Abandoned each : abandoned.values()) {
                 if (!each.isTaken && !hasWindows(each.segment) && !isKnown(each.segment)) {
                     each.isTaken = true;
@@ -151,8 +138,6 @@ public final class SegmentRegistry {
                 }
             }
             return null;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -167,26 +152,20 @@ public final class SegmentRegistry {
 
     /// Ends a try to free a segment; if it failed, the segment stays abandoned.
     private void ended(Abandoned taken, boolean freed) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             taken.isTaken = false;
             if (freed) {
                 abandoned.remove(taken.segment);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Returns the segments of a device, by address.
     public List<Segment> present(int device) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             return present.values().stream()
                     .filter(segment -> segment.device() == device)
                     .toList();
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -203,13 +182,10 @@ public final class SegmentRegistry {
     ///
     /// @return the count of the segment's windows; closing a window lowers it, which needs no Java heap
     public AtomicInteger windowOpened(Segment segment) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             AtomicInteger count = windows.computeIfAbsent(segment.address(), _ -> new AtomicInteger());
             count.incrementAndGet();
             return count;
-        } finally {
-            lock.unlock();
         }
     }
 
