@@ -21,13 +21,15 @@ import org.jspecify.annotations.Nullable;
 /// | byte | field | answered by |
 /// |---|---|---|
 /// | 0 | `version` | [OnnxApi#allocatorVersion] |
-/// | 8 | `Alloc(self, size)` | [Calls#allocate] |
-/// | 16 | `Free(self, block)` | [Calls#free] |
+/// | 8 | `Alloc(self, size)` | [SessionCalls#allocate] |
+/// | 16 | `Free(self, block)` | [SessionCalls#free] |
 /// | 24 | `Info(self)` | the description of the memory |
-/// | 32 | `Reserve(self, size)` | [Calls#allocate] |
-/// | 40 | `GetStats(self, out)` | [Calls#statistics] |
-/// | 48 | `AllocOnStream(self, size, stream)` | [Calls#allocateOnStream] |
-/// | 56 | `Shrink(self)`, since 1.25 | [Calls#shrink] |
+/// | 32 | `Reserve(self, size)` | [SessionCalls#allocate] |
+/// | 40 | `GetStats(self, out)` | [SessionCalls#statistics] |
+/// | 48 | `AllocOnStream(self, size, stream)` | [SessionCalls#allocateOnStream] |
+/// | 56 | `Shrink(self)`, since 1.25 | [SessionCalls#shrink] |
+///
+/// The table swallows exceptions of the calls, which in C would end the process.
 ///
 /// **Lifetime.** The structure stays callable until the process ends, because a session that was made with it
 /// may free its weights at any time. So a device has one, which serves each of its [OnnxMemory]s in turn, and
@@ -39,37 +41,6 @@ final class AllocatorTable {
     private static final long FAILED = 0;
     private static final long DONE = 0;
 
-    /// Implements the functions. The table swallows their exceptions, which in C would end the process.
-    interface Calls {
-        /// Returns the address of a block for work on an unnamed stream; 0 if it fails.
-        long allocate(long byteSize);
-
-        /// Returns the address of a block for work on a stream; 0 if it fails.
-        ///
-        /// @param syncStream an `OrtSyncStream`
-        long allocateOnStream(long byteSize, long syncStream);
-
-        /// Frees a block; 0 does nothing.
-        void free(long address);
-
-        /// Returns whether a live block begins at an address.
-        boolean has(long address);
-
-        /// Returns whether any block is live.
-        boolean hasAny();
-
-        /// Stores the allocator's figures.
-        ///
-        /// @param out where to write the address of an `OrtKeyValuePairs`
-        /// @return an `OrtStatus`; 0 for success
-        long statistics(long out);
-
-        /// Gives idle memory back to the driver.
-        ///
-        /// @return an `OrtStatus`; 0 for success
-        long shrink();
-    }
-
     /// @param library the address of its functions
     private record Place(long library, int device) {}
 
@@ -79,10 +50,10 @@ final class AllocatorTable {
     private final MemorySegment structure;
 
     /// Serves allocations, and is closed or open.
-    private volatile @Nullable Calls calls;
+    private volatile @Nullable SessionCalls calls;
 
     /// Closed, with live blocks when others took its place.
-    private final Set<Calls> former = ConcurrentHashMap.newKeySet();
+    private final Set<SessionCalls> former = ConcurrentHashMap.newKeySet();
 
     /// Returns the table of a device.
     static AllocatorTable of(OnnxApi api, int device) {
@@ -124,8 +95,8 @@ final class AllocatorTable {
     }
 
     /// Lets calls serve from now on, instead of those that were closed. One thread at a time calls it.
-    void serve(Calls next) {
-        Calls closed = calls;
+    void serve(SessionCalls next) {
+        SessionCalls closed = calls;
         if (closed != null && closed.hasAny()) {
             former.add(closed);
         }
@@ -133,7 +104,7 @@ final class AllocatorTable {
         calls = next;
     }
 
-    private Calls calls() {
+    private SessionCalls calls() {
         return Objects.requireNonNull(calls);
     }
 
@@ -166,9 +137,9 @@ final class AllocatorTable {
         }
     }
 
-    private Calls madeBy(long address) {
+    private SessionCalls madeBy(long address) {
         if (!former.isEmpty()) {
-            for (Calls each : former) {
+            for (SessionCalls each : former) {
                 if (each.has(address)) {
                     return each;
                 }

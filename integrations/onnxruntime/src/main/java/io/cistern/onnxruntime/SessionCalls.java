@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// to the session whose [SessionMemory#call] the thread runs, else to none.
 ///
 /// **Threads.** Any.
-final class SessionCalls implements AllocatorTable.Calls {
+final class SessionCalls {
     private static final System.Logger LOG = System.getLogger(SessionCalls.class.getName());
     private static final long FAILED = 0;
     private static final long DONE = 0;
@@ -102,13 +102,15 @@ final class SessionCalls implements AllocatorTable.Calls {
         return Optional.ofNullable(lastFailure.get());
     }
 
-    @Override
-    public long allocate(long byteSize) {
+    /// Returns the address of a block for work on an unnamed stream; 0 if it fails.
+    long allocate(long byteSize) {
         return allocated(byteSize, anyStream, regionOfThread());
     }
 
-    @Override
-    public long allocateOnStream(long byteSize, long syncStream) {
+    /// Returns the address of a block for work on a stream; 0 if it fails.
+    ///
+    /// @param syncStream an `OrtSyncStream`
+    long allocateOnStream(long byteSize, long syncStream) {
         try {
             long handle = syncStream == 0 ? HOST_STREAM : api.streamHandle(MemorySegment.ofAddress(syncStream));
             if (handle == HOST_STREAM) {
@@ -153,8 +155,8 @@ final class SessionCalls implements AllocatorTable.Calls {
         return FAILED;
     }
 
-    @Override
-    public void free(long address) {
+    /// Frees a block; 0 does nothing.
+    void free(long address) {
         try {
             if (address != 0) {
                 blocks.free(address);
@@ -164,18 +166,21 @@ final class SessionCalls implements AllocatorTable.Calls {
         }
     }
 
-    @Override
-    public boolean has(long address) {
+    /// Returns whether a live block begins at an address.
+    boolean has(long address) {
         return blocks.has(address);
     }
 
-    @Override
-    public boolean hasAny() {
+    /// Returns whether any block is live.
+    boolean hasAny() {
         return blocks.hasAny();
     }
 
-    @Override
-    public long statistics(long out) {
+    /// Stores the allocator's figures.
+    ///
+    /// @param out where to write the address of an `OrtKeyValuePairs`
+    /// @return an `OrtStatus`; 0 for success
+    long statistics(long out) {
         try {
             MemorySegment pairs = api.keyValuePairs(named(figures()));
             SharedLibrary.memory(MemorySegment.ofAddress(out), ValueLayout.ADDRESS.byteSize())
@@ -198,8 +203,10 @@ final class SessionCalls implements AllocatorTable.Calls {
         return named;
     }
 
-    @Override
-    public long shrink() {
+    /// Gives idle memory back to the driver.
+    ///
+    /// @return an `OrtStatus`; 0 for success
+    long shrink() {
         try {
             memory.trim(device, 0, TrimMode.WITHOUT_WAITING);
             return DONE;
