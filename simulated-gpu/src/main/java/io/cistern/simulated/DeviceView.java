@@ -19,7 +19,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
         long at = address;
         long end = address + byteSize;
         while (at < end) {
-            Mapping mapping = machine.space().mappingAt(at);
+            Mapping mapping = machine.space.mappingAt(at);
             if (mapping == null) {
                 throw illegal(Misuse.Kind.UNMAPPED_ACCESS, at, "nothing is mapped there when the work runs");
             }
@@ -36,7 +36,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
     }
 
     private DriverFailure illegal(Misuse.Kind kind, long address, String why) {
-        machine.hazards().report(kind, call, device, address, "0x" + Long.toHexString(address) + ": " + why);
+        machine.hazards.report(kind, call, device, address, "0x" + Long.toHexString(address) + ": " + why);
         return new DriverFailure(CudaResult.ILLEGAL_ADDRESS);
     }
 

@@ -64,7 +64,7 @@ final class ExecutableGraph {
 
     private StreamQueue laneWithout(Map<StreamQueue, GraphNode> ends) {
         if (ends.size() == lanes.size()) {
-            lanes.add(machine.streams().unnamed(graph.device()));
+            lanes.add(machine.streams.unnamed(graph.device()));
         }
         return lanes.get(ends.size());
     }
@@ -97,7 +97,7 @@ final class ExecutableGraph {
         machine.graphMemory(graph.device()).back(graph.allocations());
         kept.forEach(allocation -> allocation.free(stream));
         Work start = Work.waitingFor(last == null ? List.of() : List.of(last));
-        machine.streams().enqueue(stream, start);
+        machine.streams.enqueue(stream, start);
         stream.clock().include(lastClock);
         StreamClock before = through(stream);
         Map<GraphNode, Issued> issued = new HashMap<>();
@@ -115,7 +115,7 @@ final class ExecutableGraph {
             Issued earlier = java.util.Objects.requireNonNull(issued.get(each));
             earlier.addTo(lane, waits);
         });
-        machine.engine().add(lane, Work.waitingFor(waits));
+        machine.engine.add(lane, Work.waitingFor(waits));
         node.work().to(lane);
         return new Issued(java.util.Objects.requireNonNull(lane.tail()), through(lane));
     }
@@ -124,7 +124,7 @@ final class ExecutableGraph {
         List<Work> waits = new ArrayList<>();
         all.forEach(each -> each.addTo(stream, waits));
         last = Work.waitingFor(waits);
-        machine.streams().enqueue(stream, last);
+        machine.streams.enqueue(stream, last);
         lastClock = through(stream);
     }
 

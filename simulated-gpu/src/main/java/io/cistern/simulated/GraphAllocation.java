@@ -63,34 +63,33 @@ final class GraphAllocation {
 
     /// Allocates it on a stream.
     void allocate(StreamQueue stream) {
-        machine.streams().enqueue(stream, Work.marker());
-        machine.space()
-                .add(new Allocation(
-                        Mapping.Kind.GRAPH,
-                        address,
-                        byteSize,
-                        stream.device(),
-                        machine.space().nextBufferId(),
-                        null,
-                        stream,
-                        stream.issued(),
-                        new UseMarks()));
+        machine.streams.enqueue(stream, Work.marker());
+        machine.space.add(new Allocation(
+                Mapping.Kind.GRAPH,
+                address,
+                byteSize,
+                stream.device(),
+                machine.space.nextBufferId(),
+                null,
+                stream,
+                stream.issued(),
+                new UseMarks()));
         live = true;
         memory.used(byteSize);
     }
 
     /// Frees it on a stream.
     void free(StreamQueue stream) {
-        Allocation allocation = machine.space().allocationStartingAt(address);
+        Allocation allocation = machine.space.allocationStartingAt(address);
         if (!live || allocation == null) {
             throw new DriverFailure(CudaResult.INVALID_VALUE);
         }
-        machine.hazards().free(io.cistern.cuda.DriverCall.MEM_FREE_ASYNC, stream, allocation);
-        machine.space().remove(allocation);
+        machine.hazards.free(io.cistern.cuda.DriverCall.MEM_FREE_ASYNC, stream, allocation);
+        machine.space.remove(allocation);
         live = false;
         memory.used(-byteSize);
         Work end = Work.of(0, outlives ? () -> memory.forget(this) : () -> {});
         freed = Optional.of(end);
-        machine.streams().enqueue(stream, end);
+        machine.streams.enqueue(stream, end);
     }
 }

@@ -36,7 +36,7 @@ final class GraphMemory {
     }
 
     GraphAllocation reserve(long byteSize) {
-        long address = machine.space().takeAddresses(rounded(byteSize), UNIT_BYTES, 0);
+        long address = machine.space.takeAddresses(rounded(byteSize), UNIT_BYTES, 0);
         GraphAllocation allocation = new GraphAllocation(machine, this, address, byteSize);
         ranges.put(address, new ArrayList<>(List.of(allocation)));
         return allocation;
@@ -91,7 +91,7 @@ final class GraphMemory {
                         block,
                         0,
                         machine.device(device).defaultPool()::rights);
-                machine.space().map(mapping);
+                machine.space.map(mapping);
                 mapped.put(allocation.address(), mapping);
                 made.add(allocation.address());
             } catch (DriverFailure outOfMemory) {
@@ -105,7 +105,7 @@ final class GraphMemory {
     private void unmap(long address) {
         Mapping mapping = mapped.remove(address);
         if (mapping != null) {
-            machine.space().unmap(mapping);
+            machine.space.unmap(mapping);
         }
     }
 
@@ -115,7 +115,7 @@ final class GraphMemory {
         users.remove(allocation);
         if (users.isEmpty() && ranges.remove(allocation.address()) != null) {
             unmap(allocation.address());
-            machine.space().returnAddresses(allocation.address(), rounded(allocation.byteSize()));
+            machine.space.returnAddresses(allocation.address(), rounded(allocation.byteSize()));
         }
     }
 

@@ -51,24 +51,24 @@ final class Machine implements AutoCloseable {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final VirtualClock clock = new VirtualClock();
-    private final StreamEngine engine = new StreamEngine(clock);
-    private final AddressSpace space = new AddressSpace();
+    final VirtualClock clock = new VirtualClock();
+    final StreamEngine engine = new StreamEngine(clock);
+    final AddressSpace space = new AddressSpace();
     private final StreamClock hostClock = new StreamClock();
     /// The work that the host has synchronised with. Pools see this, but not the answers of queries (as seen on
     /// an H200).
-    private final StreamClock synchronisedClock = new StreamClock();
-    private final HazardTracker hazards = new HazardTracker(space, hostClock);
-    private final CallCounts counts = new CallCounts();
-    private final Faults faults = new Faults();
-    private final Kernels kernels = new Kernels();
-    private final CallCosts costs;
+    final StreamClock synchronisedClock = new StreamClock();
+    final HazardTracker hazards = new HazardTracker(space, hostClock);
+    final CallCounts counts = new CallCounts();
+    final Faults faults = new Faults();
+    final Kernels kernels = new Kernels();
+    final CallCosts costs;
     private final List<DeviceState> devices = new ArrayList<>();
-    private final HandleTable handles = new HandleTable(hazards);
-    private final StreamTable streams = new StreamTable(engine, handles, hazards);
-    private final CaptureTable captures = new CaptureTable();
+    final HandleTable handles = new HandleTable(hazards);
+    final StreamTable streams = new StreamTable(engine, handles, hazards);
+    final CaptureTable captures = new CaptureTable();
     private final List<GraphMemory> graphMemories = new ArrayList<>();
-    private final HostCallbacks callbacks = new HostCallbacks(this);
+    final HostCallbacks callbacks = new HostCallbacks(this);
     private boolean closed;
 
     Machine(int deviceCount, long totalBytes, long contextBytes, CallCosts costs) {
@@ -340,60 +340,8 @@ final class Machine implements AutoCloseable {
         return devices.size();
     }
 
-    VirtualClock clock() {
-        return clock;
-    }
-
-    StreamEngine engine() {
-        return engine;
-    }
-
-    HandleTable handles() {
-        return handles;
-    }
-
-    StreamTable streams() {
-        return streams;
-    }
-
-    AddressSpace space() {
-        return space;
-    }
-
-    StreamClock synchronisedClock() {
-        return synchronisedClock;
-    }
-
-    HazardTracker hazards() {
-        return hazards;
-    }
-
-    CallCounts counts() {
-        return counts;
-    }
-
-    Faults faults() {
-        return faults;
-    }
-
-    Kernels kernels() {
-        return kernels;
-    }
-
-    CallCosts costs() {
-        return costs;
-    }
-
-    CaptureTable captures() {
-        return captures;
-    }
-
     GraphMemory graphMemory(int device) {
         return graphMemories.get(device);
-    }
-
-    HostCallbacks callbacks() {
-        return callbacks;
     }
 
     @Override

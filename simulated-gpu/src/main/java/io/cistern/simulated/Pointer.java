@@ -21,8 +21,8 @@ final class Pointer {
     Pointer(Machine machine, int device, long address) {
         this.machine = machine;
         this.device = device;
-        allocation = machine.space().allocationAt(address);
-        Mapping found = machine.space().mappingAt(address);
+        allocation = machine.space.allocationAt(address);
+        Mapping found = machine.space.mappingAt(address);
         require(found != null && (allocation != null || found.kind() == Mapping.Kind.VIRTUAL));
         mapping = java.util.Objects.requireNonNull(found);
     }
@@ -60,7 +60,7 @@ final class Pointer {
     }
 
     private Map.Entry<Long, Long> reservation() {
-        return java.util.Objects.requireNonNull(machine.space().reservationAt(mapping.address()));
+        return java.util.Objects.requireNonNull(machine.space.reservationAt(mapping.address()));
     }
 
     private int handleTypes() {

@@ -56,7 +56,7 @@ final class SimulatedCopies implements Copies {
 
     private void stage(
             DriverCall call, StreamQueue queue, DeviceView view, long target, MemorySegment source, long byteSize) {
-        machine.captures().refuseCaptured(queue);
+        machine.captures.refuseCaptured(queue);
         machine.use(call, queue, target, byteSize);
         StagedBytes staged = StagedBytes.of(source, byteSize);
         enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
@@ -74,7 +74,7 @@ final class SimulatedCopies implements Copies {
                 move(call, queue, view, target.address(), view, source, byteSize, linkNanos(byteSize));
                 return;
             }
-            machine.captures().refuseCaptured(queue);
+            machine.captures.refuseCaptured(queue);
             machine.use(call, queue, source, byteSize);
             // The bytes are read when the stream gets there; the calling thread hands them over.
             StagedBytes staged = new StagedBytes(byteSize);
@@ -87,7 +87,7 @@ final class SimulatedCopies implements Copies {
     }
 
     private boolean pinned(long address) {
-        Allocation allocation = machine.space().allocationAt(address);
+        Allocation allocation = machine.space.allocationAt(address);
         return allocation != null && allocation.kind() == Mapping.Kind.HOST;
     }
 
@@ -98,7 +98,7 @@ final class SimulatedCopies implements Copies {
             machine.checkRange(call, queue, source, byteSize, false);
             machine.checkRange(call, queue, target, byteSize, true);
             DeviceView view = machine.view(call, device);
-            long nanos = nanos(machine, byteSize, machine.costs().copyBytesPerNano());
+            long nanos = nanos(machine, byteSize, machine.costs.copyBytesPerNano());
             move(call, queue, view, target, view, source, byteSize, nanos);
         });
     }
@@ -111,7 +111,7 @@ final class SimulatedCopies implements Copies {
             if (targetDevice < 0 || targetDevice >= machine.deviceCount()) {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
-            StreamQueue queue = machine.streams().find(call, sourceDevice, stream);
+            StreamQueue queue = machine.streams.find(call, sourceDevice, stream);
             if (byteSize == 0) {
                 return;
             }
@@ -119,7 +119,7 @@ final class SimulatedCopies implements Copies {
             machine.checkRange(call, targetDevice, target, byteSize, true);
             DeviceView from = machine.view(call, sourceDevice);
             DeviceView to = machine.view(call, targetDevice);
-            long nanos = nanos(machine, byteSize, machine.costs().peerLinkBytesPerNano());
+            long nanos = nanos(machine, byteSize, machine.costs.peerLinkBytesPerNano());
             move(call, queue, to, target, from, source, byteSize, nanos);
         });
     }
@@ -134,7 +134,7 @@ final class SimulatedCopies implements Copies {
             long stream,
             Consumer<StreamQueue> copy) {
         machine.run(call, device, () -> describe(device, target, source, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
+            StreamQueue queue = machine.streams.find(call, device, stream);
             if (byteSize != 0) {
                 copy.accept(queue);
             }
@@ -170,7 +170,7 @@ final class SimulatedCopies implements Copies {
             long stream) {
         DriverCall call = DriverCall.MEMCPY_2D_ASYNC;
         machine.run(call, device, () -> describe(device, target, source, rows * rowBytes, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
+            StreamQueue queue = machine.streams.find(call, device, stream);
             if (rowBytes == 0 || rows == 0) {
                 return;
             }
@@ -208,20 +208,20 @@ final class SimulatedCopies implements Copies {
         DriverCall call = DriverCall.MEMCPY_BATCH_ASYNC;
         machine.run(call, device, () -> pieces + ", stream=0x" + Long.toHexString(stream), () -> {
             require(!pieces.isEmpty() && stream > Streams.PER_THREAD_DEFAULT);
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            machine.captures().refuseCaptured(queue);
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            machine.captures.refuseCaptured(queue);
             for (Piece piece : pieces) {
                 require(piece.byteSize() > 0);
                 machine.checkRange(call, queue, piece.source(), piece.byteSize(), false);
                 machine.checkRange(call, queue, piece.target(), piece.byteSize(), true);
             }
             DeviceView view = machine.view(call, device);
-            long nanos = machine.costs().deviceLatencyNanos();
+            long nanos = machine.costs.deviceLatencyNanos();
             for (Piece piece : pieces) {
                 machine.use(call, queue, piece.source(), piece.byteSize());
                 machine.use(call, queue, piece.target(), piece.byteSize());
-                nanos += rowNanos(piece.target(), piece.source(), piece.byteSize())
-                        - machine.costs().deviceLatencyNanos();
+                nanos +=
+                        rowNanos(piece.target(), piece.source(), piece.byteSize()) - machine.costs.deviceLatencyNanos();
             }
             enqueue(machine, queue, nanos, () -> {
                 for (Piece piece : pieces.reversed()) {
@@ -233,9 +233,7 @@ final class SimulatedCopies implements Copies {
 
     private long rowNanos(long target, long source, long byteSize) {
         boolean overLink = pinned(target) || pinned(source);
-        return overLink
-                ? linkNanos(byteSize)
-                : nanos(machine, byteSize, machine.costs().copyBytesPerNano());
+        return overLink ? linkNanos(byteSize) : nanos(machine, byteSize, machine.costs.copyBytesPerNano());
     }
 
     @Override
@@ -267,20 +265,20 @@ final class SimulatedCopies implements Copies {
     static void fill(Machine machine, DriverCall call, StreamQueue stream, long target, int word, long byteSize) {
         machine.use(call, stream, target, byteSize);
         DeviceView view = machine.view(call, stream.device());
-        long nanos = nanos(machine, byteSize, machine.costs().fillBytesPerNano());
+        long nanos = nanos(machine, byteSize, machine.costs.fillBytesPerNano());
         enqueue(machine, stream, nanos, () -> view.fill(target, byteSize, word));
     }
 
     private static void enqueue(Machine machine, StreamQueue queue, long nanos, Runnable effect) {
-        machine.streams().enqueue(queue, Work.of(nanos, machine.effect(queue.device(), effect)));
+        machine.streams.enqueue(queue, Work.of(nanos, machine.effect(queue.device(), effect)));
     }
 
     private long linkNanos(long byteSize) {
-        return nanos(machine, byteSize, machine.costs().hostLinkBytesPerNano());
+        return nanos(machine, byteSize, machine.costs.hostLinkBytesPerNano());
     }
 
     private static long nanos(Machine machine, long byteSize, double bytesPerNano) {
-        return machine.costs().deviceLatencyNanos() + (long) (byteSize / bytesPerNano);
+        return machine.costs.deviceLatencyNanos() + (long) (byteSize / bytesPerNano);
     }
 
     private static String describe(int device, long target, long source, long byteSize, long stream) {

@@ -31,7 +31,7 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public int count() {
-        machine.counts().count(DriverCall.DEVICE_GET_COUNT);
+        machine.counts.count(DriverCall.DEVICE_GET_COUNT);
         return machine.deviceCount();
     }
 
@@ -123,7 +123,7 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public int currentDevice() {
-        machine.counts().count(DriverCall.CONTEXT_GET_CURRENT);
+        machine.counts.count(DriverCall.CONTEXT_GET_CURRENT);
         long context = current.get();
         for (int device = 0; device < machine.deviceCount(); device++) {
             if (context == contextOf(device)) {

@@ -33,16 +33,16 @@ final class SimulatedEvents implements Events {
                 DriverCall.EVENT_CREATE,
                 device,
                 () -> "device=" + device + ", timed=" + timed,
-                () -> machine.handles().register(new EventMark(device, timed)));
+                () -> machine.handles.register(new EventMark(device, timed)));
     }
 
     @Override
     public void record(int device, long event, long stream) {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
-            StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
-            machine.captures().refuseImplicit(queue, machine.device(device).legacy());
-            Capture capture = machine.captures().of(queue);
+            StreamQueue queue = machine.streams.find(DriverCall.EVENT_RECORD, device, stream);
+            machine.captures.refuseImplicit(queue, machine.device(device).legacy());
+            Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.requireValid();
                 mark.record(queue, capture);
@@ -56,7 +56,7 @@ final class SimulatedEvents implements Events {
     public void recordAll(int device, long event) {
         machine.run(DriverCall.CONTEXT_RECORD_EVENT, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.CONTEXT_RECORD_EVENT, device, event);
-            record(mark, machine.streams().followAll(device));
+            record(mark, machine.streams.followAll(device));
         });
     }
 
@@ -67,10 +67,10 @@ final class SimulatedEvents implements Events {
         Work marker = Work.marker();
         if (shared != null) {
             long record = shared.record();
-            marker = Work.gated(machine.callbacks().gateFor(() -> shared.pass(record)));
-            machine.callbacks().start();
+            marker = Work.gated(machine.callbacks.gateFor(() -> shared.pass(record)));
+            machine.callbacks.start();
         }
-        machine.streams().enqueue(queue, marker);
+        machine.streams.enqueue(queue, marker);
         mark.record(queue, marker);
     }
 
@@ -131,7 +131,7 @@ final class SimulatedEvents implements Events {
             if (shared != null) {
                 shared.close();
             }
-            machine.handles().forget(event);
+            machine.handles.forget(event);
         });
     }
 
@@ -142,7 +142,7 @@ final class SimulatedEvents implements Events {
     }
 
     private EventMark find(DriverCall call, int device, long event) {
-        return machine.handles().find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
+        return machine.handles.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
     }
 
     private static String describe(int device, long event) {

@@ -103,22 +103,22 @@ public final class SimulatedGpu implements CudaDriver {
 
     /// Returns the mistakes found so far, in the order in which they were found; at most 10,000 are kept.
     public List<Misuse> misuses() {
-        return machine.locked(() -> machine.hazards().misuses());
+        return machine.locked(() -> machine.hazards.misuses());
     }
 
     /// Returns the object that makes calls fail on demand.
     public Faults faults() {
-        return machine.faults();
+        return machine.faults;
     }
 
     /// Returns the kernels that this machine can run.
     public Kernels kernels() {
-        return machine.kernels();
+        return machine.kernels;
     }
 
     /// Returns the nanoseconds of virtual time since the machine was built.
     public long virtualNanos() {
-        return machine.locked(() -> machine.clock().nanos());
+        return machine.locked(() -> machine.clock.nanos());
     }
 
     /// Gives a stream work that takes some time and touches no memory, after all work given to it before. The
@@ -137,8 +137,8 @@ public final class SimulatedGpu implements CudaDriver {
         }
         machine.locked(() -> {
             try {
-                StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
-                machine.streams().enqueue(queue, Work.of(nanos, () -> {}));
+                StreamQueue queue = machine.streams.find(DriverCall.STREAM_QUERY, device, stream);
+                machine.streams.enqueue(queue, Work.of(nanos, () -> {}));
                 return true;
             } catch (DriverFailure unknown) {
                 throw new IllegalArgumentException(
@@ -156,8 +156,8 @@ public final class SimulatedGpu implements CudaDriver {
             throw new IllegalArgumentException("time can't pass backwards: " + nanos + " ns");
         }
         machine.locked(() -> {
-            machine.clock().advance(nanos);
-            machine.engine().runUntilNow();
+            machine.clock.advance(nanos);
+            machine.engine.runUntilNow();
             return true;
         });
     }
@@ -231,7 +231,7 @@ public final class SimulatedGpu implements CudaDriver {
 
     @Override
     public CallCounts calls() {
-        return machine.counts();
+        return machine.counts;
     }
 
     @Override

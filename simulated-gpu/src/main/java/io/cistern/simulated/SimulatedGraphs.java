@@ -32,14 +32,14 @@ final class SimulatedGraphs implements Graphs {
             if (stream == 0 || stream == Streams.LEGACY_DEFAULT) {
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
             }
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            if (machine.captures().of(queue) != null) {
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            if (machine.captures.of(queue) != null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
-            Graph graph = new Graph(device, machine.graphMemory(device), machine.handles());
-            long handle = machine.handles().register(graph);
-            Capture capture = new Capture(machine.captures().nextId(), queue, mode, graph, handle);
-            machine.captures().add(capture);
+            Graph graph = new Graph(device, machine.graphMemory(device), machine.handles);
+            long handle = machine.handles.register(graph);
+            Capture capture = new Capture(machine.captures.nextId(), queue, mode, graph, handle);
+            machine.captures.add(capture);
         });
     }
 
@@ -47,8 +47,8 @@ final class SimulatedGraphs implements Graphs {
     public long endCapture(int device, long stream) {
         DriverCall call = DriverCall.STREAM_END_CAPTURE;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            Capture capture = machine.captures().of(queue);
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            Capture capture = machine.captures.of(queue);
             if (capture == null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
@@ -59,9 +59,9 @@ final class SimulatedGraphs implements Graphs {
                 capture.invalidate();
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNMATCHED);
             }
-            machine.captures().remove(capture);
+            machine.captures.remove(capture);
             if (capture.invalidated() || !capture.isJoined()) {
-                machine.handles().forget(capture.graphHandle());
+                machine.handles.forget(capture.graphHandle());
                 drop(capture.graph());
                 throw new DriverFailure(
                         capture.invalidated()
@@ -74,8 +74,8 @@ final class SimulatedGraphs implements Graphs {
 
     /// Returns a stream whose capture is to be reported, unless the driver refuses to report it.
     private StreamQueue asked(DriverCall call, int device, long stream) {
-        StreamQueue queue = machine.streams().find(call, device, stream);
-        machine.captures().refuseToTell(queue, machine.device(device).legacy());
+        StreamQueue queue = machine.streams.find(call, device, stream);
+        machine.captures.refuseToTell(queue, machine.device(device).legacy());
         return queue;
     }
 
@@ -83,7 +83,7 @@ final class SimulatedGraphs implements Graphs {
     public CaptureStatus captureStatus(int device, long stream) {
         DriverCall call = DriverCall.STREAM_IS_CAPTURING;
         return machine.call(call, device, () -> describe(device, stream), () -> {
-            Capture capture = machine.captures().of(asked(call, device, stream));
+            Capture capture = machine.captures.of(asked(call, device, stream));
             if (capture == null) {
                 return CaptureStatus.NONE;
             }
@@ -101,7 +101,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, () -> describe(device, stream), () -> {
             StreamQueue queue = asked(call, device, stream);
-            Capture capture = machine.captures().of(queue);
+            Capture capture = machine.captures.of(queue);
             return capture == null || capture.invalidated() ? otherwise : answer.apply(capture, queue);
         });
     }
@@ -123,13 +123,13 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public CaptureMode exchangeThreadMode(CaptureMode mode) {
         DriverCall call = DriverCall.THREAD_EXCHANGE_CAPTURE_MODE;
-        return machine.call(call, 0, mode::toString, () -> machine.captures().exchangeMode(mode));
+        return machine.call(call, 0, mode::toString, () -> machine.captures.exchangeMode(mode));
     }
 
     @Override
     public void shelter(int device) {
         machine.locked(() -> {
-            machine.captures().shelter(device, 1);
+            machine.captures.shelter(device, 1);
             return true;
         });
     }
@@ -137,14 +137,14 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public void unshelter(int device) {
         machine.locked(() -> {
-            machine.captures().shelter(device, -1);
+            machine.captures.shelter(device, -1);
             return true;
         });
     }
 
     @Override
     public boolean isSheltered(int device) {
-        return machine.captures().isSheltered(device);
+        return machine.captures.isSheltered(device);
     }
 
     @Override
@@ -158,7 +158,7 @@ final class SimulatedGraphs implements Graphs {
                 DriverCall.GRAPH_CREATE,
                 device,
                 new Arguments.OfDevice(device),
-                () -> machine.handles().register(new Graph(device, machine.graphMemory(device), machine.handles())));
+                () -> machine.handles.register(new Graph(device, machine.graphMemory(device), machine.handles)));
     }
 
     @Override
@@ -196,7 +196,7 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public long addEmpty(int device, long graph, List<Long> dependencies) {
         return addWork(DriverCall.GRAPH_ADD_EMPTY_NODE, device, graph, dependencies, "empty", stream -> {
-            machine.streams().enqueue(stream, Work.marker());
+            machine.streams.enqueue(stream, Work.marker());
         });
     }
 
@@ -238,7 +238,7 @@ final class SimulatedGraphs implements Graphs {
     public long instantiate(int device, long graph, boolean freesOnLaunch) {
         return onGraph(DriverCall.GRAPH_INSTANTIATE, device, graph, found -> {
             found.instantiated();
-            return machine.handles().register(new ExecutableGraph(machine, found, freesOnLaunch));
+            return machine.handles.register(new ExecutableGraph(machine, found, freesOnLaunch));
         });
     }
 
@@ -256,8 +256,8 @@ final class SimulatedGraphs implements Graphs {
     public void launch(int device, long executable, long stream) {
         DriverCall call = DriverCall.GRAPH_LAUNCH;
         machine.run(call, device, () -> describe(device, executable) + ", stream=" + stream, () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            machine.captures().refuseCaptured(queue);
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            machine.captures.refuseCaptured(queue);
             executable(call, device, executable).launch(queue);
         });
     }
@@ -267,7 +267,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.GRAPH_EXEC_DESTROY;
         machine.run(call, device, () -> describe(device, executable), () -> {
             ExecutableGraph found = executable(call, device, executable);
-            machine.handles().forget(executable);
+            machine.handles.forget(executable);
             found.graph().executableGone(found.last());
             drop(found.graph());
         });
@@ -278,7 +278,7 @@ final class SimulatedGraphs implements Graphs {
         DriverCall call = DriverCall.GRAPH_DESTROY;
         machine.run(call, device, () -> describe(device, graph), () -> {
             Graph found = graph(call, device, graph);
-            machine.handles().forget(graph);
+            machine.handles.forget(graph);
             drop(found);
         });
     }
@@ -289,13 +289,13 @@ final class SimulatedGraphs implements Graphs {
         if (!graph.release()) {
             return;
         }
-        StreamQueue after = machine.streams().unnamed(graph.device());
-        machine.engine().add(after, graph.end());
+        StreamQueue after = machine.streams.unnamed(graph.device());
+        machine.engine.add(after, graph.end());
         for (Runnable whenGone : graph.retained()) {
-            machine.engine().add(after, Work.gated(machine.callbacks().gateFor(whenGone)));
-            machine.callbacks().start();
+            machine.engine.add(after, Work.gated(machine.callbacks.gateFor(whenGone)));
+            machine.callbacks.start();
         }
-        machine.engine().runUntilNow();
+        machine.engine.runUntilNow();
     }
 
     @Override
@@ -330,11 +330,11 @@ final class SimulatedGraphs implements Graphs {
     }
 
     private Graph graph(DriverCall call, int device, long handle) {
-        return machine.handles().find(Graph.class, handle, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(Graph.class, handle, CudaResult.INVALID_VALUE, call, device);
     }
 
     private ExecutableGraph executable(DriverCall call, int device, long handle) {
-        return machine.handles().find(ExecutableGraph.class, handle, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(ExecutableGraph.class, handle, CudaResult.INVALID_VALUE, call, device);
     }
 
     private List<GraphNode> nodes(DriverCall call, int device, List<Long> found) {
@@ -342,7 +342,7 @@ final class SimulatedGraphs implements Graphs {
     }
 
     private GraphNode node(DriverCall call, int device, long handle) {
-        return machine.handles().find(GraphNode.class, handle, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(GraphNode.class, handle, CudaResult.INVALID_VALUE, call, device);
     }
 
     private static String describe(int device, long handle) {

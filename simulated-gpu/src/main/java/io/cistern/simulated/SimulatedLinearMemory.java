@@ -43,16 +43,16 @@ final class SimulatedLinearMemory implements LinearMemory {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             if (state.placement().needsChunk(byteSize)) {
-                machine.clock().advance(machine.costs().chunkNanos());
+                machine.clock.advance(machine.costs.chunkNanos());
             }
             long address = state.placement().allocate(byteSize);
-            machine.space().add(allocation(Mapping.Kind.LINEAR, address, byteSize, device));
+            machine.space.add(allocation(Mapping.Kind.LINEAR, address, byteSize, device));
             return address;
         });
     }
 
     private Allocation allocation(Mapping.Kind kind, long address, long byteSize, int device) {
-        long id = machine.space().nextBufferId();
+        long id = machine.space.nextBufferId();
         return new Allocation(kind, address, byteSize, device, id, null, null, 0, new UseMarks());
     }
 
@@ -93,15 +93,14 @@ final class SimulatedLinearMemory implements LinearMemory {
     /// Returns the live device allocation that starts at an address. Anything else is reported as misuse and is
     /// invalid.
     static Allocation liveAt(Machine machine, DriverCall call, int device, long address) {
-        Allocation allocation = machine.space().allocationStartingAt(address);
+        Allocation allocation = machine.space.allocationStartingAt(address);
         if (allocation == null || allocation.kind() == Mapping.Kind.HOST) {
-            machine.hazards()
-                    .report(
-                            Misuse.Kind.DOUBLE_FREE,
-                            call,
-                            device,
-                            address,
-                            "no live allocation starts at 0x" + Long.toHexString(address));
+            machine.hazards.report(
+                    Misuse.Kind.DOUBLE_FREE,
+                    call,
+                    device,
+                    address,
+                    "no live allocation starts at 0x" + Long.toHexString(address));
             throw new DriverFailure(CudaResult.INVALID_VALUE);
         }
         return allocation;
@@ -109,11 +108,11 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     /// Frees memory of `cuMemAlloc`.
     static void release(Machine machine, Allocation allocation) {
-        machine.space().remove(allocation);
+        machine.space.remove(allocation);
         DeviceState home = machine.device(allocation.device());
         long chunkBytes = home.placement().free(allocation.address(), allocation.byteSize());
         if (chunkBytes > 0) {
-            machine.clock().advance(machine.costs().chunkReleaseNanos(chunkBytes));
+            machine.clock.advance(machine.costs.chunkReleaseNanos(chunkBytes));
         }
     }
 
@@ -133,11 +132,11 @@ final class SimulatedLinearMemory implements LinearMemory {
     @Override
     public AddressRange range(int device, long address) {
         return machine.call(DriverCall.MEM_GET_ADDRESS_RANGE, device, () -> describe(device, address), () -> {
-            Allocation allocation = machine.space().allocationAt(address);
+            Allocation allocation = machine.space.allocationAt(address);
             if (allocation != null) {
                 return new AddressRange(allocation.address(), allocation.byteSize());
             }
-            Mapping mapping = machine.space().mappingAt(address);
+            Mapping mapping = machine.space.mappingAt(address);
             if (mapping == null || mapping.kind() != Mapping.Kind.VIRTUAL || !mapping.allows(device, false)) {
                 throw new DriverFailure(CudaResult.NOT_FOUND);
             }
@@ -172,8 +171,8 @@ final class SimulatedLinearMemory implements LinearMemory {
         long address = memory.address();
         PhysicalBlock block = new PhysicalBlock(
                 memory.byteSize(), new MemoryLocation(MemoryLocation.Type.HOST, 0), 0, new HostContents(memory), null);
-        machine.space().map(new Mapping(Mapping.Kind.HOST, address, block, 0, _ -> AccessRights.READ_WRITE));
-        machine.space().add(allocation(Mapping.Kind.HOST, address, memory.byteSize(), device));
+        machine.space.map(new Mapping(Mapping.Kind.HOST, address, block, 0, _ -> AccessRights.READ_WRITE));
+        machine.space.add(allocation(Mapping.Kind.HOST, address, memory.byteSize(), device));
     }
 
     @Override
@@ -193,10 +192,10 @@ final class SimulatedLinearMemory implements LinearMemory {
     }
 
     private void unpin(long address) {
-        Allocation allocation = machine.space().allocationStartingAt(address);
-        Mapping mapping = machine.space().mappingAt(address);
-        machine.space().remove(java.util.Objects.requireNonNull(allocation));
-        machine.space().unmap(java.util.Objects.requireNonNull(mapping));
+        Allocation allocation = machine.space.allocationStartingAt(address);
+        Mapping mapping = machine.space.mappingAt(address);
+        machine.space.remove(java.util.Objects.requireNonNull(allocation));
+        machine.space.unmap(java.util.Objects.requireNonNull(mapping));
     }
 
     @Override
@@ -204,7 +203,7 @@ final class SimulatedLinearMemory implements LinearMemory {
     public void registerHost(int device, MemorySegment memory) {
         machine.run(DriverCall.MEM_HOST_REGISTER, device, () -> describe(device, memory.address()), () -> {
             require(memory.isNative() && memory.byteSize() > 0);
-            if (machine.space().anyMappingIn(memory.address(), memory.byteSize())) {
+            if (machine.space.anyMappingIn(memory.address(), memory.byteSize())) {
                 throw new DriverFailure(CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
             }
             machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
@@ -216,7 +215,7 @@ final class SimulatedLinearMemory implements LinearMemory {
     @Override
     public void unregisterHost(int device, MemorySegment memory) {
         machine.run(DriverCall.MEM_HOST_UNREGISTER, device, () -> describe(device, memory.address()), () -> {
-            Allocation allocation = machine.space().allocationAt(memory.address());
+            Allocation allocation = machine.space.allocationAt(memory.address());
             if (allocation == null || allocation.kind() != Mapping.Kind.HOST) {
                 throw new DriverFailure(CudaResult.HOST_MEMORY_NOT_REGISTERED);
             }

@@ -35,9 +35,9 @@ final class SimulatedMemoryPools implements MemoryPools {
         int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
         return machine.call(DriverCall.MEM_POOL_CREATE, device, properties::toString, () -> {
             check(properties);
-            long handle = machine.handles().next();
+            long handle = machine.handles.next();
             PoolSimulation pool = machine.device(device).newPool(handle, properties);
-            machine.handles().put(handle, pool);
+            machine.handles.put(handle, pool);
             if (pool.onHost()) {
                 machine.poolOfAllDevices(pool);
             }
@@ -70,8 +70,8 @@ final class SimulatedMemoryPools implements MemoryPools {
                 state.setCurrentPool(state.defaultPool());
             }
             found.destroy();
-            machine.handles().forget(pool);
-            found.synchronised(machine.synchronisedClock());
+            machine.handles.forget(pool);
+            found.synchronised(machine.synchronisedClock);
             machine.forgetIfGone(found);
         });
     }
@@ -120,7 +120,7 @@ final class SimulatedMemoryPools implements MemoryPools {
 
     private long allocate(DriverCall call, int device, long byteSize, long stream, Supplier<PoolSimulation> from) {
         return machine.call(call, device, () -> describe(device, byteSize, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
+            StreamQueue queue = machine.streams.find(call, device, stream);
             PoolSimulation pool = from.get();
             if (byteSize == 0) {
                 return 0L;
@@ -128,32 +128,31 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > mostBytes(pool)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            Capture capture = machine.captures().of(queue);
+            Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
                 return capture.graph().latest().address();
             }
-            machine.captures().checkUnsafe();
-            machine.streams().order(queue);
+            machine.captures.checkUnsafe();
+            machine.streams.order(queue);
             long before = pool.reserved();
             long address = pool.allocate(
                     byteSize,
                     queue,
-                    machine.synchronisedClock(),
-                    work -> machine.streams().enqueue(queue, Work.waitingFor(List.of(work))));
+                    machine.synchronisedClock,
+                    work -> machine.streams.enqueue(queue, Work.waitingFor(List.of(work))));
             long pages = (pool.reserved() - before) / PoolGrowth.PAGE_BYTES;
-            machine.clock().advance(pages * machine.costs().poolPageNanos());
-            machine.space()
-                    .add(new Allocation(
-                            Mapping.Kind.POOL,
-                            address,
-                            byteSize,
-                            pool.device(),
-                            machine.space().nextBufferId(),
-                            pool,
-                            queue,
-                            queue.issued(),
-                            new UseMarks()));
+            machine.clock.advance(pages * machine.costs.poolPageNanos());
+            machine.space.add(new Allocation(
+                    Mapping.Kind.POOL,
+                    address,
+                    byteSize,
+                    pool.device(),
+                    machine.space.nextBufferId(),
+                    pool,
+                    queue,
+                    queue.issued(),
+                    new UseMarks()));
             return address;
         });
     }
@@ -168,31 +167,31 @@ final class SimulatedMemoryPools implements MemoryPools {
     public void free(int device, long address, long stream) {
         DriverCall call = DriverCall.MEM_FREE_ASYNC;
         machine.run(call, device, () -> describe(device, address, stream), () -> {
-            StreamQueue queue = machine.streams().find(call, device, stream);
+            StreamQueue queue = machine.streams.find(call, device, stream);
             if (address == 0) {
                 return;
             }
-            Capture capture = machine.captures().of(queue);
+            Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.free(queue, address);
                 return;
             }
-            machine.captures().checkUnsafe();
+            machine.captures.checkUnsafe();
             Allocation allocation = SimulatedLinearMemory.liveAt(machine, call, device, address);
-            machine.streams().order(queue);
+            machine.streams.order(queue);
             GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);
             if (ofGraph != null) {
                 ofGraph.free(queue);
                 return;
             }
-            machine.hazards().free(call, queue, allocation);
+            machine.hazards.free(call, queue, allocation);
             if (allocation.kind() == Mapping.Kind.IMPORTED) {
                 SimulatedSharing.free(machine, allocation, queue);
                 return;
             }
             if (allocation.pool() == null) {
-                machine.space().remove(allocation);
-                machine.streams().enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
+                machine.space.remove(allocation);
+                machine.streams.enqueue(queue, Work.of(0, () -> SimulatedLinearMemory.release(machine, allocation)));
                 return;
             }
             free(machine, allocation, queue);
@@ -201,8 +200,8 @@ final class SimulatedMemoryPools implements MemoryPools {
 
     private static void free(Machine machine, Allocation allocation, StreamQueue queue) {
         PoolSimulation pool = java.util.Objects.requireNonNull(allocation.pool());
-        machine.space().remove(allocation);
-        machine.streams().enqueue(queue, Work.marker());
+        machine.space.remove(allocation);
+        machine.streams.enqueue(queue, Work.marker());
         pool.free(allocation.address(), allocation.byteSize(), queue);
     }
 
@@ -234,9 +233,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 DriverCall.MEM_POOL_TRIM_TO,
                 device,
                 pool,
-                found -> machine.clock()
-                        .advance(
-                                found.releaseDownTo(keepBytes) * machine.costs().poolPageReleaseNanos()));
+                found -> machine.clock.advance(found.releaseDownTo(keepBytes) * machine.costs.poolPageReleaseNanos()));
     }
 
     @Override
@@ -268,7 +265,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     }
 
     private PoolSimulation find(DriverCall call, int device, long pool) {
-        return machine.handles().find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
     }
 
     private static String describe(int device, long value, long stream) {

@@ -46,7 +46,7 @@ final class SimulatedModules implements Modules {
                     .results()
                     .map((MatchResult match) -> match.group(1))
                     .collect(Collectors.toUnmodifiableSet());
-            return machine.handles().register(new Module(device, entries));
+            return machine.handles.register(new Module(device, entries));
         });
     }
 
@@ -54,8 +54,8 @@ final class SimulatedModules implements Modules {
     public void unload(int device, long module) {
         DriverCall call = DriverCall.MODULE_UNLOAD;
         machine.run(call, device, () -> "module=" + module, () -> {
-            machine.handles().find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
-            machine.handles().forget(module);
+            machine.handles.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            machine.handles.forget(module);
         });
     }
 
@@ -63,18 +63,18 @@ final class SimulatedModules implements Modules {
     public long function(int device, long module, String name) {
         DriverCall call = DriverCall.MODULE_GET_FUNCTION;
         return machine.call(call, device, () -> "module=" + module + ", name=" + name, () -> {
-            Module found = machine.handles().find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
+            Module found = machine.handles.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
             if (!found.entries().contains(name)) {
                 throw new DriverFailure(CudaResult.NOT_FOUND);
             }
-            SimulatedKernel kernel = machine.kernels().find(name);
+            SimulatedKernel kernel = machine.kernels.find(name);
             if (kernel == null) {
                 throw new DriverFailure(
                         CudaResult.NOT_SUPPORTED,
                         "a simulated GPU runs no PTX: give it a Java function of that name (SimulatedKernels), or use a"
                                 + " GPU");
             }
-            return machine.handles().register(new Function(device, name, kernel));
+            return machine.handles.register(new Function(device, name, kernel));
         });
     }
 
@@ -82,8 +82,8 @@ final class SimulatedModules implements Modules {
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
         DriverCall call = DriverCall.LAUNCH_KERNEL;
         machine.run(call, device, () -> "function=" + function + ", " + grid + ", stream=" + stream, () -> {
-            Function found = machine.handles().find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
-            StreamQueue queue = machine.streams().find(call, device, stream);
+            Function found = machine.handles.find(Function.class, function, CudaResult.INVALID_HANDLE, call, device);
+            StreamQueue queue = machine.streams.find(call, device, stream);
             require(isLegal(grid.blocks())
                     && isLegal(grid.threads())
                     && grid.threads().count() <= MAX_THREADS);
@@ -96,7 +96,7 @@ final class SimulatedModules implements Modules {
             Runnable effect = machine.effect(device, () -> kernel.run(launch));
             machine.give(queue, "kernel", each -> {
                 uses.forEach(range -> machine.use(call, each, range.address(), range.byteSize()));
-                machine.streams().enqueue(each, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
+                machine.streams.enqueue(each, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
             });
         });
     }
@@ -117,13 +117,12 @@ final class SimulatedModules implements Modules {
             uses.addAll(function.kernel().uses(launch));
             return function.kernel().durationNanos(launch);
         } catch (IndexOutOfBoundsException | ClassCastException wrongArguments) {
-            machine.hazards()
-                    .report(
-                            Misuse.Kind.BROKEN_KERNEL,
-                            DriverCall.LAUNCH_KERNEL,
-                            launch.device(),
-                            0,
-                            function.name() + " got wrong arguments: " + wrongArguments.getMessage());
+            machine.hazards.report(
+                    Misuse.Kind.BROKEN_KERNEL,
+                    DriverCall.LAUNCH_KERNEL,
+                    launch.device(),
+                    0,
+                    function.name() + " got wrong arguments: " + wrongArguments.getMessage());
             throw new DriverFailure(CudaResult.INVALID_VALUE);
         }
     }

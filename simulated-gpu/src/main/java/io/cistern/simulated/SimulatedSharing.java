@@ -64,11 +64,11 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.call(
                 DriverCall.MEM_POOL_IMPORT, device, () -> describe(device, "fileDescriptor", fileDescriptor), () -> {
                     SharedStore store = SharedStore.of(fileDescriptor);
-                    long handle = machine.handles().next();
+                    long handle = machine.handles.next();
                     DeviceState state = machine.device(device);
                     PoolSimulation pool = state.newPool(handle, MemoryPoolProperties.onDevice(device));
                     state.stores().addImported(pool, store);
-                    machine.handles().put(handle, pool);
+                    machine.handles.put(handle, pool);
                     return handle;
                 });
     }
@@ -85,7 +85,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     public byte[] exportPointer(int device, long address) {
         return machine.call(
                 DriverCall.MEM_POOL_EXPORT_POINTER, device, () -> describe(device, "address", address), () -> {
-                    Allocation allocation = machine.space().allocationStartingAt(address);
+                    Allocation allocation = machine.space.allocationStartingAt(address);
                     require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
                     PoolSimulation pool = Objects.requireNonNull(
                             Objects.requireNonNull(allocation).pool());
@@ -118,21 +118,20 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     private long map(PoolSimulation pool, MemorySegment memory) {
         long byteSize = memory.byteSize();
-        long address = machine.space().takeAddresses(rounded(byteSize), PoolGrowth.UNIT_BYTES, 0);
+        long address = machine.space.takeAddresses(rounded(byteSize), PoolGrowth.UNIT_BYTES, 0);
         PhysicalBlock block = new PhysicalBlock(
                 byteSize, io.cistern.cuda.MemoryLocation.device(pool.device()), 0, new HostContents(memory), null);
-        machine.space().map(new Mapping(Mapping.Kind.IMPORTED, address, block, 0, pool::rights));
-        machine.space()
-                .add(new Allocation(
-                        Mapping.Kind.IMPORTED,
-                        address,
-                        byteSize,
-                        pool.device(),
-                        machine.space().nextBufferId(),
-                        pool,
-                        null,
-                        0,
-                        new UseMarks()));
+        machine.space.map(new Mapping(Mapping.Kind.IMPORTED, address, block, 0, pool::rights));
+        machine.space.add(new Allocation(
+                Mapping.Kind.IMPORTED,
+                address,
+                byteSize,
+                pool.device(),
+                machine.space.nextBufferId(),
+                pool,
+                null,
+                0,
+                new UseMarks()));
         return address;
     }
 
@@ -142,15 +141,15 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     /// Frees an imported pointer by `cuMemFreeAsync`.
     static void free(Machine machine, Allocation allocation, StreamQueue queue) {
-        machine.space().remove(allocation);
-        machine.streams().enqueue(queue, Work.of(0, () -> unmap(machine, allocation)));
+        machine.space.remove(allocation);
+        machine.streams.enqueue(queue, Work.of(0, () -> unmap(machine, allocation)));
     }
 
     /// Unmaps an imported pointer now.
     static void unmap(Machine machine, Allocation allocation) {
-        machine.space().remove(allocation);
-        machine.space().unmap(Objects.requireNonNull(machine.space().mappingAt(allocation.address())));
-        machine.space().returnAddresses(allocation.address(), rounded(allocation.byteSize()));
+        machine.space.remove(allocation);
+        machine.space.unmap(Objects.requireNonNull(machine.space.mappingAt(allocation.address())));
+        machine.space.returnAddresses(allocation.address(), rounded(allocation.byteSize()));
     }
 
     @Override
@@ -164,14 +163,14 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     private long register(int device, SharedEvent event) {
         events.add(event);
-        return machine.handles().register(new EventMark(device, false, event));
+        return machine.handles.register(new EventMark(device, false, event));
     }
 
     @Override
     public byte[] exportEvent(int device, long event) {
         DriverCall call = DriverCall.IPC_GET_EVENT_HANDLE;
         return machine.call(call, device, () -> describe(device, "event", event), () -> {
-            SharedEvent shared = machine.handles()
+            SharedEvent shared = machine.handles
                     .find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device)
                     .shared();
             if (shared == null) {
@@ -198,14 +197,14 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
                 device,
                 () -> describe(device, "address", address) + ": " + ONLY_LINEAR,
                 () -> {
-                    Allocation allocation = machine.space().allocationAt(address);
+                    Allocation allocation = machine.space.allocationAt(address);
                     require(allocation != null && allocation.kind() == Mapping.Kind.LINEAR);
                     return new byte[HANDLE_BYTES];
                 });
     }
 
     private PoolSimulation pool(DriverCall call, int device, long pool) {
-        return machine.handles().find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
     }
 
     private SharedStores stores(PoolSimulation pool) {

@@ -30,7 +30,7 @@ final class SimulatedStreams implements Streams {
 
     private long create(DriverCall call, int device, boolean nonBlocking) {
         return machine.call(call, device, new Arguments.OfDevice(device), () -> {
-            return machine.streams().create(device, !nonBlocking);
+            return machine.streams.create(device, !nonBlocking);
         });
     }
 
@@ -40,20 +40,20 @@ final class SimulatedStreams implements Streams {
             if (stream >= 0 && stream <= PER_THREAD_DEFAULT) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
-            StreamQueue queue = machine.streams().find(DriverCall.STREAM_DESTROY, device, stream);
-            Capture capture = machine.captures().of(queue);
+            StreamQueue queue = machine.streams.find(DriverCall.STREAM_DESTROY, device, stream);
+            Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.invalidate();
             }
-            machine.streams().destroy(queue, stream);
+            machine.streams.destroy(queue, stream);
         });
     }
 
     @Override
     public void synchronize(int device, long stream) {
         machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams().find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
-            machine.captures().refuseCaptured(queue);
+            StreamQueue queue = machine.streams.find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
+            machine.captures.refuseCaptured(queue);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
         });
@@ -62,9 +62,9 @@ final class SimulatedStreams implements Streams {
     @Override
     public boolean isIdle(int device, long stream) {
         return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
-            machine.captures().refuseCaptured(queue);
-            if (!machine.streams().idle(queue)) {
+            StreamQueue queue = machine.streams.find(DriverCall.STREAM_QUERY, device, stream);
+            machine.captures.refuseCaptured(queue);
+            if (!machine.streams.idle(queue)) {
                 return false;
             }
             machine.hostSaw(queue);
@@ -78,7 +78,7 @@ final class SimulatedStreams implements Streams {
                 DriverCall.STREAM_GET_FLAGS,
                 device,
                 () -> describe(device, stream),
-                () -> machine.streams()
+                () -> machine.streams
                         .find(DriverCall.STREAM_GET_FLAGS, device, stream)
                         .blocking());
     }
@@ -87,22 +87,22 @@ final class SimulatedStreams implements Streams {
     public void await(int device, long stream, long event) {
         Supplier<String> arguments = () -> describe(device, stream) + ", event=0x" + Long.toHexString(event);
         machine.run(DriverCall.STREAM_WAIT_EVENT, device, arguments, () -> {
-            StreamQueue queue = machine.streams().find(DriverCall.STREAM_WAIT_EVENT, device, stream);
-            EventMark mark = machine.handles()
-                    .find(EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
+            StreamQueue queue = machine.streams.find(DriverCall.STREAM_WAIT_EVENT, device, stream);
+            EventMark mark = machine.handles.find(
+                    EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
             if (awaitsInCapture(queue, mark)) {
                 return;
             }
             queue.clock().include(mark.clock());
             if (!mark.passed()) {
-                machine.streams().enqueue(queue, mark.waitForPresentRecord());
+                machine.streams.enqueue(queue, mark.waitForPresentRecord());
             }
         });
     }
 
     /// Orders nodes instead of work if a capture is concerned; returns false if none is.
     private boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
-        Capture own = machine.captures().of(stream);
+        Capture own = machine.captures.of(stream);
         Capture marked = mark.capture();
         if (marked == null) {
             if (own == null || mark.work() == null) {
@@ -127,7 +127,7 @@ final class SimulatedStreams implements Streams {
                 DriverCall.STREAM_GET_ID,
                 device,
                 () -> describe(device, stream),
-                () -> machine.streams()
+                () -> machine.streams
                         .find(DriverCall.STREAM_GET_ID, device, stream)
                         .id());
     }
@@ -135,12 +135,11 @@ final class SimulatedStreams implements Streams {
     @Override
     public void launchHostFunction(int device, long stream, Runnable function) {
         machine.run(DriverCall.LAUNCH_HOST_FUNC, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams().find(DriverCall.LAUNCH_HOST_FUNC, device, stream);
+            StreamQueue queue = machine.streams.find(DriverCall.LAUNCH_HOST_FUNC, device, stream);
             machine.give(queue, "host function", each -> {
-                Gate gate = machine.callbacks().gateFor(function);
-                machine.streams()
-                        .enqueue(each, new Work(machine.costs().deviceLatencyNanos(), () -> {}, gate, List.of()));
-                machine.callbacks().start();
+                Gate gate = machine.callbacks.gateFor(function);
+                machine.streams.enqueue(each, new Work(machine.costs.deviceLatencyNanos(), () -> {}, gate, List.of()));
+                machine.callbacks.start();
             });
         });
     }

@@ -63,16 +63,15 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         long byteSize = memory.byteSize();
         PhysicalBlock block = PhysicalBlock.managed(device, byteSize, new HostContents(memory));
         Mapping.Kind kind = Mapping.Kind.MANAGED;
-        machine.space().map(new Mapping(kind, memory.address(), block, 0, _ -> AccessRights.READ_WRITE));
-        long id = machine.space().nextBufferId();
-        machine.space()
-                .add(new Allocation(kind, memory.address(), byteSize, device, id, null, null, 0, new UseMarks()));
+        machine.space.map(new Mapping(kind, memory.address(), block, 0, _ -> AccessRights.READ_WRITE));
+        long id = machine.space.nextBufferId();
+        machine.space.add(new Allocation(kind, memory.address(), byteSize, device, id, null, null, 0, new UseMarks()));
     }
 
     /// Frees memory that no device uses any more.
     void release(Allocation allocation) {
-        machine.space().remove(allocation);
-        machine.space().unmap(java.util.Objects.requireNonNull(machine.space().mappingAt(allocation.address())));
+        machine.space.remove(allocation);
+        machine.space.unmap(java.util.Objects.requireNonNull(machine.space.mappingAt(allocation.address())));
         java.util.Objects.requireNonNull(ranges.remove(allocation.address())).close();
     }
 
@@ -82,14 +81,14 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         machine.run(call, device, () -> describe(address, byteSize, target) + ", stream=" + stream, () -> {
             checkRange(address, byteSize);
             checkPlace(target);
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            machine.captures().refuseCaptured(queue);
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            machine.captures.refuseCaptured(queue);
             machine.use(call, queue, address, byteSize);
             forEachPart(
                     address, byteSize, (part, offset, length) -> part.advice().prefetched(target, offset, length));
-            long nanos = machine.costs().deviceLatencyNanos()
-                    + (long) (byteSize / machine.costs().hostLinkBytesPerNano());
-            machine.streams()
+            long nanos = machine.costs.deviceLatencyNanos()
+                    + (long) (byteSize / machine.costs.hostLinkBytesPerNano());
+            machine.streams
                     .enqueue(queue, Work.of(nanos, machine.effect(device, () -> move(address, byteSize, target))));
         });
     }
@@ -111,7 +110,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
 
     private void forEachPart(long address, long byteSize, Part part) {
         for (long at = address; at < address + byteSize; ) {
-            Mapping mapping = machine.space().mappingAt(at);
+            Mapping mapping = machine.space.mappingAt(at);
             if (mapping == null) {
                 return; // freed before the stream got here
             }
@@ -162,28 +161,28 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             require(stream != 0 && stream != Streams.LEGACY_DEFAULT);
             checkRange(address, byteSize);
             requireOfNoPool(address);
-            StreamQueue queue = machine.streams().find(call, device, stream);
-            machine.captures().refuseCaptured(queue);
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            machine.captures.refuseCaptured(queue);
             machine.use(call, queue, address, byteSize);
             Runnable discard = () -> forEachPart(address, byteSize, (part, offset, length) -> {
                 part.fill(offset, length, DISCARDED);
                 part.leave(offset, length);
             });
-            machine.streams()
-                    .enqueue(queue, Work.of(machine.costs().deviceLatencyNanos(), machine.effect(device, discard)));
+            machine.streams
+                    .enqueue(queue, Work.of(machine.costs.deviceLatencyNanos(), machine.effect(device, discard)));
         });
     }
 
     /// Driver 580 refuses advice for memory of a pool.
     private void requireOfNoPool(long address) {
-        Allocation allocation = machine.space().allocationAt(address);
+        Allocation allocation = machine.space.allocationAt(address);
         if (allocation != null && allocation.pool() != null) {
             throw new DriverFailure(CudaResult.NOT_SUPPORTED);
         }
     }
 
     private void checkRange(long address, long byteSize) {
-        Allocation allocation = machine.space().allocationAt(address);
+        Allocation allocation = machine.space.allocationAt(address);
         require(byteSize > 0 && allocation != null && allocation.isManaged());
         require(address + byteSize
                 <= java.util.Objects.requireNonNull(allocation).end());

@@ -40,8 +40,8 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(byteSize > 0 && byteSize % GRANULARITY == 0 && Long.bitCount(byteAlignment) <= 1);
             require(byteAlignment >= 0 && hint % GRANULARITY == 0);
             long alignment = Math.max(byteAlignment, GRANULARITY);
-            long address = machine.space().takeAddresses(byteSize, alignment, hint);
-            machine.space().reservations().put(address, byteSize);
+            long address = machine.space.takeAddresses(byteSize, alignment, hint);
+            machine.space.reservations().put(address, byteSize);
             return address;
         });
     }
@@ -49,10 +49,10 @@ final class SimulatedVirtualMemory implements VirtualMemory {
     @Override
     public void freeReservation(int device, long address, long byteSize) {
         machine.run(DriverCall.MEM_ADDRESS_FREE, device, new Arguments(device, address, byteSize), () -> {
-            Long reserved = machine.space().reservations().get(address);
-            require(reserved != null && reserved == byteSize && !machine.space().anyMappingIn(address, byteSize));
-            machine.space().reservations().remove(address);
-            machine.space().returnAddresses(address, byteSize);
+            Long reserved = machine.space.reservations().get(address);
+            require(reserved != null && reserved == byteSize && !machine.space.anyMappingIn(address, byteSize));
+            machine.space.reservations().remove(address);
+            machine.space.returnAddresses(address, byteSize);
         });
     }
 
@@ -80,7 +80,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             PhysicalBlock block =
                     new PhysicalBlock(byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
             block.retain();
-            return machine.handles().register(block);
+            return machine.handles.register(block);
         });
     }
 
@@ -92,7 +92,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             block.release();
             machine.spend(DriverCall.MEM_RELEASE, block.byteSize());
             if (block.unused()) {
-                machine.handles().forget(handle);
+                machine.handles.forget(handle);
             }
         });
     }
@@ -105,11 +105,11 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             if (byteSize != block.byteSize()) {
                 throw new DriverFailure(CudaResult.NOT_SUPPORTED);
             }
-            Map.Entry<Long, Long> reservation = machine.space().reservationAt(address);
+            Map.Entry<Long, Long> reservation = machine.space.reservationAt(address);
             require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
-            require(!machine.space().anyMappingIn(address, byteSize));
-            long id = machine.space().nextBufferId();
-            machine.space().map(new Mapping(Mapping.Kind.VIRTUAL, address, block, id, null));
+            require(!machine.space.anyMappingIn(address, byteSize));
+            long id = machine.space.nextBufferId();
+            machine.space.map(new Mapping(Mapping.Kind.VIRTUAL, address, block, id, null));
         });
     }
 
@@ -117,14 +117,14 @@ final class SimulatedVirtualMemory implements VirtualMemory {
     public void unmap(int device, long address, long byteSize) {
         machine.run(DriverCall.MEM_UNMAP, device, new Arguments(device, address, byteSize), () -> {
             require(byteSize > 0 && address % GRANULARITY == 0 && byteSize % GRANULARITY == 0);
-            Map.Entry<Long, Long> reservation = machine.space().reservationAt(address);
+            Map.Entry<Long, Long> reservation = machine.space.reservationAt(address);
             require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
             List<Mapping> whole = wholeMappings(address, byteSize);
             for (Mapping mapping : whole) {
-                machine.hazards().unmap(mapping, device);
-                machine.space().unmap(mapping);
+                machine.hazards.unmap(mapping, device);
+                machine.space.unmap(mapping);
                 if (mapping.block().unused()) {
-                    machine.handles().forget(machine.handles().handleOf(mapping.block()));
+                    machine.handles.forget(machine.handles.handleOf(mapping.block()));
                 }
             }
             charge(DriverCall.MEM_UNMAP, whole);
@@ -133,12 +133,12 @@ final class SimulatedVirtualMemory implements VirtualMemory {
 
     /// Returns the mappings in a range, none of which may reach beyond it.
     private List<Mapping> wholeMappings(long address, long byteSize) {
-        Mapping before = machine.space().mappingAt(address);
+        Mapping before = machine.space.mappingAt(address);
         require(before == null || before.address() == address);
-        Mapping last = machine.space().mappingAt(address + byteSize - 1);
+        Mapping last = machine.space.mappingAt(address + byteSize - 1);
         require(last == null || last.end() == address + byteSize);
         return List.copyOf(
-                machine.space().mappings().subMap(address, address + byteSize).values());
+                machine.space.mappings().subMap(address, address + byteSize).values());
     }
 
     /// Charges a call on many handles as much as one call for each.
@@ -146,8 +146,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         for (Mapping mapping : mappings) {
             machine.spend(call, mapping.byteSize());
         }
-        machine.clock()
-                .advance(Math.max(0, mappings.size() - 1) * machine.costs().nanos(call));
+        machine.clock.advance(Math.max(0, mappings.size() - 1) * machine.costs.nanos(call));
     }
 
     @Override
@@ -195,17 +194,17 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         return machine.call(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, new Arguments(device, address, 0), () -> {
             PhysicalBlock block = virtualAt(address).block();
             block.retain();
-            return machine.handles().handleOf(block);
+            return machine.handles.handleOf(block);
         });
     }
 
     private Mapping virtualAt(long address) {
-        Mapping mapping = machine.space().mappingAt(address);
+        Mapping mapping = machine.space.mappingAt(address);
         require(mapping != null && mapping.kind() == Mapping.Kind.VIRTUAL);
         return java.util.Objects.requireNonNull(mapping);
     }
 
     private PhysicalBlock find(DriverCall call, int device, long handle) {
-        return machine.handles().find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
+        return machine.handles.find(PhysicalBlock.class, handle, CudaResult.INVALID_VALUE, call, device);
     }
 }
