@@ -64,7 +64,7 @@ final class Admissions implements DeviceAllocator {
 
     Admissions(DeviceMemory memory) {
         this.memory = memory;
-        this.reserves = memory.registry().reserves();
+        this.reserves = memory.registry.reserves();
         this.devices = IntStream.range(0, memory.environment().deviceCount())
                 .mapToObj(_ -> new OfDevice())
                 .toArray(OfDevice[]::new);
@@ -167,9 +167,9 @@ final class Admissions implements DeviceAllocator {
     /// Admits the bytes, after idle memory was given back if need be. No pool lends for them.
     private long search(OpenAllocator opened, Route route, long byteSize) {
         long[] admitted = new long[1];
-        long begun = memory.observed().begin();
+        long begun = memory.observed.begin();
         Runnable counting = () -> {
-            admitted[0] = memory.router().allocateThrough(route, byteSize, 0);
+            admitted[0] = memory.router.allocateThrough(route, byteSize, 0);
             if (admitted[0] == Router.REFUSED) {
                 throw opened.closed();
             }
@@ -186,9 +186,9 @@ final class Admissions implements DeviceAllocator {
                         throw opened.closed();
                     },
                     counting);
-            memory.outOfMemory().serve(request, failure);
+            memory.outOfMemory.serve(request, failure);
         } finally {
-            memory.observed().allocated(Math.max(0, admitted[0]), 0, begun);
+            memory.observed.allocated(Math.max(0, admitted[0]), 0, begun);
         }
         return admitted[0];
     }
@@ -210,7 +210,7 @@ final class Admissions implements DeviceAllocator {
 
     private long idle(int device) {
         OpenAllocator own = allocator().opened();
-        return memory.registry().all().stream()
+        return memory.registry.all().stream()
                 .filter(each -> !each.equals(own))
                 .mapToLong(each -> Math.max(
                         0,
@@ -230,7 +230,7 @@ final class Admissions implements DeviceAllocator {
 
     /// Returns what all allocators have reserved, with what is admitted.
     private long reserved(int device) {
-        return memory.registry().all().stream()
+        return memory.registry.all().stream()
                 .mapToLong(each -> each.reservedBytes(device)
                         .orElseGet(() -> each.statistics(device).requestedBytes()))
                 .sum();

@@ -41,7 +41,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
 
     Allocator(DeviceMemory memory, OpenAllocator opened) {
         this.memory = memory;
-        this.router = memory.router();
+        this.router = memory.router;
         this.opened = opened;
     }
 
@@ -81,19 +81,19 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @throws io.cistern.errors.MemoryAsleepException if this allocator's pool is asleep
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
-        return memory.observers().any()
+        return memory.observers.any()
                 ? allocateObserved(byteSize, device, stream)
                 : allocateNow(byteSize, device, stream);
     }
 
     private long allocateObserved(long byteSize, int device, long stream) {
-        long begun = memory.observed().begin();
+        long begun = memory.observed.begin();
         long address = 0;
         try {
             address = allocateNow(byteSize, device, stream);
             return address;
         } finally {
-            memory.observed().allocated(address, stream, begun);
+            memory.observed.allocated(address, stream, begun);
         }
     }
 
@@ -104,7 +104,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
             address = router.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
             var request = new OutOfMemoryHandler.Request(route, null, byteSize, stream, this::refuseClosed);
-            return memory.outOfMemory().serve(request, failure);
+            return memory.outOfMemory.serve(request, failure);
         }
         if (address == Router.REFUSED) {
             throw opened.closed();
@@ -160,7 +160,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     Scope enter(ScopeOptions options, Runnable whenClosed) {
-        ScopeStack outer = memory.scopes().current();
+        ScopeStack outer = memory.scopes.current();
         return new Scope(memory, this, outer, options.over(outer, opened), whenClosed);
     }
 
@@ -190,7 +190,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @throws IllegalStateException if this allocator is closed
     /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
-        ScopeStacks scopes = memory.scopes();
+        ScopeStacks scopes = memory.scopes;
         beginUse();
         try {
             ScopeStack inside = options.over(scopes.current(), opened);
@@ -253,7 +253,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         try {
             return opened.trim(device, keepBytes, mode);
         } finally {
-            memory.observers().deliver();
+            memory.observers.deliver();
         }
     }
 
@@ -267,9 +267,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     public CompactionResult compact(int device) {
         try {
-            return memory.outOfMemory().compact(opened, device);
+            return memory.outOfMemory.compact(opened, device);
         } finally {
-            memory.observers().deliver();
+            memory.observers.deliver();
         }
     }
 
@@ -352,7 +352,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @return an allocator that is closed once all its blocks are freed. This one's memory stays until then
     /// @throws IllegalStateException if this allocator is closed
     public DeviceAllocator asUpstream() {
-        return memory.registry().builtOn(opened);
+        return memory.registry.builtOn(opened);
     }
 
     /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads.
@@ -373,13 +373,13 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         try {
             opened.close();
         } finally {
-            memory.observers().deliver();
+            memory.observers.deliver();
         }
     }
 
     /// Returns the blocks of this allocator that are alive: see [DeviceMemory#leaks].
     public List<LiveBlock> leaks() {
-        return memory.leakRecords().blocks(opened::leads);
+        return memory.leaks.blocks(opened::leads);
     }
 
     /// Returns whether it was closed, so that it allocates nothing more.

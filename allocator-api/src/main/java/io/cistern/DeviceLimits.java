@@ -38,7 +38,7 @@ public final class DeviceLimits {
 
     private MemoryLimit ofDevice(int device, @Nullable MemoryLimit set) {
         LimitHandle handle = set != null ? set.handle() : LimitHandle.of("device " + device, Budget.UNLIMITED, null);
-        Runnable begin = set != null ? null : () -> memory.registry().charge(device, handle.budget());
+        Runnable begin = set != null ? null : () -> memory.registry.charge(device, handle.budget());
         return new MemoryLimit(
                 handle,
                 new MemoryLimit.Home(
@@ -70,14 +70,14 @@ public final class DeviceLimits {
             throw new IllegalArgumentException(
                     "a reserve of " + byteSize + " bytes is more than device " + device + " has: " + total);
         }
-        memory.reserveWatch().reserve(device, byteSize);
+        memory.reserveWatch.reserve(device, byteSize);
     }
 
     /// Returns how many bytes of a device are left to others; 0 if there is no reserve.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reserveBytes(int device) {
-        return memory.registry().reserves().of(Devices.check(device, limits.length));
+        return memory.registry.reserves().of(Devices.check(device, limits.length));
     }
 
     /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound for the
@@ -92,7 +92,7 @@ public final class DeviceLimits {
     ///     thread is interrupted, which it stays
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {
-        return memory.admissions().admit(device, byteSize, longest, basis);
+        return memory.admissions.admit(device, byteSize, longest, basis);
     }
 
     /// Returns the memory of all devices.

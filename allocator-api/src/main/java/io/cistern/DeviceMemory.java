@@ -73,9 +73,9 @@ import org.jspecify.annotations.Nullable;
 /// stream given to [#free] is the stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     // Every allocation and free reads these.
-    private final Router router = new Router();
+    final Router router = new Router();
     private final OwnerTable owners = router.owners();
-    private final ScopeStacks scopes = router.scopes();
+    final ScopeStacks scopes = router.scopes();
 
     /// By device, the route of the current allocator. Always null while allocations outside scopes are
     /// reported, so that reporting costs nothing while it is off.
@@ -83,12 +83,12 @@ public final class DeviceMemory implements AutoCloseable {
 
     private final BlockUses uses;
     private final EventStreams eventStreams;
-    private final Captures captures;
-    private final Observers observers = new Observers();
-    private final ObservedCalls observed = new ObservedCalls(router, observers);
-    private final OutOfMemoryHandler outOfMemory;
-    private final @Nullable OpenScopes openScopes;
-    private final Registry registry;
+    final Captures captures;
+    final Observers observers = new Observers();
+    final ObservedCalls observed = new ObservedCalls(router, observers);
+    final OutOfMemoryHandler outOfMemory;
+    final @Nullable OpenScopes openScopes;
+    final Registry registry;
 
     /// Idle events that are kept for each device and reused for fences.
     private static final int MAX_IDLE_EVENTS = 64;
@@ -96,15 +96,15 @@ public final class DeviceMemory implements AutoCloseable {
     // Programs use these more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
-    private final Leaks leaks;
+    final Leaks leaks;
     private final EventOrder order;
     private final ThresholdNotifier notifier;
     private final Currents currents;
     private final Listeners listeners;
     private final ModuleSupport moduleSupport;
     private final DeviceLimits limits;
-    private final ReserveWatch reserveWatch;
-    private final Admissions admissions;
+    final ReserveWatch reserveWatch;
+    final Admissions admissions;
 
     DeviceMemory(Builder builder) {
         CudaDriver driver = builder.driver;
@@ -685,51 +685,6 @@ public final class DeviceMemory implements AutoCloseable {
     @Override
     public String toString() {
         return "DeviceMemory[" + driver().description() + "; open: " + allocators() + "]";
-    }
-
-    Router router() {
-        return router;
-    }
-
-    ScopeStacks scopes() {
-        return scopes;
-    }
-
-    Captures captures() {
-        return captures;
-    }
-
-    OutOfMemoryHandler outOfMemory() {
-        return outOfMemory;
-    }
-
-    Registry registry() {
-        return registry;
-    }
-
-    Observers observers() {
-        return observers;
-    }
-
-    Admissions admissions() {
-        return admissions;
-    }
-
-    ReserveWatch reserveWatch() {
-        return reserveWatch;
-    }
-
-    ObservedCalls observed() {
-        return observed;
-    }
-
-    @Nullable
-    OpenScopes openScopes() {
-        return openScopes;
-    }
-
-    Leaks leakRecords() {
-        return leaks;
     }
 
     /// Opens [DeviceMemory] with options.

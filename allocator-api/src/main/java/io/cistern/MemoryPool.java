@@ -73,20 +73,19 @@ public final class MemoryPool extends Allocator {
     static MemoryPool open(Builder builder) {
         DeviceMemory memory = builder.memory;
         long id = IDS.incrementAndGet();
-        AllocatorSpec spec = memory.registry().resolve(builder.resolvedSpec());
+        AllocatorSpec spec = memory.registry.resolve(builder.resolvedSpec());
         MemoryLimit limit = builder.limit();
         MemoryPool[] made = new MemoryPool[1];
-        memory.registry()
-                .openForPool(
-                        name(id, builder.tag, spec),
-                        spec,
-                        builder.ownSource(),
-                        limit == null ? null : limit.handle(),
-                        opened -> {
-                            made[0] = new MemoryPool(builder, id, spec, opened);
-                            memory.know(opened, made[0]);
-                        },
-                        () -> memory.pools().remove(id));
+        memory.registry.openForPool(
+                name(id, builder.tag, spec),
+                spec,
+                builder.ownSource(),
+                limit == null ? null : limit.handle(),
+                opened -> {
+                    made[0] = new MemoryPool(builder, id, spec, opened);
+                    memory.know(opened, made[0]);
+                },
+                () -> memory.pools().remove(id));
         MemoryPool pool = made[0];
         try {
             builder.prepare(pool);
@@ -259,7 +258,7 @@ public final class MemoryPool extends Allocator {
         opened().requireOutside();
         Failures failures = new Failures();
         if (closed.compareAndSet(false, true)) {
-            OpenScopes scopes = memory().openScopes();
+            OpenScopes scopes = memory().openScopes;
             if (scopes != null) {
                 scopes.closing(this);
             }
@@ -518,7 +517,7 @@ public final class MemoryPool extends Allocator {
             var request = new OutOfMemoryHandler.Request(
                     opened.route(initialDevice), null, initialBytes, initialStream, noOther, reserving);
             try {
-                memory.outOfMemory().serve(request, failure);
+                memory.outOfMemory.serve(request, failure);
             } catch (DeviceOutOfMemoryException refused) {
                 throw new DeviceOutOfMemoryException(
                         initialBytes,

@@ -57,7 +57,7 @@ public final class ModuleSupport {
             EventStreams eventStreams,
             LeakLevel leakLevel) {
         this.memory = memory;
-        this.router = memory.router();
+        this.router = memory.router;
         this.pools = pools;
         this.uses = uses;
         this.streams = streams;
@@ -143,13 +143,13 @@ public final class ModuleSupport {
     ///
     /// @return true also if the driver won't tell
     public boolean isCaptured(int device, long stream) {
-        return memory.captures().isCaptured(device, stream);
+        return memory.captures.isCaptured(device, stream);
     }
 
     /// Returns whether any stream of a device is captured now. Meanwhile the driver refuses to wait for all
     /// work of the device.
     public boolean isCapturing(int device) {
-        return memory.captures().isOn(device);
+        return memory.captures.isOn(device);
     }
 
     /// Frees a block after all work that its device has been given so far, for code that doesn't know which
@@ -160,7 +160,7 @@ public final class ModuleSupport {
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the block is alive then
     public void freeBehindAll(long address) {
         if (address != 0) {
-            memory.free(address, memory.captures().streamBehindAll(router.deviceOf(address)));
+            memory.free(address, memory.captures.streamBehindAll(router.deviceOf(address)));
         }
     }
 
@@ -179,7 +179,7 @@ public final class ModuleSupport {
     ///
     /// @param otherwise the result if the bound is over and nothing was done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
-        return memory.outOfMemory().pause().whileNothingMoves(work, otherwise);
+        return memory.outOfMemory.pause().whileNothingMoves(work, otherwise);
     }
 
     void close(Failures failures) {

@@ -49,7 +49,7 @@ final class PoolSleep {
         }
         IntStream.range(0, memory.environment().deviceCount())
                 .filter(device -> pool.reservedBytes(device).orElse(0) > 0)
-                .forEach(device -> memory.captures().requireNone(device, pool + " can't sleep"));
+                .forEach(device -> memory.captures.requireNone(device, pool + " can't sleep"));
     }
 
     private static MemorySleep sleeps(MemoryPool pool) {
@@ -131,7 +131,7 @@ final class PoolSleep {
 
     /// Makes all allocators give back their idle memory.
     private long giveBackIdle(int device) {
-        TrimMode mode = memory.captures().isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
+        TrimMode mode = memory.captures.isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
         return memory.trim(device, 0, mode).returnedBytes();
     }
 

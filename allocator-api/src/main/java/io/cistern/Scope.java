@@ -39,13 +39,13 @@ public final class Scope implements AutoCloseable {
             @Nullable ScopeStack outer,
             ScopeStack scopes,
             Runnable whenClosed) {
-        this.stacks = memory.scopes();
-        this.observers = memory.observers();
+        this.stacks = memory.scopes;
+        this.observers = memory.observers;
         this.allocator = allocator;
         this.outer = outer;
         this.scopes = scopes;
         this.whenClosed = whenClosed;
-        OpenScopes watch = memory.openScopes();
+        OpenScopes watch = memory.openScopes;
         this.entry = watch == null ? null : watch.entered(this, allocator);
         if (observers.any()) {
             observers.tell(Events.SCOPE_ENTERED, allocator.toString());

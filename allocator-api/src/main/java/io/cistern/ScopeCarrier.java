@@ -46,16 +46,16 @@ public final class ScopeCarrier {
 
     /// Captures the calling thread's scopes.
     public static ScopeCarrier capture(DeviceMemory memory) {
-        ScopeStack scopes = memory.scopes().current();
+        ScopeStack scopes = memory.scopes.current();
         if (scopes != null) {
             scopes.carried();
         }
-        return new ScopeCarrier(memory.scopes(), scopes);
+        return new ScopeCarrier(memory.scopes, scopes);
     }
 
     /// Returns a carrier of no scopes: code that it wraps is served by the current allocator.
     public static ScopeCarrier none(DeviceMemory memory) {
-        return new ScopeCarrier(memory.scopes(), null);
+        return new ScopeCarrier(memory.scopes, null);
     }
 
     /// Returns whether no scopes were captured.

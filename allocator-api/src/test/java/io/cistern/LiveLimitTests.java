@@ -233,7 +233,7 @@ class LiveLimitTests {
                 memory.free(memory.allocate(100, 0, 0), 0);
             }
         }
-        assertThat(memory.router().routes().count()).isLessThan(300);
+        assertThat(memory.router.routes().count()).isLessThan(300);
         try (Scope _ = allocator.enter(ScopeOptions.all().limit(held.getFirst()))) {
             refuses(() -> memory.allocate(101, 0, 0));
             long block = memory.allocate(100, 0, 0);

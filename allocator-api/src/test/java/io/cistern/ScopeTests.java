@@ -295,10 +295,10 @@ class ScopeTests {
                         Thread.yield();
                         long block = memory.allocate(100, 0, 0);
                         Thread.yield();
-                        ok &= memory.scopes().current() != null;
+                        ok &= memory.scopes.current() != null;
                         memory.free(block, 0);
                     }
-                    return ok && memory.scopes().current() == null;
+                    return ok && memory.scopes.current() == null;
                 }));
             }
             for (Future<Boolean> each : right) {

@@ -40,8 +40,9 @@ import picocli.CommandLine.Parameters;
 /// `cistern replay`: replays real allocation traces through allocators and reports their cost.
 @Command(
         name = "replay",
-        description = "Replays allocation traces through allocators and reports how fast they were, how much memory they"
-                + " reserved, and how often they called the driver.",
+        description =
+                "Replays allocation traces through allocators and reports how fast they were, how much memory they"
+                        + " reserved, and how often they called the driver.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,
