@@ -25,59 +25,6 @@ final class DriverLibrary {
     /// Functions that came after CUDA 10.0, the oldest version that has all others. A driver works without
     /// them, but offers less.
     static final Set<DriverCall> OPTIONAL = EnumSet.of(
-            // 10.2 and 11.0
-            DriverCall.MEM_ADDRESS_RESERVE,
-            DriverCall.MEM_ADDRESS_FREE,
-            DriverCall.MEM_CREATE,
-            DriverCall.MEM_RELEASE,
-            DriverCall.MEM_MAP,
-            DriverCall.MEM_UNMAP,
-            DriverCall.MEM_SET_ACCESS,
-            DriverCall.MEM_GET_ACCESS,
-            DriverCall.MEM_GET_ALLOCATION_GRANULARITY,
-            DriverCall.MEM_RETAIN_ALLOCATION_HANDLE,
-            // 11.2
-            DriverCall.MEM_ALLOC_ASYNC,
-            DriverCall.MEM_ALLOC_FROM_POOL_ASYNC,
-            DriverCall.MEM_FREE_ASYNC,
-            DriverCall.MEM_POOL_CREATE,
-            DriverCall.MEM_POOL_DESTROY,
-            DriverCall.MEM_POOL_TRIM_TO,
-            DriverCall.MEM_POOL_SET_ATTRIBUTE,
-            DriverCall.MEM_POOL_GET_ATTRIBUTE,
-            DriverCall.MEM_POOL_SET_ACCESS,
-            DriverCall.MEM_POOL_GET_ACCESS,
-            DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
-            DriverCall.DEVICE_GET_MEM_POOL,
-            DriverCall.DEVICE_SET_MEM_POOL,
-            DriverCall.MEM_POOL_EXPORT,
-            DriverCall.MEM_POOL_IMPORT,
-            DriverCall.MEM_POOL_EXPORT_POINTER,
-            DriverCall.MEM_POOL_IMPORT_POINTER,
-            // 10.1 to 12.3: graphs
-            DriverCall.STREAM_BEGIN_CAPTURE,
-            DriverCall.STREAM_END_CAPTURE,
-            DriverCall.STREAM_IS_CAPTURING,
-            DriverCall.STREAM_GET_CAPTURE_INFO,
-            DriverCall.THREAD_EXCHANGE_CAPTURE_MODE,
-            DriverCall.GRAPH_CREATE,
-            DriverCall.GRAPH_ADD_MEM_ALLOC_NODE,
-            DriverCall.GRAPH_ADD_MEM_FREE_NODE,
-            DriverCall.GRAPH_ADD_MEMSET_NODE,
-            DriverCall.GRAPH_ADD_EMPTY_NODE,
-            DriverCall.GRAPH_GET_NODES,
-            DriverCall.GRAPH_NODE_GET_DEPENDENCIES,
-            DriverCall.USER_OBJECT_CREATE,
-            DriverCall.USER_OBJECT_RELEASE,
-            DriverCall.GRAPH_RETAIN_USER_OBJECT,
-            DriverCall.GRAPH_INSTANTIATE,
-            DriverCall.GRAPH_EXEC_UPDATE,
-            DriverCall.GRAPH_LAUNCH,
-            DriverCall.GRAPH_EXEC_DESTROY,
-            DriverCall.GRAPH_DESTROY,
-            DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE,
-            DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE,
-            DriverCall.DEVICE_GRAPH_MEM_TRIM,
             // 13.0; 12.8 and 12.9 have a form with one more parameter
             DriverCall.MEMCPY_BATCH_ASYNC,
             DriverCall.MEM_DISCARD_BATCH_ASYNC,
@@ -90,6 +37,16 @@ final class DriverLibrary {
             DriverCall.DEVICE_GET_UUID,
             DriverCall.STREAM_GET_ID,
             DriverCall.CONTEXT_RECORD_EVENT);
+
+    static {
+        // 10.2 and 11.0: virtual memory
+        OPTIONAL.addAll(EnumSet.range(DriverCall.MEM_ADDRESS_RESERVE, DriverCall.MEM_GET_ALLOCATION_GRANULARITY));
+        // 11.2: pools
+        OPTIONAL.addAll(EnumSet.range(DriverCall.MEM_ALLOC_ASYNC, DriverCall.DEVICE_SET_MEM_POOL));
+        OPTIONAL.addAll(EnumSet.range(DriverCall.MEM_POOL_EXPORT, DriverCall.MEM_POOL_IMPORT_POINTER));
+        // 10.1 to 12.3: graphs
+        OPTIONAL.addAll(EnumSet.range(DriverCall.STREAM_BEGIN_CAPTURE, DriverCall.DEVICE_GRAPH_MEM_TRIM));
+    }
 
     private final String name;
     private final Map<DriverCall, MemorySegment> addresses = new EnumMap<>(DriverCall.class);
