@@ -3,32 +3,23 @@ package io.cistern.nccl;
 import io.cistern.nccl.Collective.Kind;
 import io.cistern.nccl.NcclApi.Handle;
 import io.cistern.nccl.internal.call.NcclCall;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
 
 /// Calls the functions of libnccl that move data, by kind.
 final class NativeCollectives {
-    private final NcclFunction allReduce;
-    private final NcclFunction broadcast;
-    private final NcclFunction reduce;
-    private final NcclFunction allGather;
-    private final NcclFunction reduceScatter;
-    private final NcclFunction allToAll;
-    private final NcclFunction send;
-    private final NcclFunction receive;
+    private final Map<Kind, NcclFunction> functions = new EnumMap<>(Kind.class);
 
     NativeCollectives(NcclLibrary library) {
-        allReduce = library.function(NcclCall.ALL_REDUCE);
-        broadcast = library.function(NcclCall.BROADCAST);
-        reduce = library.function(NcclCall.REDUCE);
-        allGather = library.function(NcclCall.ALL_GATHER);
-        reduceScatter = library.function(NcclCall.REDUCE_SCATTER);
-        allToAll = library.function(NcclCall.ALL_TO_ALL);
-        send = library.function(NcclCall.SEND);
-        receive = library.function(NcclCall.RECEIVE);
+        for (Kind kind : Kind.values()) {
+            functions.put(kind, library.function(NcclCall.valueOf(kind.name())));
+        }
     }
 
     /// Enqueues one call on a stream.
     void enqueue(Handle communicator, Collective call, long stream, NcclApi api) {
-        if (call.kind() == Kind.ALL_TO_ALL && !allToAll.present()) {
+        if (call.kind() == Kind.ALL_TO_ALL && !function(Kind.ALL_TO_ALL).present()) {
             exchange(communicator, call, stream, api);
             return;
         }
@@ -41,16 +32,7 @@ final class NativeCollectives {
     }
 
     private NcclFunction function(Kind kind) {
-        return switch (kind) {
-            case ALL_REDUCE -> allReduce;
-            case BROADCAST -> broadcast;
-            case REDUCE -> reduce;
-            case ALL_GATHER -> allGather;
-            case REDUCE_SCATTER -> reduceScatter;
-            case ALL_TO_ALL -> allToAll;
-            case SEND -> send;
-            case RECEIVE -> receive;
-        };
+        return Objects.requireNonNull(functions.get(kind));
     }
 
     private static int call(NcclFunction function, long communicator, Collective call, long stream) {

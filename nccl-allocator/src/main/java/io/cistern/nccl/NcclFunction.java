@@ -5,34 +5,33 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.NativeCode;
 import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.nccl.internal.call.NcclCall;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 
-/// One function of the loaded library. Each [shape][NcclCall] has one method handle, which takes the function's
-/// address first. So the handles are constants to the compiler, which inlines them, while the addresses belong
-/// to a library.
-///
-/// An `assert` checks that the shape chosen by a caller's argument types is the function's own.
+/// One function of the loaded library. All functions with the same number of parameters have one method handle, which
+/// takes the function's address first: every parameter of 32 bits is passed as 64, as to the driver's functions. So
+/// the handles are constants to the compiler, which inlines them, while the addresses belong to a library.
 final class NcclFunction {
     private static final MemoryLayout UNIQUE_ID =
             MemoryLayout.structLayout(MemoryLayout.sequenceLayout(UniqueId.BYTES, JAVA_BYTE));
 
-    private static final MethodHandle NOTHING = handle("");
-    private static final MethodHandle L = handle("L");
-    private static final MethodHandle LL = handle("LL");
-    private static final MethodHandle LIL = handle("LIL");
-    private static final MethodHandle LIUI = handle("LIUI");
-    private static final MethodHandle LLLL = handle("LLLL");
-    private static final MethodHandle LLLLI = handle("LLLLI");
-    private static final MethodHandle LIILL = handle("LIILL");
-    private static final MethodHandle LLIILL = handle("LLIILL");
-    private static final MethodHandle LLLILL = handle("LLLILL");
-    private static final MethodHandle LLLIILL = handle("LLLIILL");
-    private static final MethodHandle LLLIIILL = handle("LLLIIILL");
+    private static final MethodHandle NOTHING = handle(0);
+    private static final MethodHandle L = handle(1);
+    private static final MethodHandle LL = handle(2);
+    private static final MethodHandle LLL = handle(3);
+    private static final MethodHandle LLLL = handle(4);
+    private static final MethodHandle LLLLL = handle(5);
+    private static final MethodHandle LLLLLL = handle(6);
+    private static final MethodHandle LLLLLLL = handle(7);
+    private static final MethodHandle LLLLLLLL = handle(8);
+    private static final MethodHandle LLUL =
+            SharedLibrary.call(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, UNIQUE_ID, JAVA_LONG));
     private static final MethodHandle TEXT = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_LONG));
 
     private final NcclCall call;
@@ -46,14 +45,9 @@ final class NcclFunction {
         this.library = library;
     }
 
-    private static MethodHandle handle(String shape) {
-        MemoryLayout[] parameters = shape.chars()
-                .mapToObj(c -> switch (c) {
-                    case 'L' -> JAVA_LONG;
-                    case 'I' -> JAVA_INT;
-                    default -> UNIQUE_ID;
-                })
-                .toArray(MemoryLayout[]::new);
+    private static MethodHandle handle(int count) {
+        MemoryLayout[] parameters = new MemoryLayout[count];
+        Arrays.fill(parameters, JAVA_LONG);
         return SharedLibrary.call(FunctionDescriptor.of(JAVA_INT, parameters));
     }
 
@@ -62,108 +56,90 @@ final class NcclFunction {
     }
 
     int call() {
-        assert has("");
+        assert call.shape().length() == 0;
         try {
             return (int) NOTHING.invokeExact(address);
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a) {
-        assert has("L");
+        assert call.shape().length() == 1;
         try {
             return (int) L.invokeExact(address, a);
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b) {
-        assert has("LL");
+        assert call.shape().length() == 2;
         try {
             return (int) LL.invokeExact(address, a, b);
-        } catch (Throwable e) {
-            throw notCalled(e);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
-    int call(long a, int b, long c) {
-        assert has("LIL");
+    int call(long a, long b, long c) {
+        assert call.shape().length() == 3;
         try {
-            return (int) LIL.invokeExact(address, a, b, c);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, int b, MemorySegment id, int d) {
-        assert has("LIUI");
-        try {
-            return (int) LIUI.invokeExact(address, a, b, id, d);
-        } catch (Throwable e) {
-            throw notCalled(e);
+            return (int) LLL.invokeExact(address, a, b, c);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
     int call(long a, long b, long c, long d) {
-        assert has("LLLL");
+        assert call.shape().length() == 4;
         try {
             return (int) LLLL.invokeExact(address, a, b, c, d);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(long a, long b, long c, long d, int e) {
-        assert has("LLLLI");
-        try {
-            return (int) LLLLI.invokeExact(address, a, b, c, d, e);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, int b, int c, long d, long e) {
-        assert has("LIILL");
+    int call(long a, long b, long c, long d, long e) {
+        assert call.shape().length() == 5;
         try {
-            return (int) LIILL.invokeExact(address, a, b, c, d, e);
+            return (int) LLLLL.invokeExact(address, a, b, c, d, e);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, int c, int d, long e, long f) {
-        assert has("LLIILL");
+    int call(long a, long b, long c, long d, long e, long f) {
+        assert call.shape().length() == 6;
         try {
-            return (int) LLIILL.invokeExact(address, a, b, c, d, e, f);
+            return (int) LLLLLL.invokeExact(address, a, b, c, d, e, f);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, int d, long e, long f) {
-        assert has("LLLILL");
+    int call(long a, long b, long c, long d, long e, long f, long g) {
+        assert call.shape().length() == 7;
         try {
-            return (int) LLLILL.invokeExact(address, a, b, c, d, e, f);
+            return (int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, int d, int e, long f, long g) {
-        assert has("LLLIILL");
+    int call(long a, long b, long c, long d, long e, long f, long g, long h) {
+        assert call.shape().length() == 8;
         try {
-            return (int) LLLIILL.invokeExact(address, a, b, c, d, e, f, g);
+            return (int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, int d, int e, int f, long g, long h) {
-        assert has("LLLIIILL");
+    int call(long a, long b, MemorySegment id, long d) {
+        assert call.shape().equals("LIUI");
         try {
-            return (int) LLLIIILL.invokeExact(address, a, b, c, d, e, f, g, h);
+            return (int) LLUL.invokeExact(address, a, b, id, d);
         } catch (Throwable t) {
             throw notCalled(t);
         }
@@ -194,19 +170,12 @@ final class NcclFunction {
         return new NcclException(call.symbol(), code, arguments, lastError);
     }
 
-    private boolean has(String shape) {
-        return call.shape().equals(shape);
-    }
-
     private RuntimeException notCalled(Throwable thrown) {
         if (!present()) {
             return new UnsupportedOperationException(call.symbol() + " came with NCCL "
                     + NcclLibrary.text(call.sinceVersion()) + ", and " + library.name() + " is "
                     + NcclLibrary.text(library.version()) + "; update NCCL");
         }
-        if (thrown instanceof Error error) {
-            throw error;
-        }
-        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+        return NativeCode.unexpected(thrown);
     }
 }
