@@ -12,6 +12,7 @@ module io.cistern.cuda {
     exports io.cistern.cuda.library to
             io.cistern.buffers,
             io.cistern.cli,
+            io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,
             io.cistern.onnxruntime;

@@ -9,6 +9,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Modules;
+import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
@@ -311,10 +312,7 @@ final class DriverFunction {
             return new CudaException(
                     call, CudaResult.NOT_SUPPORTED.code(), "this driver has no such function; update the driver");
         }
-        if (thrown instanceof Error error) {
-            throw error;
-        }
-        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+        return NativeCode.unexpected(thrown);
     }
 
     // Arguments are passed one by one and their names as one constant, so that a successful call makes no

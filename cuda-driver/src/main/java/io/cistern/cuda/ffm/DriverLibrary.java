@@ -2,6 +2,7 @@ package io.cistern.cuda.ffm;
 
 import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.library.NativeCode;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
@@ -92,19 +93,12 @@ final class DriverLibrary {
                     ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
                     : SymbolLookup.libraryLookup(name, Arena.global());
         } catch (IllegalCallerException e) {
-            throw UnavailableException.misconfigured(
-                    "native access is denied to Cistern; start java with --enable-native-access=" + nativeAccessName());
+            throw UnavailableException.misconfigured(NativeCode.denied());
         } catch (IllegalArgumentException e) {
             throw new UnavailableException(
                     "the library " + name + " can't be loaded: install the NVIDIA driver, or give"
                             + " the library's path with -D" + PROPERTY + "=PATH");
         }
-    }
-
-    /// Returns the name that `--enable-native-access` needs for this code.
-    static String nativeAccessName() {
-        Module module = DriverLibrary.class.getModule();
-        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
     String name() {

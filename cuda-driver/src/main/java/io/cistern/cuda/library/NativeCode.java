@@ -24,6 +24,21 @@ public final class NativeCode {
         return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, null);
     }
 
+    /// Returns the exception to throw for what the call of a native function threw.
+    public static RuntimeException unexpected(Throwable thrown) {
+        if (thrown instanceof Error error) {
+            throw error;
+        }
+        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+    }
+
+    /// Says that native access is denied, and how to allow it.
+    public static String denied() {
+        Module module = NativeCode.class.getModule();
+        return "native access is denied to Cistern; start java with --enable-native-access="
+                + (module.isNamed() ? module.getName() : "ALL-UNNAMED");
+    }
+
     /// Returns a C function that calls Java; it exists as long as the process lives.
     ///
     /// @param target a method that throws nothing, since an exception would end the JVM

@@ -65,9 +65,7 @@ public final class SharedLibrary {
             try {
                 return new SharedLibrary(product, name, lookup(name));
             } catch (IllegalCallerException denied) {
-                throw new UnsupportedOperationException(
-                        "native access is denied to Cistern; start java with --enable-native-access=" + accessName(),
-                        denied);
+                throw new UnsupportedOperationException(NativeCode.denied(), denied);
             } catch (IllegalArgumentException absent) {
                 // Try the next candidate.
             }
@@ -82,12 +80,6 @@ public final class SharedLibrary {
         return name.contains("/")
                 ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
                 : SymbolLookup.libraryLookup(name, Arena.global());
-    }
-
-    /// Returns the name that `--enable-native-access` needs for this code.
-    private static String accessName() {
-        Module module = SharedLibrary.class.getModule();
-        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
     /// Returns the name or path by which the library was found.
@@ -130,21 +122,5 @@ public final class SharedLibrary {
     @SuppressWarnings("restricted")
     public static String text(MemorySegment address) {
         return address.address() == 0 ? "" : address.reinterpret(MAX_TEXT_BYTES).getString(0);
-    }
-
-    /// Returns the memory at an address.
-    ///
-    /// @param byteSize bytes that the caller knows to exist there
-    @SuppressWarnings("restricted")
-    public static MemorySegment memory(MemorySegment address, long byteSize) {
-        return address.reinterpret(byteSize);
-    }
-
-    /// Returns a C function that calls a method. An exception that the method throws ends the process.
-    ///
-    /// @param arena the lifetime during which C may call it
-    @SuppressWarnings("restricted")
-    public static MemorySegment callback(MethodHandle method, FunctionDescriptor shape, Arena arena) {
-        return Linker.nativeLinker().upcallStub(method, shape, arena);
     }
 }

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.NativeCode;
 import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.Setting;
 import java.lang.foreign.Arena;
@@ -111,10 +112,8 @@ final class NvrtcLibrary {
     private static int call(Call call) {
         try {
             return call.run();
-        } catch (RuntimeException | Error e) {
-            throw e;
         } catch (Throwable e) {
-            throw new IllegalStateException(e);
+            throw NativeCode.unexpected(e);
         }
     }
 

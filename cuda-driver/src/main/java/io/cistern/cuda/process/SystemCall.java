@@ -2,6 +2,7 @@ package io.cistern.cuda.process;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -88,8 +89,7 @@ enum SystemCall {
         }
         MethodHandle syscall = Bound.SYSCALL;
         if (syscall == null) {
-            throw new IllegalCallerException(
-                    "native access is denied to Cistern; start java with --enable-native-access=" + accessName());
+            throw new IllegalCallerException(NativeCode.denied());
         }
         long number = number(architecture());
         long[] all = java.util.Arrays.copyOf(arguments, ARGUMENTS);
@@ -111,12 +111,6 @@ enum SystemCall {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-    }
-
-    /// Returns the name that `--enable-native-access` needs for this code.
-    private static String accessName() {
-        Module module = SystemCall.class.getModule();
-        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
     /// @param architecture Java's name of the processor

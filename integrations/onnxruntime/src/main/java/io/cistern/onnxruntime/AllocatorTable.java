@@ -4,7 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import io.cistern.cuda.library.SharedLibrary;
+import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
@@ -88,7 +88,7 @@ final class AllocatorTable {
     private MemorySegment function(String method, FunctionDescriptor shape) {
         try {
             MethodType type = shape.toMethodType();
-            return SharedLibrary.callback(MethodHandles.lookup().bind(this, method, type), shape, Arena.global());
+            return NativeCode.function(MethodHandles.lookup().bind(this, method, type), shape);
         } catch (ReflectiveOperationException e) {
             throw new LinkageError(method, e);
         }

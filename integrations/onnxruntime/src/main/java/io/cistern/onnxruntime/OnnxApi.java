@@ -3,6 +3,7 @@ package io.cistern.onnxruntime;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 
+import io.cistern.cuda.library.NativeCode;
 import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.Setting;
 import java.lang.foreign.Arena;
@@ -87,7 +88,8 @@ final class OnnxApi {
 
     /// @throws UnsupportedOperationException if the library is too old, or its table is not the known one
     static OnnxApi of(SharedLibrary library) {
-        MemorySegment base = SharedLibrary.memory(pointer(library.require("OrtGetApiBase")), 2 * ADDRESS.byteSize());
+        MemorySegment base =
+                NativeCode.memory(pointer(library.require("OrtGetApiBase")).address(), 2 * ADDRESS.byteSize());
         String version = SharedLibrary.text(pointer(base.getAtIndex(ADDRESS, 1)));
         MemorySegment table = table(base, OLDEST_VERSION);
         if (table.address() == 0) {
@@ -97,7 +99,7 @@ final class OnnxApi {
         }
         boolean shrinks = table(base, SHRINK_VERSION).address() != 0;
         OnnxApi api = new OnnxApi(
-                SharedLibrary.memory(table, Slot.TABLE_LENGTH * ADDRESS.byteSize()),
+                NativeCode.memory(table.address(), Slot.TABLE_LENGTH * ADDRESS.byteSize()),
                 version,
                 shrinks ? SHRINK_VERSION : OLDEST_VERSION);
         api.requireKnownTable(library.name());
@@ -108,7 +110,7 @@ final class OnnxApi {
         try {
             return (MemorySegment) GET_TABLE.invokeExact(base.getAtIndex(ADDRESS, 0), version);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -144,7 +146,7 @@ final class OnnxApi {
             return (MemorySegment)
                     CREATE_STATUS.invokeExact(slot(Slot.CREATE_STATUS), GENERAL_FAILURE, arena.allocateFrom(message));
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -156,7 +158,7 @@ final class OnnxApi {
                     slot(Slot.CREATE_ENVIRONMENT), ONLY_ERRORS, arena.allocateFrom("cistern"), out));
             return out.get(ADDRESS, 0);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -177,7 +179,7 @@ final class OnnxApi {
                     out));
             return out.get(ADDRESS, 0);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -196,7 +198,7 @@ final class OnnxApi {
         try {
             return ((MemorySegment) POINTER_OF.invokeExact(slot(Slot.SYNC_STREAM_GET_HANDLE), stream)).address();
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -215,7 +217,7 @@ final class OnnxApi {
             }
             return pairs;
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -227,7 +229,7 @@ final class OnnxApi {
         try {
             return (MemorySegment) GET_POINTER.invokeExact(function);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -235,7 +237,7 @@ final class OnnxApi {
         try {
             ACCEPT.invokeExact(slot(function), argument);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -243,7 +245,7 @@ final class OnnxApi {
         try {
             check((MemorySegment) PAIR.invokeExact(slot(function), first, second));
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -257,16 +259,9 @@ final class OnnxApi {
         try {
             return SharedLibrary.text((MemorySegment) POINTER_OF.invokeExact(slot(Slot.GET_ERROR_MESSAGE), status));
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         } finally {
             accept(Slot.RELEASE_STATUS, status);
         }
-    }
-
-    private static RuntimeException unexpected(Throwable e) {
-        if (e instanceof Error error) {
-            throw error;
-        }
-        return e instanceof RuntimeException known ? known : new IllegalStateException(e);
     }
 }

@@ -3,7 +3,7 @@ package io.cistern.onnxruntime;
 import io.cistern.CudaStreamPool;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
-import io.cistern.cuda.library.SharedLibrary;
+import io.cistern.cuda.library.NativeCode;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
@@ -183,8 +183,7 @@ final class SessionCalls {
     long statistics(long out) {
         try {
             MemorySegment pairs = api.keyValuePairs(named(figures()));
-            SharedLibrary.memory(MemorySegment.ofAddress(out), ValueLayout.ADDRESS.byteSize())
-                    .set(ValueLayout.ADDRESS, 0, pairs);
+            NativeCode.memory(out, ValueLayout.ADDRESS.byteSize()).set(ValueLayout.ADDRESS, 0, pairs);
             return DONE;
         } catch (Throwable failure) {
             return status(failure);

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
@@ -41,7 +42,7 @@ final class LibraryCalls {
                     ? (long) CRITICAL_MALLOC.invokeExact(function, byteSize, device, stream)
                     : (long) MALLOC.invokeExact(function, byteSize, device, stream);
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -54,15 +55,8 @@ final class LibraryCalls {
                 FREE.invokeExact(function, address, byteSize, device, stream);
             }
         } catch (Throwable e) {
-            throw unexpected(e);
+            throw NativeCode.unexpected(e);
         }
-    }
-
-    private static RuntimeException unexpected(Throwable thrown) {
-        if (thrown instanceof Error error) {
-            throw error;
-        }
-        return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
     }
 
     /// The rare calls; their handles are created only if a library has one of them.
@@ -104,7 +98,7 @@ final class LibraryCalls {
             try {
                 return (long) BASE.invokeExact(at(function), address, size.address());
             } catch (Throwable e) {
-                throw unexpected(e);
+                throw NativeCode.unexpected(e);
             }
         }
 
@@ -130,7 +124,7 @@ final class LibraryCalls {
             try {
                 call.run();
             } catch (Throwable e) {
-                throw unexpected(e);
+                throw NativeCode.unexpected(e);
             }
         }
 
