@@ -14,12 +14,12 @@ import java.util.Set;
 /// A capture under way: the graph so far, and for each stream in it the nodes that its next node follows.
 /// Guarded by the machine's lock.
 final class Capture {
-    private final long id;
-    private final StreamQueue origin;
-    private final CaptureMode mode;
-    private final Thread owner;
-    private final Graph graph;
-    private final long graphHandle;
+    final long id;
+    final StreamQueue origin;
+    final CaptureMode mode;
+    final Thread owner;
+    final Graph graph;
+    final long graphHandle;
     private final Map<StreamQueue, List<GraphNode>> ends = new LinkedHashMap<>();
     private boolean invalidated;
     private boolean ended;
@@ -32,30 +32,6 @@ final class Capture {
         this.graph = graph;
         this.graphHandle = graphHandle;
         ends.put(origin, List.of());
-    }
-
-    long id() {
-        return id;
-    }
-
-    StreamQueue origin() {
-        return origin;
-    }
-
-    CaptureMode mode() {
-        return mode;
-    }
-
-    Thread owner() {
-        return owner;
-    }
-
-    Graph graph() {
-        return graph;
-    }
-
-    long graphHandle() {
-        return graphHandle;
     }
 
     boolean invalidated() {

@@ -93,7 +93,7 @@ final class CaptureTable {
             return;
         }
         if (OVER_ALL_STREAMS.contains(call)) {
-            refuse(captures.stream().filter(each -> each.origin().device() == device), !isSheltered(device));
+            refuse(captures.stream().filter(each -> each.origin.device() == device), !isSheltered(device));
         } else if (UNSAFE.contains(call)) {
             checkUnsafe();
         }
@@ -108,12 +108,12 @@ final class CaptureTable {
     }
 
     private boolean forbids(Capture capture) {
-        if (capture.mode() == CaptureMode.RELAXED) {
+        if (capture.mode == CaptureMode.RELAXED) {
             return false;
         }
-        boolean own = capture.owner().equals(Thread.currentThread());
+        boolean own = capture.owner.equals(Thread.currentThread());
         return switch (modes.getOrDefault(Thread.currentThread(), CaptureMode.GLOBAL)) {
-            case GLOBAL -> own || capture.mode() == CaptureMode.GLOBAL;
+            case GLOBAL -> own || capture.mode == CaptureMode.GLOBAL;
             case THREAD_LOCAL -> own;
             case RELAXED -> false;
         };

@@ -26,14 +26,14 @@ import org.jspecify.annotations.Nullable;
 /// One simulated device with its primary context: memory, default streams, pools, peers, and the sticky error.
 final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages {
     private final int ordinal;
-    private final MemoryBudget budget;
+    final MemoryBudget budget;
     private final AddressSpace space;
-    private final LinearPlacement placement = new LinearPlacement(this);
-    private final StreamQueue legacy;
-    private final PoolSimulation defaultPool;
-    private final Set<PoolSimulation> pools = new LinkedHashSet<>();
+    final LinearPlacement placement = new LinearPlacement(this);
+    final StreamQueue legacy;
+    final PoolSimulation defaultPool;
+    final Set<PoolSimulation> pools = new LinkedHashSet<>();
     private final Map<PoolSimulation, NativeRange> nativePools = new HashMap<>();
-    private final SharedStores stores = new SharedStores();
+    final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
     private boolean used;
@@ -100,11 +100,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     /// The devices that have enabled access to this one.
-    private final BitSet reachableBy = new BitSet();
-
-    BitSet reachableBy() {
-        return reachableBy;
-    }
+    final BitSet reachableBy = new BitSet();
 
     @Override
     public void unmap(long address) {
@@ -135,34 +131,6 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool.onHost()
                 ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
                 : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
-    }
-
-    int ordinal() {
-        return ordinal;
-    }
-
-    MemoryBudget budget() {
-        return budget;
-    }
-
-    LinearPlacement placement() {
-        return placement;
-    }
-
-    StreamQueue legacy() {
-        return legacy;
-    }
-
-    SharedStores stores() {
-        return stores;
-    }
-
-    PoolSimulation defaultPool() {
-        return defaultPool;
-    }
-
-    Set<PoolSimulation> pools() {
-        return pools;
     }
 
     PoolSimulation currentPool() {

@@ -28,7 +28,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
             }
             long upTo = Math.min(end, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {
-                managed.moveTo(machine.device(device).budget(), at - mapping.address(), upTo - at);
+                managed.moveTo(machine.device(device).budget, at - mapping.address(), upTo - at);
             }
             piece.at(mapping.block().contents(), at - mapping.address(), upTo - at, at - address);
             at = upTo;

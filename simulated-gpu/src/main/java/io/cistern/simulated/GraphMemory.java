@@ -83,14 +83,9 @@ final class GraphMemory {
             }
             try {
                 long bytes = rounded(allocation.byteSize());
-                PhysicalBlock block = PhysicalBlock.onDevice(
-                        device, bytes, machine.device(device).budget());
+                PhysicalBlock block = PhysicalBlock.onDevice(device, bytes, machine.device(device).budget);
                 Mapping mapping = new Mapping(
-                        Mapping.Kind.GRAPH,
-                        allocation.address(),
-                        block,
-                        0,
-                        machine.device(device).defaultPool()::rights);
+                        Mapping.Kind.GRAPH, allocation.address(), block, 0, machine.device(device).defaultPool::rights);
                 machine.space.map(mapping);
                 mapped.put(allocation.address(), mapping);
                 made.add(allocation.address());

@@ -77,7 +77,7 @@ final class Machine implements AutoCloseable {
             long pool = handles.next();
             MemoryBudget budget = new MemoryBudget(totalBytes, contextBytes);
             DeviceState device = new DeviceState(ordinal, budget, space, streams.addLegacy(), pool);
-            handles.put(pool, device.defaultPool());
+            handles.put(pool, device.defaultPool);
             devices.add(device);
             graphMemories.add(new GraphMemory(this, ordinal));
         }
@@ -229,7 +229,7 @@ final class Machine implements AutoCloseable {
 
     /// Lets pools react to a synchronisation of the host.
     void poolsSynchronised(int device) {
-        for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
+        for (PoolSimulation pool : List.copyOf(devices.get(device).pools)) {
             clock.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
             forgetIfGone(pool);
         }
@@ -237,13 +237,13 @@ final class Machine implements AutoCloseable {
 
     /// Adds a pool of host memory to all devices, so that it sees the synchronisations of each.
     void poolOfAllDevices(PoolSimulation pool) {
-        devices.forEach(device -> device.pools().add(pool));
+        devices.forEach(device -> device.pools.add(pool));
     }
 
     /// Takes back the addresses of a pool if it is gone.
     void forgetIfGone(PoolSimulation pool) {
         if (pool.gone()) {
-            devices.forEach(device -> device.pools().remove(pool));
+            devices.forEach(device -> device.pools.remove(pool));
             devices.get(pool.device()).returnAddresses(pool);
         }
     }
@@ -252,7 +252,7 @@ final class Machine implements AutoCloseable {
     ///
     /// @param kind the kind of work
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {
-        captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
+        captures.refuseImplicit(stream, devices.get(stream.device()).legacy);
         Capture capture = captures.of(stream);
         if (capture == null) {
             work.to(stream);

@@ -52,7 +52,7 @@ final class SimulatedDevices implements Devices {
                 DriverCall.DEVICE_TOTAL_MEM,
                 device,
                 new Arguments.OfDevice(device),
-                () -> machine.device(device).budget().totalBytes());
+                () -> machine.device(device).budget.totalBytes());
     }
 
     @Override
@@ -145,7 +145,7 @@ final class SimulatedDevices implements Devices {
                 DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
                 device,
                 new Arguments.OfDevice(device),
-                () -> machine.device(device).budget().listen(whenOver));
+                () -> machine.device(device).budget.listen(whenOver));
     }
 
     @Override
@@ -154,7 +154,7 @@ final class SimulatedDevices implements Devices {
                 DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION,
                 device,
                 () -> "device=" + device + ", registration=" + registration,
-                () -> machine.device(device).budget().unlisten(registration));
+                () -> machine.device(device).budget.unlisten(registration));
     }
 
     @Override

@@ -41,7 +41,7 @@ final class SimulatedEvents implements Events {
         machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams.find(DriverCall.EVENT_RECORD, device, stream);
-            machine.captures.refuseImplicit(queue, machine.device(device).legacy());
+            machine.captures.refuseImplicit(queue, machine.device(device).legacy);
             Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.requireValid();

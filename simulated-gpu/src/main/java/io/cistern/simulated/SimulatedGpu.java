@@ -174,7 +174,7 @@ public final class SimulatedGpu implements CudaDriver {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
         }
         machine.locked(() -> {
-            machine.device(device).budget().holdBack(byteSize);
+            machine.device(device).budget.holdBack(byteSize);
             return true;
         });
     }
@@ -192,7 +192,7 @@ public final class SimulatedGpu implements CudaDriver {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
         }
         machine.locked(() -> {
-            machine.device(device).budget().set(byteSize);
+            machine.device(device).budget.set(byteSize);
             return true;
         });
     }

@@ -52,30 +52,30 @@ final class SimulatedGraphs implements Graphs {
             if (capture == null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
-            if (capture.mode() != CaptureMode.RELAXED && !capture.owner().equals(Thread.currentThread())) {
+            if (capture.mode != CaptureMode.RELAXED && !capture.owner.equals(Thread.currentThread())) {
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_WRONG_THREAD);
             }
-            if (capture.origin() != queue) {
+            if (capture.origin != queue) {
                 capture.invalidate();
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNMATCHED);
             }
             machine.captures.remove(capture);
             if (capture.invalidated() || !capture.isJoined()) {
-                machine.handles.forget(capture.graphHandle());
-                drop(capture.graph());
+                machine.handles.forget(capture.graphHandle);
+                drop(capture.graph);
                 throw new DriverFailure(
                         capture.invalidated()
                                 ? CudaResult.STREAM_CAPTURE_INVALIDATED
                                 : CudaResult.STREAM_CAPTURE_UNJOINED);
             }
-            return capture.graphHandle();
+            return capture.graphHandle;
         });
     }
 
     /// Returns a stream whose capture is to be reported, unless the driver refuses to report it.
     private StreamQueue asked(DriverCall call, int device, long stream) {
         StreamQueue queue = machine.streams.find(call, device, stream);
-        machine.captures.refuseToTell(queue, machine.device(device).legacy());
+        machine.captures.refuseToTell(queue, machine.device(device).legacy);
         return queue;
     }
 
@@ -93,7 +93,7 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public long captureId(int device, long stream) {
-        return ofCapture(device, stream, 0L, (capture, _) -> capture.id());
+        return ofCapture(device, stream, 0L, (capture, _) -> capture.id);
     }
 
     /// Returns what a running capture of a stream answers; `otherwise` if there is none.
@@ -108,7 +108,7 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public long capturingGraph(int device, long stream) {
-        return ofCapture(device, stream, 0L, (capture, _) -> capture.graphHandle());
+        return ofCapture(device, stream, 0L, (capture, _) -> capture.graphHandle);
     }
 
     @Override

@@ -39,13 +39,13 @@ final class SimulatedLinearMemory implements LinearMemory {
         return machine.call(DriverCall.MEM_ALLOC, device, () -> "device=" + device + ", byteSize=" + byteSize, () -> {
             require(byteSize != 0);
             DeviceState state = machine.device(device);
-            if (byteSize < 0 || byteSize > state.budget().totalBytes()) {
+            if (byteSize < 0 || byteSize > state.budget.totalBytes()) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            if (state.placement().needsChunk(byteSize)) {
+            if (state.placement.needsChunk(byteSize)) {
                 machine.clock.advance(machine.costs.chunkNanos());
             }
-            long address = state.placement().allocate(byteSize);
+            long address = state.placement.allocate(byteSize);
             machine.space.add(allocation(Mapping.Kind.LINEAR, address, byteSize, device));
             return address;
         });
@@ -78,7 +78,7 @@ final class SimulatedLinearMemory implements LinearMemory {
             GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);
             if (ofGraph != null) {
                 machine.drain(device);
-                ofGraph.free(machine.device(device).legacy());
+                ofGraph.free(machine.device(device).legacy);
                 return;
             }
             if (allocation.pool() != null) {
@@ -110,7 +110,7 @@ final class SimulatedLinearMemory implements LinearMemory {
     static void release(Machine machine, Allocation allocation) {
         machine.space.remove(allocation);
         DeviceState home = machine.device(allocation.device());
-        long chunkBytes = home.placement().free(allocation.address(), allocation.byteSize());
+        long chunkBytes = home.placement.free(allocation.address(), allocation.byteSize());
         if (chunkBytes > 0) {
             machine.clock.advance(machine.costs.chunkReleaseNanos(chunkBytes));
         }
@@ -119,7 +119,7 @@ final class SimulatedLinearMemory implements LinearMemory {
     @Override
     public MemoryInfo info(int device) {
         return machine.call(DriverCall.MEM_GET_INFO, device, new Arguments.OfDevice(device), () -> {
-            MemoryBudget budget = machine.device(device).budget();
+            MemoryBudget budget = machine.device(device).budget;
             return new MemoryInfo(budget.freeBytes(), budget.totalBytes());
         });
     }

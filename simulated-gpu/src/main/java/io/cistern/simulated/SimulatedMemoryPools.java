@@ -65,9 +65,9 @@ final class SimulatedMemoryPools implements MemoryPools {
     public void destroy(int device, long pool) {
         run(DriverCall.MEM_POOL_DESTROY, device, pool, found -> {
             DeviceState state = machine.device(found.device());
-            require(found != state.defaultPool());
+            require(found != state.defaultPool);
             if (state.currentPool() == found) {
-                state.setCurrentPool(state.defaultPool());
+                state.setCurrentPool(state.defaultPool);
             }
             found.destroy();
             machine.handles.forget(pool);
@@ -82,7 +82,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
                 device,
                 new Arguments.OfDevice(device),
-                () -> machine.device(device).defaultPool().handle());
+                () -> machine.device(device).defaultPool.handle());
     }
 
     @Override
@@ -131,7 +131,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
-                return capture.graph().latest().address();
+                return capture.graph.latest().address();
             }
             machine.captures.checkUnsafe();
             machine.streams.order(queue);
@@ -160,7 +160,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     private long mostBytes(PoolSimulation pool) {
         return pool.onHost() || pool.properties().managed()
                 ? pool.addressBytes()
-                : machine.device(pool.device()).budget().totalBytes();
+                : machine.device(pool.device()).budget.totalBytes();
     }
 
     @Override

@@ -28,10 +28,10 @@ final class SimulatedPeers implements Peers {
             if (device == peer) {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
-            if (machine.device(peer).reachableBy().get(device)) {
+            if (machine.device(peer).reachableBy.get(device)) {
                 throw new DriverFailure(CudaResult.PEER_ACCESS_ALREADY_ENABLED);
             }
-            machine.device(peer).reachableBy().set(device);
+            machine.device(peer).reachableBy.set(device);
         });
     }
 
@@ -39,10 +39,10 @@ final class SimulatedPeers implements Peers {
     public void disable(int device, int peer) {
         machine.run(DriverCall.CONTEXT_DISABLE_PEER_ACCESS, device, () -> describe(device, peer), () -> {
             checked(peer);
-            if (!machine.device(peer).reachableBy().get(device)) {
+            if (!machine.device(peer).reachableBy.get(device)) {
                 throw new DriverFailure(CudaResult.PEER_ACCESS_NOT_ENABLED);
             }
-            machine.device(peer).reachableBy().clear(device);
+            machine.device(peer).reachableBy.clear(device);
         });
     }
 

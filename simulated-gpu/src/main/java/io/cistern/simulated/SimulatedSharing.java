@@ -67,7 +67,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
                     long handle = machine.handles.next();
                     DeviceState state = machine.device(device);
                     PoolSimulation pool = state.newPool(handle, MemoryPoolProperties.onDevice(device));
-                    state.stores().addImported(pool, store);
+                    state.stores.addImported(pool, store);
                     machine.handles.put(handle, pool);
                     return handle;
                 });
@@ -208,7 +208,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     }
 
     private SharedStores stores(PoolSimulation pool) {
-        return machine.device(pool.device()).stores();
+        return machine.device(pool.device()).stores;
     }
 
     private static void checkLength(byte[] handle) {
@@ -227,7 +227,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         events.forEach(SharedEvent::machineEnds);
         events.clear();
         for (int device = 0; device < machine.deviceCount(); device++) {
-            machine.device(device).stores().close();
+            machine.device(device).stores.close();
         }
     }
 }

@@ -86,17 +86,16 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             machine.use(call, queue, address, byteSize);
             forEachPart(
                     address, byteSize, (part, offset, length) -> part.advice().prefetched(target, offset, length));
-            long nanos = machine.costs.deviceLatencyNanos()
-                    + (long) (byteSize / machine.costs.hostLinkBytesPerNano());
-            machine.streams
-                    .enqueue(queue, Work.of(nanos, machine.effect(device, () -> move(address, byteSize, target))));
+            long nanos = machine.costs.deviceLatencyNanos() + (long) (byteSize / machine.costs.hostLinkBytesPerNano());
+            machine.streams.enqueue(
+                    queue, Work.of(nanos, machine.effect(device, () -> move(address, byteSize, target))));
         });
     }
 
     private void move(long address, long byteSize, MemoryLocation target) {
         forEachPart(address, byteSize, (part, offset, length) -> {
             if (target.type() == MemoryLocation.Type.DEVICE) {
-                part.moveTo(machine.device(target.id()).budget(), offset, length);
+                part.moveTo(machine.device(target.id()).budget, offset, length);
             } else {
                 part.leave(offset, length);
             }
@@ -168,8 +167,8 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
                 part.fill(offset, length, DISCARDED);
                 part.leave(offset, length);
             });
-            machine.streams
-                    .enqueue(queue, Work.of(machine.costs.deviceLatencyNanos(), machine.effect(device, discard)));
+            machine.streams.enqueue(
+                    queue, Work.of(machine.costs.deviceLatencyNanos(), machine.effect(device, discard)));
         });
     }
 

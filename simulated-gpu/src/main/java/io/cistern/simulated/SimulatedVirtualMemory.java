@@ -69,7 +69,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 // The answer of a machine without an IMEX channel.
                 throw new DriverFailure(CudaResult.NOT_PERMITTED);
             }
-            MemoryBudget budget = onDevice ? machine.device(location.id()).budget() : null;
+            MemoryBudget budget = onDevice ? machine.device(location.id()).budget : null;
             if (budget != null) {
                 budget.makeRoom(byteSize, null);
             }
