@@ -189,12 +189,13 @@ final class ReclaimStepTests extends ReclaimFixture {
             memory.setCurrent("caching");
             long block = memory.allocate(MOST, DEVICE, stream);
             CountDownLatch asked = new CountDownLatch(1);
+            CountDownLatch refused = new CountDownLatch(1);
             memory.listeners().onMemoryPressure((device, byteSize) -> {
                 asked.countDown();
                 return 0;
             });
             Thread freeing = Thread.ofPlatform().start(() -> {
-                await(asked);
+                await(waits ? asked : refused);
                 sleep(); // so that the wait has begun, mostly
                 memory.free(block, stream);
             });
@@ -203,6 +204,7 @@ final class ReclaimStepTests extends ReclaimFixture {
             } else {
                 assertThatThrownBy(() -> memory.allocate(MOST, DEVICE, stream))
                         .isInstanceOf(DeviceOutOfMemoryException.class);
+                refused.countDown();
             }
             freeing.join();
             close();
