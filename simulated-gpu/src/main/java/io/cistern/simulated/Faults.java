@@ -16,7 +16,12 @@ public final class Faults {
 
     private record Where(DriverCall call, int device) {}
 
-    private record Fault(int afterCalls, int times, CudaResult result) {}
+    /// @param isLoss whether the context is lost with it
+    record Fault(int afterCalls, int times, CudaResult result, boolean isLoss) {
+        private Fault(int afterCalls, int times, CudaResult result) {
+            this(afterCalls, times, result, false);
+        }
+    }
 
     Faults() {}
 
@@ -42,6 +47,20 @@ public final class Faults {
         faults.put(new Where(call, device), new Fault(afterCalls, times, result));
     }
 
+    /// Lets the next `afterCalls` calls of a function succeed. The call after them fails, and the context of its device
+    /// is lost: as after an illegal address, all later calls fail alike that need the context.
+    ///
+    /// @param call the function
+    /// @param afterCalls number of calls that succeed first, at least 0
+    /// @param result what the calls return, one that [ends the context][CudaResult#endsContext]
+    /// @throws IllegalArgumentException if it does not
+    public synchronized void loseContextOn(DriverCall call, int afterCalls, CudaResult result) {
+        if (!result.endsContext()) {
+            throw new IllegalArgumentException(result + " does not end a context");
+        }
+        faults.put(new Where(call, ALL_DEVICES), new Fault(afterCalls, 1, result, true));
+    }
+
     /// Drops all requests, and counts [failed calls][#failedCalls] anew.
     public synchronized void clear() {
         faults.clear();
@@ -54,22 +73,22 @@ public final class Faults {
         return failedCalls;
     }
 
-    /// Returns the result that this call must have, or null for its own.
-    synchronized @Nullable CudaResult next(DriverCall call, int device) {
+    /// Returns the fault that this call must have, or null for none.
+    synchronized @Nullable Fault next(DriverCall call, int device) {
         if (faults.isEmpty()) {
             return null;
         }
-        CudaResult own = next(new Where(call, device));
+        Fault own = next(new Where(call, device));
         return own != null ? own : next(new Where(call, ALL_DEVICES));
     }
 
-    private @Nullable CudaResult next(Where where) {
+    private @Nullable Fault next(Where where) {
         Fault fault = faults.get(where);
         if (fault == null) {
             return null;
         }
         if (fault.afterCalls > 0) {
-            faults.put(where, new Fault(fault.afterCalls - 1, fault.times, fault.result));
+            faults.put(where, new Fault(fault.afterCalls - 1, fault.times, fault.result, fault.isLoss));
             return null;
         }
         if (fault.times <= 1) {
@@ -81,6 +100,6 @@ public final class Faults {
             return null;
         }
         failedCalls++;
-        return fault.result;
+        return fault;
     }
 }

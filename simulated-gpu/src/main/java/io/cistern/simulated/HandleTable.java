@@ -4,9 +4,12 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.pool.PoolSimulation;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 
 /// The live objects of a machine, by the handles that programs have. Guarded by the machine's lock.
 final class HandleTable {
@@ -63,6 +66,25 @@ final class HandleTable {
 
     private boolean wasGiven(long handle) {
         return handle > FIRST && handle <= lastHandle && (handle - FIRST) % STEP == 0;
+    }
+
+    /// Counts the objects by name. Functions go with their modules.
+    Map<String, Long> counts() {
+        Map<String, Long> counts = new TreeMap<>();
+        for (Object object : objects.values()) {
+            String name = switch (object) {
+                case StreamQueue _ -> "streams";
+                case EventMark _ -> "events";
+                case PoolSimulation _ -> "pools";
+                case PhysicalBlock _ -> "physical";
+                case Graph _, ExecutableGraph _ -> "graphs";
+                case SimulatedModules.Module _ -> "modules";
+                default -> "";
+            };
+            counts.merge(name, 1L, Long::sum);
+        }
+        counts.remove("");
+        return counts;
     }
 
     /// Returns the handle of physical memory that has one.

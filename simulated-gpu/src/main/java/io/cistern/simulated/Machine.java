@@ -19,6 +19,7 @@ import io.cistern.simulated.internal.stream.VirtualClock;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
@@ -96,9 +97,12 @@ final class Machine implements AutoCloseable {
             }
             clock.advance(costs.nanos(call));
             engine.runUntilNow();
-            CudaResult fault = faults.next(call, device);
-            if (fault != null && fault != CudaResult.SUCCESS) {
-                throw new DriverFailure(fault);
+            Faults.Fault fault = faults.next(call, device);
+            if (fault != null && fault.isLoss()) {
+                devices.get(device).poison(fault.result());
+            }
+            if (fault != null && fault.result() != CudaResult.SUCCESS) {
+                throw new DriverFailure(fault.result());
             }
             if (!OF_DEVICES.contains(call)) {
                 devices.get(device).use();
@@ -330,6 +334,15 @@ final class Machine implements AutoCloseable {
         return block.location().type() == MemoryLocation.Type.DEVICE
                 ? block.location().id()
                 : otherwise;
+    }
+
+    /// Counts the objects that programs hold, by name.
+    Map<String, Long> heldObjects() {
+        Map<String, Long> held = handles.counts();
+        held.put("pinned", space.allocations(Mapping.Kind.HOST));
+        held.put("reservations", (long) space.reservations().size());
+        held.values().removeIf(count -> count == 0);
+        return held;
     }
 
     DeviceState device(int ordinal) {

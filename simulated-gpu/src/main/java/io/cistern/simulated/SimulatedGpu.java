@@ -106,6 +106,15 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.hazards.misuses());
     }
 
+    /// Returns what programs hold of this machine now, for tests of what is left after everything was closed: how many
+    /// streams, events, pools, graphs, modules, pieces of physical memory, reserved address ranges, and ranges of
+    /// pinned host memory. The default pools count, too.
+    ///
+    /// @return counts by name, in alphabetical order; only of what there is
+    public Map<String, Long> heldObjects() {
+        return machine.locked(machine::heldObjects);
+    }
+
     /// Returns the object that makes calls fail on demand.
     public Faults faults() {
         return machine.faults;

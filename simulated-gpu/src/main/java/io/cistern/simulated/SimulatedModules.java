@@ -127,7 +127,7 @@ final class SimulatedModules implements Modules {
         }
     }
 
-    private record Module(int device, Set<String> entries) {}
+    record Module(int device, Set<String> entries) {}
 
     private record Function(int device, String name, SimulatedKernel kernel) {}
 

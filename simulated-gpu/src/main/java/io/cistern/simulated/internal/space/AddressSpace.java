@@ -115,6 +115,13 @@ public final class AddressSpace {
         allocations.remove(allocation.address());
     }
 
+    /// Returns how many live allocations of a kind there are.
+    public long allocations(Mapping.Kind kind) {
+        return allocations.values().stream()
+                .filter(allocation -> allocation.kind() == kind)
+                .count();
+    }
+
     /// Returns the live allocation that starts at an address, or null.
     @Nullable
     public Allocation allocationStartingAt(long address) {
