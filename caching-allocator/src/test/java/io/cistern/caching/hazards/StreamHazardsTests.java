@@ -53,6 +53,20 @@ class StreamHazardsTests {
         watched.close();
     }
 
+    /// It fills freed memory and reads it again, on other streams.
+    @Test
+    void whatTheParanoidCheckDoesIsNotReported() {
+        try (WatchedMemory paranoid = new WatchedMemory("caching:check=paranoid", "list")) {
+            long stream = paranoid.memory.driver().streams().create(0);
+            for (int i = 0; i < 3; i++) {
+                long address = paranoid.allocate(BYTES, stream);
+                paranoid.fill(address, BYTES, stream);
+                paranoid.memory.free(address, stream);
+            }
+            assertThat(paranoid.kinds()).isEmpty();
+        }
+    }
+
     @Test
     void aUseThatDoesNotWaitForTheAllocationIsFound() {
         watched.fill(block, BYTES, b);

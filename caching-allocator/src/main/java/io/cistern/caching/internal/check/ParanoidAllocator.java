@@ -52,7 +52,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         this.caching = caching;
         this.driver = driver;
         this.poisoned = poisoned;
-        this.pattern = new MemoryPattern(driver);
+        this.pattern = new MemoryPattern(driver.original()); // whoever watches the program would report them
     }
 
     @Override
