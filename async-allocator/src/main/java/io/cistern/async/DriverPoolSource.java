@@ -60,7 +60,7 @@ final class DriverPoolSource implements RangeSource {
         pools.free(segment.address(), segment.byteSize(), segment.device(), stream);
         try {
             driver.streams().synchronize(segment.device(), stream);
-        } catch (CudaException later) {
+        } catch (CudaException | VirtualMachineError later) { // a full heap must not undo a free that is done
             // The pool keeps the memory until the stream is waited for again.
         }
     }

@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.AdditionalAnswers.delegatesTo;
 import static org.mockito.ArgumentMatchers.anyInt;
 import static org.mockito.ArgumentMatchers.anyLong;
@@ -11,9 +12,12 @@ import static org.mockito.Mockito.when;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.Streams;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.AfterEach;
@@ -91,6 +95,21 @@ final class FreesInAFullHeapTests {
         when(order.passed(DEVICE, 2)).thenReturn(true);
         async.trim(DEVICE, Long.MAX_VALUE);
         assertThat(async.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 0L);
+    }
+
+    /// On a virtual thread the wait after the free needs Java objects.
+    @Test
+    void aRangeForAnotherAllocatorIsFreeAlthoughTheWaitFails() {
+        Streams streams = mock(Streams.class, delegatesTo(gpu.streams()));
+        doReturn(streams).when(driver).streams();
+        DriverPoolSource source = new DriverPoolSource(driver, 1, AsyncOptions.USUAL, order);
+        Segment segment = source.acquire(64 << 20, 256, DEVICE);
+        doThrow(new OutOfMemoryError("in a test")).when(streams).synchronize(anyInt(), anyLong());
+        source.release(segment);
+        assertThatExceptionOfType(CudaException.class)
+                .as("the range is gone")
+                .isThrownBy(() -> gpu.memory().range(DEVICE, segment.address()));
+        source.close();
     }
 
     @Test
