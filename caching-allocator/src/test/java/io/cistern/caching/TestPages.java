@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /// Physical memory that counts its handles and ends at a capacity.
-final class TestPages implements PageSource {
+class TestPages implements PageSource {
     final Map<Long, Long> live = new HashMap<>();
     long capacity;
     long creates;

@@ -160,7 +160,7 @@ public final class PhysicalPages {
     /// Releases a handle, then those that the driver refused before. The first handle needs no memory of
     /// the Java heap.
     public synchronized void release(long handle, long byteSize) {
-        CudaException refusal = refusal(handle, byteSize);
+        Throwable refusal = refusal(handle, byteSize);
         if (refusal == null) {
             refused.retry();
             return;
@@ -181,13 +181,18 @@ public final class PhysicalPages {
         host.releaseRefused();
     }
 
-    private @Nullable CudaException refusal(long handle, long byteSize) {
+    /// Releases a handle. A full Java heap is a refusal, too: the page has left all tables, and would be lost.
+    ///
+    /// @return why it was not released, or null
+    private @Nullable Throwable refusal(long handle, long byteSize) {
         try {
             source.release(handle, byteSize, device);
         } catch (CudaException failure) {
             if (!isUnknown(failure)) {
                 return failure;
             }
+        } catch (OutOfMemoryError ofTheHeap) {
+            return ofTheHeap;
         }
         counters.destroyed(byteSize);
         return null;
