@@ -32,8 +32,14 @@ public final class CudaGraph implements AutoCloseable {
     private final GraphCapture capture;
     private final GraphMemory memory;
     private final OutOfMemoryHandler outOfMemory;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean closed;
     private final Runnable destroying = this::destroy;
+
+    /// The captured graph, of which the driver needs nothing any more; 0 once it is destroyed.
+    private volatile long template;
+
+    private volatile boolean isExecutableDestroyed;
 
     /// Whether a launch may have allocated the graph's memory.
     private volatile boolean wasLaunched;
@@ -53,7 +59,19 @@ public final class CudaGraph implements AutoCloseable {
             capture.graphFailed(graph);
             throw failure;
         }
-        graphs.destroy(device, graph);
+        template = graph;
+        try {
+            destroyTemplate();
+        } catch (CudaException refused) {
+            // The executable works, and the close tries again.
+        }
+    }
+
+    private void destroyTemplate() {
+        if (template != 0) {
+            graphs.destroy(device, template);
+            template = 0;
+        }
     }
 
     /// Returns whether a stream is being captured into a graph now, announced or not.
@@ -73,7 +91,7 @@ public final class CudaGraph implements AutoCloseable {
     /// @throws CudaException if the driver refuses for another reason
     /// @throws IllegalStateException if the graph is closed
     public void launch(long stream) {
-        if (closed.get()) {
+        if (closed) {
             throw new IllegalStateException(this + " is closed");
         }
         try {
@@ -113,18 +131,30 @@ public final class CudaGraph implements AutoCloseable {
 
     /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the
     /// [DeviceMemory] is closed. A graph that was never launched keeps the addresses of its live blocks until they
-    /// are freed. Closing twice does nothing.
+    /// are freed. Closing twice does nothing. If the context is lost, the graph went with it.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; nothing is launched any more, and closing again tries again
     @Override
     public void close() {
-        if (!closed.getAndSet(true)) {
+        closed = true;
+        if (ended.getAndSet(true)) {
+            return;
+        }
+        boolean isEnded = false;
+        try {
             capture.closeGraph(destroying, wasLaunched);
+            isEnded = true;
+        } finally {
+            ended.set(isEnded);
         }
     }
 
     private void destroy() {
-        graphs.destroyExecutable(device, executable);
+        if (!isExecutableDestroyed) {
+            graphs.destroyExecutable(device, executable);
+            isExecutableDestroyed = true;
+        }
+        destroyTemplate();
     }
 
     /// Returns handle and device.

@@ -2,13 +2,22 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cistern.DeviceMemory;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
+import io.cistern.testkit.DiscoveredCatalog;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// A graph as an object, with `caching` on a small simulated GPU.
 final class CudaGraphTests extends PoolFixture {
@@ -55,6 +64,44 @@ final class CudaGraphTests extends PoolFixture {
         collect();
         assertThat(its.isGone()).isTrue();
         assertThat(its.reservedBytes(DEVICE)).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"GRAPH_EXEC_DESTROY", "GRAPH_DESTROY"})
+    void whatTheDriverRefusesToDestroyIsDestroyedByClosingAgain(DriverCall call) {
+        long target = allocate(MIB);
+        gpu.faults().failOn(call, 0, 2, CudaResult.UNKNOWN);
+        CudaGraph graph = captureFillOf(target, 1);
+        graph.launch(stream);
+        assertThat(word(target)).isOne();
+        catchThrowableOfType(CudaException.class, graph::close);
+        catchThrowableOfType(CudaException.class, graph::close);
+        graph.close();
+        free(target);
+        collect();
+        assertThat(graph.memory().isGone()).isTrue();
+        assertThat(gpu.heldObjects()).doesNotContainKey("graphs");
+    }
+
+    @Test
+    void aGraphGoesWithItsContext() {
+        try (SimulatedGpu lost = SimulatedGpu.builder().devices(1).build();
+                DeviceMemory its = DeviceMemory.builder(lost)
+                        .catalog(DiscoveredCatalog.find())
+                        .open()) {
+            its.setCurrent("caching");
+            long on = lost.streams().create(DEVICE);
+            CudaGraph graph;
+            try (GraphCapture capture = GraphCapture.begin(its, DEVICE, on, CaptureMode.GLOBAL)) {
+                its.free(its.allocate(MIB, DEVICE, on), on);
+                graph = capture.endAndInstantiate();
+            }
+            graph.launch(on);
+            lost.faults().loseContextOn(DriverCall.GRAPH_EXEC_DESTROY, 0, CudaResult.ILLEGAL_ADDRESS);
+            graph.close();
+            its.close();
+            assertThat(its.allocators()).isEmpty();
+        }
     }
 
     /// The driver tells of the end of a graph in its own time.

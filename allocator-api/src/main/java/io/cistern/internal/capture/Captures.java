@@ -529,10 +529,27 @@ public final class Captures implements CaptureRoutes {
             collect();
             return;
         }
-        destroying.run();
+        CudaException refusal = refusal(destroying);
+        if (refusal != null) {
+            if (!refusal.result().endsContext()) {
+                throw refusal;
+            }
+            capture.release(); // the graph went with its context, and the driver does not tell
+            collect();
+            return;
+        }
         closedGraphs.closed(capture);
         if (closed) {
             collectClosed(capture.device);
+        }
+    }
+
+    private static @Nullable CudaException refusal(Runnable destroying) {
+        try {
+            destroying.run();
+            return null;
+        } catch (CudaException refusal) {
+            return refusal;
         }
     }
 
