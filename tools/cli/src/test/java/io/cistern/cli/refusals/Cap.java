@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 /// @param pageBytes the least that it takes at once
 /// @param unitBytes what the sizes of blocks are multiples of; 0 if a free run may have to stay whole
 /// @param onDevice whether its memory is the device's
-record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean onDevice) {
+public record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean onDevice) {
     private static final Pattern BYTES = Pattern.compile("(max_bytes|max_size|limit:bytes)=(\\d+)(MiB)?");
     private static final Pattern FRACTION = Pattern.compile("per_process_memory_fraction=([0-9.]+)");
     private static final Pattern PAGE = Pattern.compile("page_size=(\\d+)MiB");
@@ -22,7 +22,7 @@ record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean on
     /// The driver's pools take whole pages of this size.
     private static final long POOL_PAGE_BYTES = 32 << 20;
 
-    static Cap of(String spec, long capacityBytes) {
+    public static Cap of(String spec, long capacityBytes) {
         Matcher bytes = BYTES.matcher(spec);
         Matcher fraction = FRACTION.matcher(spec);
         String cap = "";

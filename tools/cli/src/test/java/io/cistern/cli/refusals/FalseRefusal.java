@@ -4,9 +4,9 @@ package io.cistern.cli.refusals;
 ///
 /// @param cause what contradicts it
 /// @param detail the request, the refusal and the facts
-record FalseRefusal(Cause cause, String detail) {
+public record FalseRefusal(Cause cause, String detail) {
     /// What could have served a refused request, or is untrue in its message.
-    enum Cause {
+    public enum Cause {
         /// Nothing was missing: the same request was served when asked again.
         SERVED_AGAIN,
         /// A free run of the request's own stream, as the allocator's segments show.

@@ -17,7 +17,7 @@ import java.util.Optional;
 /// Says whether something could have served a refused request. It looks from outside: it asks again, takes by hand,
 /// one after the other, the steps that the refusal should have taken, and compares what is left with the driver, the
 /// limits and the live blocks as the program knows them.
-final class RefusalOracle {
+public final class RefusalOracle {
     static final long PAGE = 2 << 20;
 
     /// A nearly full device keeps some of what it counts as free.
@@ -28,7 +28,7 @@ final class RefusalOracle {
     private final Holdings program;
 
     /// What the program knows of itself.
-    interface Holdings {
+    public interface Holdings {
         /// Returns the bytes charged to a limit.
         long charged(MemoryLimit limit);
 
@@ -51,20 +51,20 @@ final class RefusalOracle {
     /// What moves or gives memory back, and the cause that it shows.
     private record Remedy(Cause cause, Runnable take) {}
 
-    RefusalOracle(SimulatedGpu gpu, DeviceMemory memory, Holdings program) {
+    public RefusalOracle(SimulatedGpu gpu, DeviceMemory memory, Holdings program) {
         this.gpu = gpu;
         this.memory = memory;
         this.program = program;
     }
 
-    static boolean isRefusal(RuntimeException thrown) {
+    public static boolean isRefusal(RuntimeException thrown) {
         return thrown instanceof DeviceOutOfMemoryException || thrown instanceof TaskOom;
     }
 
     /// Judges a refusal; afterwards nothing of the request is left.
     ///
     /// @param thoroughly whether to take the steps that change what the allocators hold
-    Optional<FalseRefusal> judge(Request request, RuntimeException refusal, boolean thoroughly) {
+    public Optional<FalseRefusal> judge(Request request, RuntimeException refusal, boolean thoroughly) {
         if (refusal instanceof RetryOom rollsBack) {
             rollsBack.blockUntilReady();
         }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /// @param allocator the allocator that serves it; null if it opens one
 /// @param cap what the allocator takes from the driver
 /// @param ask asks, and returns what takes the result back
-record Request(
+public record Request(
         String what,
         long byteSize,
         long stream,
@@ -24,7 +24,7 @@ record Request(
         Ask ask) {
     /// Asks once.
     @FunctionalInterface
-    interface Ask {
+    public interface Ask {
         /// Returns an action that gives the memory back.
         Runnable ask();
     }
