@@ -48,6 +48,11 @@ final class ExecutableGraph {
         return last;
     }
 
+    /// Returns what happened before the end of the last launch.
+    StreamClock lastClock() {
+        return lastClock;
+    }
+
     private void spread() {
         laneOf.clear();
         Map<StreamQueue, GraphNode> ends = new HashMap<>();

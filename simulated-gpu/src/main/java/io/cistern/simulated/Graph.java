@@ -4,6 +4,7 @@ import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.Work;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -24,6 +25,7 @@ final class Graph {
 
     /// The last launches of executables that are gone. Those may still run.
     private final List<Work> launches = new ArrayList<>();
+    private final StreamClock launched = new StreamClock();
 
     /// Counts the graph itself and its executables.
     private int references = 1;
@@ -104,11 +106,19 @@ final class Graph {
     }
 
     /// Notes that an executable is gone, whose last launch may still run.
-    void executableGone(@Nullable Work lastLaunch) {
+    ///
+    /// @param through what happened before the end of that launch
+    void executableGone(@Nullable Work lastLaunch, StreamClock through) {
         executables--;
         if (lastLaunch != null) {
             launches.add(lastLaunch);
+            launched.include(through);
         }
+    }
+
+    /// Returns what happened before the end of all launches of executables that are gone.
+    StreamClock launched() {
+        return launched;
     }
 
     /// Drops one reference: the graph's own or an executable's.

@@ -268,7 +268,7 @@ final class SimulatedGraphs implements Graphs {
         machine.run(call, device, () -> describe(device, executable), () -> {
             ExecutableGraph found = executable(call, device, executable);
             machine.handles.forget(executable);
-            found.graph().executableGone(found.last());
+            found.graph().executableGone(found.last(), found.lastClock());
             drop(found.graph());
         });
     }
@@ -291,6 +291,9 @@ final class SimulatedGraphs implements Graphs {
         }
         StreamQueue after = machine.streams.unnamed(graph.device());
         machine.engine.add(after, graph.end());
+        if (!graph.retained().isEmpty()) { // code of the host, which learns by it that the launches have ended
+            machine.engine.add(after, Work.of(0, () -> machine.hostSaw(graph.launched())));
+        }
         for (Runnable whenGone : graph.retained()) {
             machine.engine.add(after, Work.gated(machine.callbacks.gateFor(whenGone)));
             machine.callbacks.start();

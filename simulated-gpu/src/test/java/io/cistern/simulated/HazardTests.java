@@ -3,7 +3,10 @@ package io.cistern.simulated;
 import static io.cistern.simulated.MachineFixture.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Streams;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -39,6 +42,24 @@ final class HazardTests {
         gpu.copies().fillBytes(0, block, (byte) 1, MIB, b);
         gpu.pools().free(0, block, a);
         assertThat(gpu.misuses()).extracting(Misuse::kind).containsExactly(Misuse.Kind.FREE_BEFORE_USE_ENDS);
+    }
+
+    @Test
+    void theEndOfAGraphThatTheHostIsToldEndsItsUses() throws InterruptedException {
+        long block = gpu.pools().allocate(0, MIB, a);
+        order(a, b);
+        gpu.graphs().beginCapture(0, b, CaptureMode.RELAXED);
+        gpu.copies().fillBytes(0, block, (byte) 1, MIB, b);
+        long graph = gpu.graphs().endCapture(0, b);
+        CountDownLatch gone = new CountDownLatch(1);
+        gpu.graphs().retain(0, graph, gone::countDown);
+        long executable = gpu.graphs().instantiate(0, graph, true);
+        gpu.graphs().launch(0, executable, b);
+        gpu.graphs().destroyExecutable(0, executable);
+        gpu.graphs().destroy(0, graph);
+        assertThat(gone.await(10, TimeUnit.SECONDS)).isTrue();
+        gpu.pools().free(0, block, a);
+        assertThat(gpu.misuses()).isEmpty();
     }
 
     @Test
