@@ -16,8 +16,10 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.SplittableRandom;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -177,6 +179,37 @@ class HostilePeerTests {
             }
             assertThat(ended).isTrue();
         }
+    }
+
+    /// Each message of a session is answered, or ends the session. The property `cistern.testkit.sessions` says how
+    /// many
+    /// sessions.
+    @Test
+    void damagedSessionsAreAnsweredOrEnd() throws IOException {
+        SplittableRandom random = new SplittableRandom(Long.getLong("cistern.testkit.seed", 20_260_101L));
+        List<byte[]> whole = List.of(
+                hello(),
+                Message.encode(new Message.Map("weights", 0, NO_EVENT)),
+                Message.encode(new Message.Release(1)),
+                Message.encode(new Message.Released()));
+        for (int session = Integer.getInteger("cistern.testkit.sessions", 150); session > 0; session--) {
+            try (LocalSocket socket = LocalSocket.connect(gpus.path)) {
+                for (byte[] message : whole) {
+                    socket.send(random.nextInt(3) == 0 ? damaged(message, random) : message);
+                    next(socket).attached().ifPresent(Descriptor::close);
+                }
+            } catch (IOException ended) {
+                assertThat(ended).isNotNull();
+            }
+        }
+    }
+
+    private static byte[] damaged(byte[] whole, SplittableRandom random) {
+        byte[] copy = Arrays.copyOf(whole, random.nextInt(4) == 0 ? random.nextInt(whole.length) + 1 : whole.length);
+        for (int flips = random.nextInt(4); flips >= 0; flips--) {
+            copy[random.nextInt(copy.length)] = (byte) random.nextInt();
+        }
+        return copy;
     }
 
     @Test
