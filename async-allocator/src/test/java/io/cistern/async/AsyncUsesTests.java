@@ -10,8 +10,11 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.graph.GraphCapture;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult.Reason;
+import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Blocks that are used on more streams than that of their free.
 class AsyncUsesTests extends AsyncFixture {
@@ -69,7 +72,7 @@ class AsyncUsesTests extends AsyncFixture {
         latch.release();
         gpu.streams().synchronize(DEVICE, other);
         memory.free(block, stream);
-        try (var later = new io.cistern.testkit.StreamLatch(gpu, DEVICE)) {
+        try (var later = new StreamLatch(gpu, DEVICE)) {
             later.hold(other);
             assertThat(comesBackTo(stream)).isTrue();
         }
@@ -143,6 +146,31 @@ class AsyncUsesTests extends AsyncFixture {
         assertThat(gpu.streams().isIdle(DEVICE, stream)).isFalse();
         letFinish(other, stream);
         assertThat(comesBackTo(third)).isTrue();
+    }
+
+    /// Streams that go on do not hold up what waits for one that has ended.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aStreamThatEndsIsWaitedForAlone(boolean freedBefore) {
+        try (var goesOn = new StreamLatch(gpu, DEVICE)) {
+            long small = async.allocate(1000, DEVICE, stream); // too little for a fence of its own
+            memory.recordUse(small, other);
+            goesOn.hold(third);
+            if (freedBefore) {
+                memory.free(block, stream);
+                memory.free(small, stream);
+            }
+            memory.streamClosing(DEVICE, other);
+            if (!freedBefore) {
+                memory.free(block, stream);
+                memory.free(small, stream);
+            }
+            assertThat(comesBackTo(stream)).isFalse();
+            letFinish(other);
+            assertThat(comesBackTo(stream)).isTrue();
+            async.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+            assertThat(figure(async, "pool.waiting_bytes")).isZero();
+        }
     }
 
     @Test

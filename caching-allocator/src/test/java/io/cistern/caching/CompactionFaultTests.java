@@ -9,7 +9,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/// Each driver call of a compaction fails once, or from then on: no byte is lost, and the next attempt works.
+/// Each driver call of a compaction fails, once or several times in a row: no byte is lost, and the next attempt works.
 final class CompactionFaultTests extends CompactionFixture {
     private static final int MAX_CALLS = 1000;
 
@@ -30,23 +30,30 @@ final class CompactionFaultTests extends CompactionFixture {
     @ParameterizedTest
     @FieldSource("CALLS")
     void noByteIsLostWhicheverCallFails(DriverCall call) {
-        failEach(call, 26 * MIB);
+        failEach(call, 1, 26 * MIB);
+    }
+
+    /// The steps that undo the others fail too.
+    @ParameterizedTest
+    @FieldSource("CALLS")
+    void noByteIsLostIfTheNextCallsFailToo(DriverCall call) {
+        failEach(call, 3, 26 * MIB);
     }
 
     /// The first page goes by way of the host.
     @ParameterizedTest
     @FieldSource("CALLS")
     void noByteIsLostOnADeviceWithoutRoom(DriverCall call) {
-        failEach(call, 0);
+        failEach(call, 1, 0);
         assertThat(figure("on_host_bytes")).isZero();
         assertThat(figure("compaction.freed_bytes")).isPositive();
     }
 
-    private void failEach(DriverCall call, long free) {
+    private void failEach(DriverCall call, int times, long free) {
         fragment("caching", free);
         long before = gpu.calls().of(call);
         int after = 0;
-        while (compactFails(call, after) && after < MAX_CALLS) {
+        while (compactFails(call, after, times) && after < MAX_CALLS) {
             assertContents();
             after++;
         }
@@ -57,8 +64,8 @@ final class CompactionFaultTests extends CompactionFixture {
     }
 
     /// Whether the driver's refusal reached the caller; what is given back may be refused without that.
-    private boolean compactFails(DriverCall call, int after) {
-        gpu.faults().failOn(call, after, 1, CudaResult.NOT_SUPPORTED);
+    private boolean compactFails(DriverCall call, int after, int times) {
+        gpu.faults().failOn(call, after, times, CudaResult.NOT_SUPPORTED);
         try {
             memory.current(DEVICE).compact(DEVICE);
             return false;

@@ -216,6 +216,22 @@ final class CompactionTests extends CompactionFixture {
         assertContents();
     }
 
+    /// Pages that the driver has no memory for stay, and are counted nowhere.
+    @Test
+    void whatWasReplacedIsCountedAndNothingElse() {
+        fragment("caching");
+        gpu.faults().failOn(DriverCall.MEM_CREATE, 2, 3, CudaResult.OUT_OF_MEMORY);
+        long free = gpu.memory().freeBytes(DEVICE);
+        long created = gpu.calls().of(DriverCall.MEM_CREATE);
+        CompactionResult result = memory.current(DEVICE).compact(DEVICE);
+        assertThat(result.freedBytes()).isEqualTo(gpu.memory().freeBytes(DEVICE) - free);
+        assertThat(result.freedBytes()).isEqualTo(figure("compaction.freed_bytes"));
+        assertThat(result.movedBytes()).isEqualTo(figure("compaction.moved_bytes"));
+        assertThat(result.pages()).isEqualTo((int) figure("pages.split"));
+        assertThat(result.movedBytes()).isBetween(1L, (gpu.calls().of(DriverCall.MEM_CREATE) - created) * BLOCK);
+        assertContents();
+    }
+
     @Test
     void nothingMovesWithoutAPause() {
         fragment("caching");

@@ -109,6 +109,9 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
     public void setWorkspace(Handle handle, long address, long byteSize) {
         requireContext(handle.device);
         handle.enter("setWorkspace");
+        if (address == 0 || byteSize != workspaceBytes) {
+            wrong.add("a workspace of " + byteSize + " bytes at " + address);
+        }
         handle.workspace = address;
         handle.leave();
     }

@@ -178,20 +178,22 @@ final class HandleBoundTests {
         assertThat(pool.statistics(0).waits()).isPositive();
     }
 
-    @Test
-    void aPoolThatClosesTurnsWaitingThreadsAway() throws InterruptedException {
-        var pool = fixture.open(HandlePoolOptions.DEFAULT.withMaxVirtualThreads(1));
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPoolThatClosesTurnsWaitingThreadsAway(boolean virtual) throws InterruptedException {
+        var options = HandlePoolOptions.DEFAULT;
+        var pool = fixture.open(virtual ? options.withMaxVirtualThreads(1) : options.withMaxHandles(1));
         Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
         var ends = new CountDownLatch(1);
         var opened = new CountDownLatch(1);
-        Thread leasing = Thread.ofVirtual().start(() -> {
+        Thread leasing = threads(virtual).start(() -> {
             try (var _ = pool.lease(0)) {
                 opened.countDown();
                 HandlePoolFixture.await(() -> ends.getCount() == 0);
             }
         });
         opened.await();
-        Thread waiting = Thread.ofVirtual()
+        Thread waiting = threads(virtual)
                 .uncaughtExceptionHandler((_, failure) -> failures.add(failure))
                 .start(() -> pool.lease(0));
         HandlePoolFixture.await(() -> pool.statistics(0).waits() == 1);
@@ -208,7 +210,7 @@ final class HandleBoundTests {
     void aPoolThatCouldNotCloseHasAsManyPlacesAsBefore(boolean virtual) throws InterruptedException {
         var options = HandlePoolFixture.soon().withMaxWait(Duration.ofMillis(500));
         var pool = fixture.open(virtual ? options.withMaxVirtualThreads(1) : options.withMaxHandles(1));
-        Thread.Builder threads = virtual ? Thread.ofVirtual() : Thread.ofPlatform();
+        Thread.Builder threads = threads(virtual);
         for (int round = 0; round < 3; round++) {
             var opened = new CountDownLatch(1);
             var ends = new CountDownLatch(1);
@@ -234,6 +236,10 @@ final class HandleBoundTests {
             threads.start(() -> tryLease(pool, refusals)).join();
             assertThat(refusals).isEmpty();
         }
+    }
+
+    private static Thread.Builder threads(boolean virtual) {
+        return virtual ? Thread.ofVirtual() : Thread.ofPlatform();
     }
 
     private void tryLease(HandlePool<Handle> pool, Queue<String> refusals) {

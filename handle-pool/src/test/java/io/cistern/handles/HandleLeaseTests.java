@@ -120,8 +120,9 @@ final class HandleLeaseTests {
             assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> lease.handle(stream)))
                     .isInstanceOf(IllegalStateException.class)
                     .hasMessageContaining("belongs to the thread");
+            AutoCloseable same = lease;
             assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> {
-                        lease.close();
+                        same.close();
                         return null;
                     }))
                     .isInstanceOf(IllegalStateException.class);

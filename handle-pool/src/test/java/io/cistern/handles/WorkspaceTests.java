@@ -117,6 +117,15 @@ final class WorkspaceTests {
     }
 
     @Test
+    void aStreamThatWasSetBeforeTakesItsWorkspaceAlongToo() {
+        pool.handle(0, stream);
+        long kept = pool.handle(0, other).workspace;
+        fixture.memory.streamClosing(0, stream);
+        assertThat(fixture.liveBlocks()).isEqualTo(1);
+        assertThat(pool.handle(0, other).workspace).isEqualTo(kept);
+    }
+
+    @Test
     void aHandleThatChangesThreadsLeavesThePerThreadStreamBehind() {
         HandlePoolFixture.onNewThread(() -> pool.handle(0, 2));
         HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
@@ -149,6 +158,44 @@ final class WorkspaceTests {
         assertThat(fixture.liveBlocks()).isEqualTo(2);
         destroy(graph, ofGraph);
         assertThat(fixture.liveBlocks()).isEqualTo(1);
+    }
+
+    @Test
+    void eachStreamOfACaptureHasAWorkspaceOfItsOwn() {
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            follow(other, stream);
+            long first = pool.handle(0, stream).workspace;
+            assertThat(pool.handle(0, other).workspace).isNotZero().isNotEqualTo(first);
+            assertThat(pool.handle(0, stream).workspace).isEqualTo(first);
+            follow(stream, other);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(2 * BYTES);
+        destroy(graph, ofGraph);
+        assertThat(pool.statistics(0).workspaceBytes()).isZero();
+    }
+
+    @Test
+    void aGraphThatIsGoneLeavesTheWorkspacesOfOthers() {
+        long[] graphs = new long[2];
+        GraphMemory[] memories = new GraphMemory[2];
+        for (int i = 0; i < 2; i++) {
+            try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+                pool.handle(0, stream).use(stream);
+                memories[i] = capture.memory();
+                graphs[i] = capture.end();
+            }
+        }
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(2 * BYTES);
+        destroy(graphs[0], memories[0]);
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(BYTES);
+        pool.close();
+        assertThat(library.alive()).as("the other graph needs it").isEqualTo(1);
+        destroy(graphs[1], memories[1]);
+        assertThat(library.alive()).isZero();
     }
 
     @Test
@@ -187,6 +234,13 @@ final class WorkspaceTests {
         }
         assertThat(pool.trim(0, Duration.ZERO)).isEqualTo(1);
         fixture.gpu.graphs().destroy(0, graph);
+    }
+
+    private void follow(long later, long earlier) {
+        long event = fixture.gpu.events().create(0);
+        fixture.memory.driver().events().record(0, event, earlier);
+        fixture.memory.driver().streams().await(0, later, event);
+        fixture.gpu.events().destroy(0, event);
     }
 
     private void destroy(long graph, GraphMemory its) {

@@ -144,15 +144,21 @@ class FencesTests {
     void theDefaultStreamOfAThreadIsNamedOnThatThreadAlone() throws InterruptedException {
         long own = Fences.key(Streams.PER_THREAD_DEFAULT);
         fences.release(fences.record(own));
-        Thread other = Thread.ofPlatform().start(() -> {
-            assertThat(Fences.key(Streams.PER_THREAD_DEFAULT)).isNotEqualTo(own);
-            fences.release(fences.record(own));
-        });
+        Thread other = Thread.ofPlatform().start(() -> fences.release(fences.record(own)));
         other.join();
         order.captured.add(Streams.PER_THREAD_DEFAULT);
         fences.release(fences.record(own));
         assertThat(order.recordedOn).containsExactly(Streams.PER_THREAD_DEFAULT, TestOrder.ALL, TestOrder.ALL);
         assertThat(Fences.key(Streams.LEGACY_DEFAULT)).as("two names").isEqualTo(Fences.key(0));
+    }
+
+    @Test
+    void theLegacyDefaultStreamIsFencedByItsNameAndNeverAskedAbout() {
+        long key = Fences.key(Streams.LEGACY_DEFAULT);
+        fences.release(fences.record(key));
+        assertThat(order.recordedOn).containsExactly(0L);
+        order.independent.add(0L);
+        assertThat(fences.independent(key)).isFalse();
     }
 
     @Test

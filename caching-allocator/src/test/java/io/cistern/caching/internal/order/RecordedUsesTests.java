@@ -52,4 +52,27 @@ class RecordedUsesTests {
         assertThat(uses.take(2 * BLOCK)).containsExactly(END);
         assertThat(uses.take(BLOCK)).isEmpty();
     }
+
+    @Test
+    void aStreamIsKeptOnceAndTakenOutAlone() {
+        for (long key : new long[] {7, 5, 9, 5, 7, 9}) {
+            uses.add(0x100, key);
+        }
+        long[] all = uses.of(0x100);
+        assertThat(all).containsExactly(5, 7, 9);
+        assertThat(RecordedUses.without(all, 5)).containsExactly(7, 9);
+        assertThat(RecordedUses.without(all, 7)).containsExactly(5, 9);
+        assertThat(RecordedUses.without(all, 9)).containsExactly(5, 7);
+        assertThat(RecordedUses.without(all, 8)).isSameAs(all);
+    }
+
+    @Test
+    void aBlockThatWasTakenHasNoUses() {
+        uses.add(0x100, 5);
+        uses.add(0x200, 5);
+        assertThat(uses.mayContain(0x100)).isTrue();
+        assertThat(uses.take(0x100)).containsExactly(5);
+        assertThat(uses.mayContain(0x100)).isFalse();
+        assertThat(uses.mayContain(0x200)).isTrue();
+    }
 }
