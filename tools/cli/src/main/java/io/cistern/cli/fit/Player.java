@@ -25,6 +25,9 @@ record Player(Trace trace, String spec, Catalog catalog) {
     /// How exactly the smallest device is found.
     static final long STEP = 16L << 20;
 
+    /// How many larger devices have to serve everything, too.
+    private static final int SURE_STEPS = 4;
+
     private static final long USUAL_BYTES = 64L << 30;
 
     /// Returns the most bytes that the allocator reserves if there is enough; empty if no device is large enough.
@@ -73,9 +76,12 @@ record Player(Trace trace, String spec, Catalog catalog) {
         }
     }
 
-    /// Returns the memory of the smallest device on which everything is served, up to [#STEP].
+    /// Returns the memory of a device on which everything is served, and on the next larger ones, too, but not on one
+    /// that is smaller by [#STEP]. PyTorch's allocators refuse on some larger devices what they serve on a smaller
+    /// one, because they give segments back at other moments.
     ///
     /// @param reservedPeakBytes what the allocator reserves if there is enough
+    /// @return empty if no device is large enough
     OptionalLong smallestBytes(long reservedPeakBytes) {
         long fails = (trace.requestedPeakBytes() - 1) / STEP; // In steps, from here on.
         long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, STEP));
@@ -92,6 +98,14 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 serves = middle;
             } else {
                 fails = middle;
+            }
+        }
+        for (long larger = serves + 1; larger <= serves + SURE_STEPS; larger++) {
+            if (larger > SimulatedGpu.MAX_CAPACITY_BYTES / STEP) {
+                return OptionalLong.empty();
+            }
+            if (!completes(larger * STEP)) {
+                serves = larger + 1;
             }
         }
         return OptionalLong.of(serves * STEP);

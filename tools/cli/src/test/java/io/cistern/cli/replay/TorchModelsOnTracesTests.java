@@ -15,9 +15,8 @@ import java.util.Arrays;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// The models of PyTorch's allocators reserve and refuse for recorded programs what PyTorch did on an H200, to the byte
-/// and
-/// the request (docs/measurements/peer-models.txt).
+/// The models of PyTorch's allocators reserve and refuse for recorded programs what PyTorch did on an H200, to the
+/// byte and the request (docs/measurements/peer-models.txt).
 final class TorchModelsOnTracesTests {
     private static final int PASSES = 3;
     private static final long MIB = 1L << 20;
