@@ -25,7 +25,8 @@ record Player(Trace trace, String spec, Catalog catalog) {
     /// How exactly the smallest device is found.
     static final long STEP = 16L << 20;
 
-    /// How many larger devices have to serve everything, too.
+    /// How many larger devices have to serve everything, too, up to one that has all that is reserved with enough
+    /// memory.
     private static final int SURE_STEPS = 4;
 
     private static final long USUAL_BYTES = 64L << 30;
@@ -92,6 +93,7 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 return OptionalLong.empty();
             }
         }
+        long roomy = serves;
         while (serves - fails > 1) {
             long middle = (fails + serves) / 2;
             if (completes(middle * STEP)) {
@@ -100,10 +102,7 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 fails = middle;
             }
         }
-        for (long larger = serves + 1; larger <= serves + SURE_STEPS; larger++) {
-            if (larger > SimulatedGpu.MAX_CAPACITY_BYTES / STEP) {
-                return OptionalLong.empty();
-            }
+        for (long larger = serves + 1; larger <= Math.min(serves + SURE_STEPS, roomy); larger++) {
             if (!completes(larger * STEP)) {
                 serves = larger + 1;
             }
