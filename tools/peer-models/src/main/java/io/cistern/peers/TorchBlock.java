@@ -18,6 +18,9 @@ final class TorchBlock {
     /// The segment that grows, if the block lies in one.
     final @Nullable TorchSegment segment;
 
+    /// From the addresses of the model, which order blocks, to those of the simulated GPU.
+    final long toDevice;
+
     long address;
     long byteSize;
     boolean isMapped = true;
@@ -30,12 +33,23 @@ final class TorchBlock {
     @Nullable
     TorchBlock next;
 
-    TorchBlock(TorchPool pool, long stream, @Nullable TorchSegment segment, long address, long byteSize) {
+    TorchBlock(
+            TorchPool pool, long stream, @Nullable TorchSegment segment, long toDevice, long address, long byteSize) {
         this.pool = pool;
         this.stream = stream;
         this.segment = segment;
+        this.toDevice = toDevice;
         this.address = address;
         this.byteSize = byteSize;
+    }
+
+    /// Returns a part of this block, or what lies beside it, as a block without neighbours.
+    TorchBlock part(long from, long bytes) {
+        return new TorchBlock(pool, stream, segment, toDevice, from, bytes);
+    }
+
+    long deviceAddress() {
+        return address + toDevice;
     }
 
     boolean isAlone() {

@@ -29,6 +29,9 @@ import org.jspecify.annotations.Nullable;
 ///    at the lowest address that has room.
 /// 4. If the driver refuses, all segments without a block, or all free pages, go back to it; then once more.
 ///
+/// Of equal blocks the one with the lowest address serves, so segments lie where a GPU's driver would put them:
+/// [DriverAddresses].
+///
 /// Not modelled: pools of graphs, settings, and the wait until another stream's use is over; that is waited for as a
 /// free on another stream is.
 final class TorchDevice {
@@ -47,6 +50,7 @@ final class TorchDevice {
     private final TorchPool small = new TorchPool(true);
     private final TorchPool large = new TorchPool(false);
     private final Map<Long, TorchBlock> taken = new HashMap<>();
+    private final DriverAddresses addresses = new DriverAddresses();
     private final List<Waiting> waiting = new ArrayList<>();
     private long reservedBytes;
     private long peakBytes;
@@ -80,14 +84,14 @@ final class TorchDevice {
         }
         split(block, byteSize);
         block.isTaken = true;
-        taken.put(block.address, block);
-        return block.address;
+        taken.put(block.deviceAddress(), block);
+        return block.deviceAddress();
     }
 
     /// Takes the free block that fits best. A block at the end of what a segment has counts as large as it can grow,
     /// so it comes last.
     private @Nullable TorchBlock find(TorchPool pool, long byteSize, long stream) {
-        TorchBlock found = pool.free().ceiling(new TorchBlock(pool, stream, null, 0, byteSize));
+        TorchBlock found = pool.free().ceiling(new TorchBlock(pool, stream, null, 0, 0, byteSize));
         if (found == null || found.stream != stream) {
             return null;
         }
@@ -106,7 +110,7 @@ final class TorchDevice {
         if (splitsFinely ? rest < UNIT : rest <= SMALL) {
             return;
         }
-        TorchBlock remaining = new TorchBlock(block.pool, block.stream, block.segment, block.address + byteSize, rest);
+        TorchBlock remaining = block.part(block.address + byteSize, rest);
         remaining.insert(block, block.next);
         block.byteSize = byteSize;
         block.pool.free().add(remaining);
@@ -121,9 +125,10 @@ final class TorchDevice {
                 ? SMALL_SEGMENT
                 : byteSize < OWN_SEGMENT ? LARGE_SEGMENT : Math.ceilDiv(byteSize, 2 * MIB) * 2 * MIB;
         try {
-            long address = driver.memory().allocate(device, segmentBytes);
-            reserved(address, segmentBytes, true);
-            return new TorchBlock(pool, stream, null, address, segmentBytes);
+            long deviceAddress = driver.memory().allocate(device, segmentBytes);
+            reserved(deviceAddress, segmentBytes, true);
+            long address = addresses.place(segmentBytes);
+            return new TorchBlock(pool, stream, null, deviceAddress - address, address, segmentBytes);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
@@ -151,7 +156,7 @@ final class TorchDevice {
 
     /// Returns the free block or range of addresses from which on there is room, at the lowest address.
     private TorchBlock place(TorchPool pool, long byteSize, long stream) {
-        TorchBlock from = new TorchBlock(pool, stream, null, 0, 0);
+        TorchBlock from = new TorchBlock(pool, stream, null, 0, 0, 0);
         for (TorchBlock range : pool.unmapped().tailSet(from)) {
             if (range.stream != stream) {
                 break;
@@ -166,7 +171,7 @@ final class TorchDevice {
             }
         }
         TorchSegment segment = TorchSegment.reserve(driver, device, pool.isSmall() ? SMALL_SEGMENT : LARGE_SEGMENT);
-        TorchBlock all = new TorchBlock(pool, stream, segment, segment.address(), segment.byteSize());
+        TorchBlock all = new TorchBlock(pool, stream, segment, 0, segment.address(), segment.byteSize());
         all.isMapped = false;
         pool.unmapped().add(all);
         return all;
@@ -182,8 +187,7 @@ final class TorchDevice {
         TorchPool pool = range.pool;
         pool.unmapped().remove(range);
         if (mapped < range.byteSize) {
-            TorchBlock rest =
-                    new TorchBlock(pool, range.stream, segment, range.address + mapped, range.byteSize - mapped);
+            TorchBlock rest = range.part(range.address + mapped, range.byteSize - mapped);
             rest.isMapped = false;
             rest.insert(range, range.next);
             pool.unmapped().add(rest);
@@ -258,9 +262,10 @@ final class TorchDevice {
             if (block.segment != null) {
                 unmap(block, block.segment);
             } else if (block.isAlone()) {
-                driver.memory().free(device, block.address);
+                driver.memory().free(device, block.deviceAddress());
+                addresses.giveBack(block.address, block.byteSize);
                 pool.free().remove(block);
-                reserved(block.address, block.byteSize, false);
+                reserved(block.deviceAddress(), block.byteSize, false);
             }
         }
     }
@@ -275,13 +280,13 @@ final class TorchDevice {
         TorchPool pool = block.pool;
         pool.free().remove(block);
         if (first > block.address) {
-            TorchBlock before = new TorchBlock(pool, block.stream, segment, block.address, first - block.address);
+            TorchBlock before = block.part(block.address, first - block.address);
             before.insert(block.previous, block);
             pool.free().add(before);
         }
         long end = block.address + block.byteSize;
         if (end > last) {
-            TorchBlock after = new TorchBlock(pool, block.stream, segment, last, end - last);
+            TorchBlock after = block.part(last, end - last);
             after.insert(block, block.next);
             pool.free().add(after);
         }
@@ -320,21 +325,23 @@ final class TorchDevice {
         List<SegmentMemory> segments = new ArrayList<>();
         for (TorchBlock first : firsts.values()) {
             List<Block> blocks = new ArrayList<>();
-            long end = first.address;
+            long bytes = 0;
             for (TorchBlock each = first; each != null && each.isMapped; each = each.next) {
-                State state = taken.containsKey(each.address) ? State.TAKEN : each.isTaken ? State.WAITING : State.IDLE;
-                blocks.add(new Block(each.address, each.byteSize, state));
-                end += each.byteSize;
+                State state = taken.containsKey(each.deviceAddress())
+                        ? State.TAKEN
+                        : each.isTaken ? State.WAITING : State.IDLE;
+                blocks.add(new Block(each.deviceAddress(), each.byteSize, state));
+                bytes += each.byteSize;
             }
             segments.add(new SegmentMemory(
-                    first.address, end - first.address, OptionalLong.of(first.stream), isExpandable, blocks));
+                    first.deviceAddress(), bytes, OptionalLong.of(first.stream), isExpandable, blocks));
         }
         return segments;
     }
 
     private static void putFirst(TorchBlock block, Map<Long, TorchBlock> firsts) {
         if (block.previous == null || !block.previous.isMapped) {
-            firsts.put(block.address, block);
+            firsts.put(block.deviceAddress(), block);
         }
     }
 }

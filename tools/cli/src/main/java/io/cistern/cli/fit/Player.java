@@ -25,6 +25,10 @@ record Player(Trace trace, String spec, Catalog catalog) {
     /// How exactly the smallest device is found.
     static final long STEP = 16L << 20;
 
+    /// How many larger devices have to serve everything, too, up to one that has all that is reserved with enough
+    /// memory.
+    private static final int SURE_STEPS = 4;
+
     private static final long USUAL_BYTES = 64L << 30;
 
     /// Returns the most bytes that the allocator reserves if there is enough; empty if no device is large enough.
@@ -73,9 +77,12 @@ record Player(Trace trace, String spec, Catalog catalog) {
         }
     }
 
-    /// Returns the memory of the smallest device on which everything is served, up to [#STEP].
+    /// Returns the memory of a device on which everything is served, and on the next larger ones, too, but not on one
+    /// that is smaller by [#STEP]. PyTorch's allocators refuse on some larger devices what they serve on a smaller
+    /// one, because they give segments back at other moments.
     ///
     /// @param reservedPeakBytes what the allocator reserves if there is enough
+    /// @return empty if no device is large enough
     OptionalLong smallestBytes(long reservedPeakBytes) {
         long fails = (trace.requestedPeakBytes() - 1) / STEP; // In steps, from here on.
         long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, STEP));
@@ -86,12 +93,18 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 return OptionalLong.empty();
             }
         }
+        long roomy = serves;
         while (serves - fails > 1) {
             long middle = (fails + serves) / 2;
             if (completes(middle * STEP)) {
                 serves = middle;
             } else {
                 fails = middle;
+            }
+        }
+        for (long larger = serves + 1; larger <= Math.min(serves + SURE_STEPS, roomy); larger++) {
+            if (!completes(larger * STEP)) {
+                serves = larger + 1;
             }
         }
         return OptionalLong.of(serves * STEP);

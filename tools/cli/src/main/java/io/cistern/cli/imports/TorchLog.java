@@ -23,7 +23,8 @@ import java.util.List;
 ///    device has no completions, requests count as frees.
 /// 2. Blocks that are live in the segments are live at the end.
 /// 3. The segments at the end and their events before give what was reserved at any moment.
-/// 4. The histories of several devices are merged by their times.
+/// 4. The histories of several devices are merged by their times. Those of one device keep their order: a clock may go
+///    back between two threads.
 final class TorchLog {
     private static final int MAX_FRAMES = 64;
 
@@ -48,8 +49,7 @@ final class TorchLog {
                     file,
                     "has no history: call torch.cuda.memory._record_memory_history() before what is to be recorded");
         }
-        log.events.sort(
-                Comparator.comparingLong(ForeignEvent::nanos)); // Stable: events of one device keep their order.
+        log.events.sort(Comparator.comparingLong(ForeignEvent::nanos));
         Recorder recorder = new Recorder(
                 "PyTorch",
                 0,
@@ -64,7 +64,9 @@ final class TorchLog {
 
     private void addEvents(int device, List<Event> trace) {
         boolean completions = trace.stream().anyMatch(event -> event.action().equals("free_completed"));
+        long nanos = 0;
         for (Event event : trace) {
+            nanos = Math.max(nanos, event.nanos());
             Kind kind = switch (event.action()) {
                 case "alloc" -> Kind.ALLOCATED;
                 case "free_completed" -> Kind.FREED;
@@ -74,14 +76,7 @@ final class TorchLog {
             };
             if (kind != null) {
                 events.add(new ForeignEvent(
-                        kind,
-                        event.address(),
-                        event.byteSize(),
-                        event.stream(),
-                        device,
-                        0,
-                        event.nanos(),
-                        stack(event)));
+                        kind, event.address(), event.byteSize(), event.stream(), device, 0, nanos, stack(event)));
             }
         }
     }
@@ -117,10 +112,12 @@ final class TorchLog {
         if (held > 0 || !trace.isEmpty()) {
             reserved.add(new Reserved(0, device, Math.max(0, held)));
         }
+        long nanos = 0;
         for (Event event : trace) {
+            nanos = Math.max(nanos, event.nanos());
             if (growth(event) != 0) {
                 held += growth(event);
-                reserved.add(new Reserved(event.nanos(), device, Math.max(0, held)));
+                reserved.add(new Reserved(nanos, device, Math.max(0, held)));
             }
         }
     }

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -29,7 +30,8 @@ public record Recording(
     /// @param freeBytes the bytes that the device had free then; -1 if unknown
     public record Refusal(int row, long byteSize, long freeBytes) {}
 
-    /// Returns the recordings of the single devices. A program that uses blocks on other devices than their own is
+    /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on other devices than
+    /// their own is
     /// not split: all devices count as one.
     public List<Recording> byDevice() {
         if (ordinals.length == 1) {
@@ -38,7 +40,10 @@ public record Recording(
         return trace.origins().mixed()
                 ? List.of(new Recording(
                         trace.onOneDevice(), nanos, stacks, callStacks, refusals, handles, ordinals, recorder))
-                : IntStream.range(0, ordinals.length).mapToObj(this::ofDevice).toList();
+                : IntStream.range(0, ordinals.length)
+                        .mapToObj(this::ofDevice)
+                        .sorted(Comparator.comparingLong(each -> each.ordinals[0]))
+                        .toList();
     }
 
     private Recording ofDevice(int device) {

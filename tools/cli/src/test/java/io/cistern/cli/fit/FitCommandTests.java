@@ -120,6 +120,19 @@ class FitCommandTests {
     }
 
     @Test
+    void devicesComeByTheirOrdinals() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram late = new TorchProgram(0).segment(base, 20 * MIB).segment(base + 20 * MIB, 20 * MIB);
+        TorchProgram early = new TorchProgram(1).segment(base, 20 * MIB);
+        late.allocate(base, MIB, 10);
+        early.allocate(base, MIB, 10);
+
+        ProgramRun run = fit(TorchProgram.write(folder.resolve("two.pickle"), late, early), "--allocator=direct");
+
+        assertThat(run.out()).containsSubsequence(", device 0: ", ", device 1: ");
+    }
+
+    @Test
     void ofTwoFilesItTellsWhatGrewByCallStack() throws Exception {
         long base = 0x7f00_0000_0000L;
         TorchProgram program = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);

@@ -137,6 +137,25 @@ class ImportCommandTests {
         assertThat(run.err()).contains("3 blocks, ", "streams: 2, devices: 2", "most bytes at once: 300");
     }
 
+    /// Threads on two processors may read clocks that differ.
+    @Test
+    void aClockThatGoesBackChangesNoOrder() throws Exception {
+        Path file = pickled(Map.of(
+                "segments",
+                List.of(),
+                "device_traces",
+                List.of(List.of(
+                        entry("alloc", 512, 20),
+                        entry("free_requested", 512, 19),
+                        entry("free_completed", 512, 18),
+                        entry("alloc", 512, 21)))));
+
+        ProgramRun run = imported(file);
+
+        assertThat(run.out().lines().skip(1))
+                .containsExactly("a,0,100,7,0,0,2000", "f,0,100,7,0,0,2000", "a,1,100,7,0,0,3000");
+    }
+
     @Test
     void aLogOfRmmKeepsThreadsStreamsTimesAndRefusals() throws Exception {
         Path file = Files.writeString(folder.resolve("rmm.csv"), """
