@@ -73,10 +73,10 @@ final class ModuleArrowsTests {
             arrow -> moduleOf(arrow.getOriginClass()).equals(BUFFERS)
                     && moduleOf(arrow.getTargetClass()).equals(API));
 
-    /// What the API's module exports to allocators: the table of threads to caching, threads that rest to the
-    /// arbiter of tasks, ends of streams to those that pass handles on to the driver.
+    /// What the API's module exports to allocators: the table of threads to caching, locks and threads that rest to
+    /// the arbiter of tasks, locks to NCCL's segments, ends of streams to those that pass handles on to the driver.
     private static final Map<String, Set<String>> EXPORTED = Map.of(
-            "io.cistern.internal.threads", Set.of("io.cistern.caching", "io.cistern.pressure"),
+            "io.cistern.internal.threads", Set.of("io.cistern.caching", "io.cistern.nccl", "io.cistern.pressure"),
             "io.cistern.internal.order", Set.of("io.cistern.async", "io.cistern.nccl"));
 
     private static final DescribedPredicate<Dependency> ALLOCATORS_TO_API = DescribedPredicate.describe(
