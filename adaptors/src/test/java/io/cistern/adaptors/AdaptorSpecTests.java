@@ -85,6 +85,32 @@ final class AdaptorSpecTests {
     @ParameterizedTest
     @ValueSource(
             strings = {
+                "limit:bytes=1GiB",
+                "aligned:alignment=512",
+                "statistics",
+                "tracking",
+                "retry",
+                "confined",
+                "prefetch",
+                "events:threshold=1"
+            })
+    void everySegmentSourceIsAnUpstreamToo(String adaptor) {
+        for (SegmentSourceProvider source : ServiceLoader.load(SegmentSourceProvider.class)) {
+            String spec = adaptor + (adaptor.contains(":") ? "," : ":") + "upstream=" + source.name();
+            if (!source.availability(memory.environment()).available()) {
+                continue;
+            }
+            try (Allocator allocator = memory.open(spec)) {
+                long address = allocator.allocate(1000, 0, 0);
+                assertThat(address).as(spec).isNotZero();
+                memory.free(address, 0);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
                 "limit:bytes=1",
                 "aligned:alignment=512",
                 "statistics",

@@ -120,17 +120,19 @@ public final class Registry {
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(AllocatorSpec given, @Nullable LimitHandle limit) {
-        AllocatorSpec spec = resolve(catalog.complete(given));
+        AllocatorSpec spec = resolve(given);
         OpenContext context = context(spec, spec.text(), Map.of());
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = openBackend(provider, context);
         return add(spec, backend, context.reserved(), limit, provider.servesGraphs(), context::close);
     }
 
-    /// Returns the spec that is opened, with the text of the given one: another if its provider redirects.
+    /// Returns the spec that is opened, with the text of the given one: another if it names a segment source, or if
+    /// its provider redirects.
     ///
     /// @throws ConfigurationException if the spec can't be followed
-    public AllocatorSpec resolve(AllocatorSpec spec) {
+    public AllocatorSpec resolve(AllocatorSpec given) {
+        AllocatorSpec spec = catalog.complete(given);
         AllocatorProvider provider = catalog.allocator(spec.name());
         try {
             SpecOptions options = new SpecOptions(spec, environment);
