@@ -85,10 +85,9 @@ final class CudaGraphTests extends PoolFixture {
 
     @Test
     void aGraphGoesWithItsContext() {
-        try (SimulatedGpu lost = SimulatedGpu.builder().devices(1).build();
-                DeviceMemory its = DeviceMemory.builder(lost)
-                        .catalog(DiscoveredCatalog.find())
-                        .open()) {
+        try (SimulatedGpu lost = SimulatedGpu.builder().devices(1).build()) {
+            DeviceMemory its =
+                    DeviceMemory.builder(lost).catalog(DiscoveredCatalog.find()).open();
             its.setCurrent("caching");
             long on = lost.streams().create(DEVICE);
             CudaGraph graph;

@@ -3,6 +3,7 @@ package io.cistern.peers;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -46,7 +47,7 @@ final class DriverAddresses {
         }
         long rangeBytes = Math.ceilDiv(byteSize, UNIT_BYTES) * UNIT_BYTES;
         long hole = Objects.requireNonNull(firstOf(holes.descendingMap(), rangeBytes + UNIT_BYTES));
-        long address = hole + holes.get(hole) - rangeBytes;
+        long address = hole + Objects.requireNonNull(holes.get(hole)) - rangeBytes;
         take(holes, hole, address, rangeBytes);
         Range range = new Range(address, rangeBytes, new TreeMap<>(Map.of(address, rangeBytes)));
         take(range.free, address, address, byteSize);
@@ -76,8 +77,8 @@ final class DriverAddresses {
     }
 
     /// Takes a part of a free part.
-    private static void take(TreeMap<Long, Long> parts, long part, long address, long byteSize) {
-        long end = part + parts.remove(part);
+    private static void take(NavigableMap<Long, Long> parts, long part, long address, long byteSize) {
+        long end = part + Objects.requireNonNull(parts.remove(part));
         if (address > part) {
             parts.put(part, address - part);
         }
@@ -87,7 +88,7 @@ final class DriverAddresses {
     }
 
     /// Adds a free part, as one with its neighbours.
-    private static void put(TreeMap<Long, Long> parts, long address, long byteSize) {
+    private static void put(NavigableMap<Long, Long> parts, long address, long byteSize) {
         long from = address;
         long end = address + byteSize;
         Map.Entry<Long, Long> before = parts.lowerEntry(address);
