@@ -10,7 +10,7 @@ import me.tongfei.progressbar.ProgressBarStyle;
 import org.jspecify.annotations.Nullable;
 
 /// Reports the progress of long work on standard error: as a bar on a terminal, otherwise as lines for
-/// the slow steps.
+/// the slow steps. Any thread may count a step.
 public final class Progress implements AutoCloseable {
     private static final Path STANDARD_ERROR = Path.of("/proc/self/fd/2");
 
@@ -31,7 +31,7 @@ public final class Progress implements AutoCloseable {
     }
 
     /// Counts one more step.
-    public void step() {
+    public synchronized void step() {
         done++;
         if (bar != null) {
             bar.step();
@@ -41,7 +41,7 @@ public final class Progress implements AutoCloseable {
     /// Counts one more step that took long enough for a line of its own.
     ///
     /// @param what describes the step
-    public void step(String what) {
+    public synchronized void step(String what) {
         step();
         if (bar == null) {
             err.println("cistern: " + task + " " + done + " of " + steps + ": " + what);

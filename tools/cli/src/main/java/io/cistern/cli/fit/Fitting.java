@@ -60,13 +60,17 @@ record Fitting(
         Optional<Room> room =
                 capacity == null ? Room.of(recording) : Optional.of(new Room(capacity, "as --capacity says"));
         Holders holders = new Holders(recording);
-        List<Answer> answers = new ArrayList<>();
+        List<Answer> answers;
         try (Progress progress = new Progress("fit", specs.size(), err)) {
-            for (String spec : specs) {
-                progress.message(name + " " + spec);
-                answers.add(answer(player(recording, spec), room));
-                progress.step();
-            }
+            progress.message(name);
+            // Each allocator has a simulated device of its own.
+            answers = specs.parallelStream()
+                    .map(spec -> {
+                        Answer answer = answer(player(recording, spec), room);
+                        progress.step();
+                        return answer;
+                    })
+                    .toList();
         }
         return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), holders.leaks(), answers);
     }
