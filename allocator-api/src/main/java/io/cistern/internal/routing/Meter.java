@@ -97,6 +97,10 @@ final class Meter {
     /// The present slack for each thread. Written under the lock of this.
     private volatile long slack = SLACK_BYTES;
 
+    /// The fewest bytes that a thread leases beyond its need, at most half of the slack. Written under the lock of
+    /// this.
+    private volatile long leastChunk = SLACK_BYTES / 2;
+
     /// The counts of the routes that have drained. Guarded by this.
     private final TallySum drained = new TallySum();
 
@@ -139,7 +143,7 @@ final class Meter {
                 return true;
             }
             long now = leased.get();
-            if (ceiling == Tally.CLAIMED || need + minChunk() > limit - now) {
+            if (ceiling == Tally.CLAIMED || need + leastChunk > limit - now) {
                 return false;
             }
             long more = need + chunk(now + need);
@@ -153,11 +157,7 @@ final class Meter {
     }
 
     private long chunk(long leasedThen) {
-        return Math.max(minChunk(), Math.min(CHUNK, (limit - leasedThen) >> shareShift));
-    }
-
-    private long minChunk() {
-        return Math.min(MIN_CHUNK, slack / 2);
+        return Math.max(leastChunk, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
     /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone keeps
@@ -176,7 +176,7 @@ final class Meter {
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
-        if (need + minChunk() <= limit - leased.get()) {
+        if (need + leastChunk <= limit - leased.get()) {
             return; // another thread's recall was enough
         }
         long requested;
@@ -204,6 +204,7 @@ final class Meter {
         } else if (since < RARE && requested <= reached) {
             slack = Math.min(2 * slack, MAX_SLACK_BYTES);
         }
+        leastChunk = Math.min(MIN_CHUNK, slack / 2);
     }
 
     /// Lowers all ceilings to the requested bytes.

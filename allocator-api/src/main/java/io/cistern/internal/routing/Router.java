@@ -131,7 +131,7 @@ public final class Router implements OwnerTable.Freeing {
             throw full;
         }
         if (beyond) {
-            tally.raise(byteSize);
+            tally.meter.raise(tally, byteSize);
         }
         return address;
     }
@@ -215,7 +215,7 @@ public final class Router implements OwnerTable.Freeing {
             beyond = counters.countAllocation(tally, byteSize, address != REFUSED);
         }
         if (beyond) {
-            tally.raise(byteSize);
+            tally.meter.raise(tally, byteSize);
         }
         return address;
     }

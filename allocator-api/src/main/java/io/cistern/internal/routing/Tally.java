@@ -50,7 +50,8 @@ final class Tally extends LinePadding {
     /// The bytes that this thread leased of the route's budgets; null if there are none.
     final @Nullable Lease lease;
 
-    private final Meter meter;
+    /// Raises the ceiling after an allocation that went beyond it, for any thread that is not inside counters.
+    final Meter meter;
     long attempts;
     long failures;
     long allocations;
@@ -135,11 +136,6 @@ final class Tally extends LinePadding {
             lower(now);
         }
         FREES.setRelease(this, frees + 1);
-    }
-
-    /// Raises the ceiling after an allocation that went beyond it; for any thread that is not inside counters.
-    void raise(long byteSize) {
-        meter.raise(this, byteSize);
     }
 
     /// Gives back the bytes that the thread is not likely to need.
