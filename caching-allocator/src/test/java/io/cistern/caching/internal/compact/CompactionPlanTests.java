@@ -126,7 +126,7 @@ class CompactionPlanTests {
     }
 
     @Test
-    void withoutRoomTheSmallestCopyGoesByTheHostAndMakesRoomForTheNext() {
+    void theSmallestCopyMakesRoomForTheNextByWayOfTheHost() {
         SparsePage small = page(2, 3);
         SparsePage large = page(3, 9);
         CompactionPlan plan = CompactionPlan.choose(
