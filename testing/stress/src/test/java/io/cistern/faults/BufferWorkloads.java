@@ -55,7 +55,7 @@ final class BufferWorkloads {
         DeviceBuffer smaller = opened(program, moved.resize(100));
         smaller.withAddress(_ -> {});
         DeviceBuffer roomy = opened(program, smaller.reserve(3 * BYTES));
-        opened(program, roomy.shrinkToFit()).closeAfter(program.event(1));
+        opened(program, roomy.shrinkToFit()).closeAfter(program.event(2));
         again.closeAfter(program.event(1));
         part.close();
         buffer.close();
@@ -132,6 +132,8 @@ final class BufferWorkloads {
         two.elements(ValueLayout.JAVA_FLOAT).slice(0, 10).toFloats();
         two.elements(ValueLayout.JAVA_DOUBLE).set(3, 8D);
         two.elements(ValueLayout.JAVA_DOUBLE).slice(0, 10).toDoubles();
+        two.elements(ValueLayout.JAVA_SHORT).set(3, (short) 8);
+        two.elements(ValueLayout.JAVA_SHORT).slice(0, 10).toShorts();
         two.elements(ValueLayout.JAVA_BYTE).set(3, (byte) 8);
         two.elements(ValueLayout.JAVA_BYTE).slice(0, 10).toBytes();
         pinned.close();
@@ -147,6 +149,8 @@ final class BufferWorkloads {
         seen.hostView();
         CudaStream stream = CudaStream.ofForeign(program.memory, 0, program.streams[0]);
         ManagedMemory.prefetch(List.of(seen), MemoryLocation.device(0), stream);
+        ManagedMemory.attributes(seen);
+        ManagedMemory.attributes(seen.slice(0, 0));
         seen.close();
     }
 

@@ -55,7 +55,7 @@ final class SitesLeftOut {
                     + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
                     + "|\\.handles\\.(HandlePool\\$OpenPools\\.(lambda\\$)?close|HandlePool\\.(look|(lambda\\$)?leasing)"
                     + "|PooledHandle\\.(lambda\\$)?(graphUse|known|addedUse|drop|graphIsGone)|HandleLibrary\\.of"
-                    + "|DeviceHandles\\.(enter|tooMany)|Places\\.enter)"
+                    + "|DeviceHandles\\.(await|tooMany)|Places\\.enter)"
                     + "|Registry\\.chargeMeanwhile|threads\\.Turn\\.begin|ReclaimAttempt\\.(awaitGraphs|after)");
 
     private SitesLeftOut() {}
