@@ -101,9 +101,11 @@ final class EventOrderTests {
                     usable.put(page.address(), page.byteSize());
                     yield true;
                 }
-                case MemoryEvent.SegmentReleased segment ->
-                    live.subMap(segment.address(), segment.address() + segment.byteSize())
-                            .isEmpty();
+                case MemoryEvent.SegmentReleased segment -> {
+                    long end = segment.address() + segment.byteSize();
+                    forget(usable, segment.address(), end);
+                    yield live.subMap(segment.address(), end).isEmpty();
+                }
                 case MemoryEvent.Allocated block ->
                     live.put(block.address(), block.byteSize()) == null
                             && (!segmentsAreTold || contains(usable.floorEntry(block.address()), block.address()));
@@ -115,6 +117,25 @@ final class EventOrderTests {
             }
         }
         return wrong;
+    }
+
+    /// Takes addresses out of ranges: later segments may lie there otherwise.
+    private static void forget(TreeMap<Long, Long> ranges, long from, long to) {
+        Map.Entry<Long, Long> below = ranges.lowerEntry(from);
+        if (below != null && below.getKey() + below.getValue() > from) {
+            ranges.put(below.getKey(), from - below.getKey());
+            putRest(ranges, to, below.getKey() + below.getValue());
+        }
+        for (Map.Entry<Long, Long> inside : Map.copyOf(ranges.subMap(from, to)).entrySet()) {
+            ranges.remove(inside.getKey());
+            putRest(ranges, to, inside.getKey() + inside.getValue());
+        }
+    }
+
+    private static void putRest(TreeMap<Long, Long> ranges, long from, long to) {
+        if (from < to) {
+            ranges.put(from, to - from);
+        }
     }
 
     private static boolean contains(Map.Entry<Long, Long> range, long address) {
