@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -119,8 +120,8 @@ final class RefusalOracleTests {
     @Test
     void anAllocatorThatRefusesForNoReasonIsFoundInOneStep() {
         Catalog catalog = Catalog.of(List.of(new MoodyProvider()), List.of());
-        Traffic traffic = Stream.iterate(1L, seed -> seed + 1)
-                .map(seed -> Traffic.of("moody", seed))
+        Traffic traffic = LongStream.rangeClosed(1, MANY_SEEDS)
+                .mapToObj(seed -> Traffic.of("moody", seed))
                 .filter(each ->
                         again(each, FalseRefusal.Cause.SERVED_AGAIN, catalog).isPresent())
                 .findFirst()
@@ -147,10 +148,10 @@ final class RefusalOracleTests {
         }
     }
 
-    /// Refuses its first request.
+    /// Refuses its first request, also when it is asked again.
     private static final class Moody implements DeviceAllocator {
         private final CudaDriver driver;
-        private boolean hasRefused;
+        private int asked;
 
         Moody(CudaDriver driver) {
             this.driver = driver;
@@ -158,8 +159,7 @@ final class RefusalOracleTests {
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
-            if (!hasRefused) {
-                hasRefused = true;
+            if (asked++ < 2) {
                 throw new DeviceOutOfMemoryException(byteSize, device, "");
             }
             return driver.memory().allocate(device, byteSize);
