@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /// Where `cuMemAlloc` puts a segment, as the addresses in snapshots from an H200 with driver 580 show:
 ///
 /// 1. It reserves ranges of whole 32 MiB, each at the end of the highest hole that has 32 MiB more than that.
-/// 2. What a range has left serves later segments: of the newest range that has room, the lowest addresses.
+/// 2. Later segments take the rest of a range: of the newest range that has room, the lowest addresses.
 /// 3. A range without a segment is a hole again.
 ///
 /// PyTorch prefers the lower address of two equal blocks, so what it reserves depends on this order.

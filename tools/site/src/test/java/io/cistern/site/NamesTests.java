@@ -34,7 +34,12 @@ final class NamesTests {
 
     /// Of tests and builds; and one that is misspelt on purpose.
     private static final Set<String> OTHERS = Set.of(
+            "testkit.combinations.row",
+            "testkit.combinations.seconds",
+            "testkit.combinations.seed",
             "testkit.seed",
+            "testkit.sessions",
+            "testkit.texts",
             "testkit.driver",
             "random.operations",
             "hazards.programs",
