@@ -248,6 +248,9 @@ final class StreamClocks {
             }
         }
         events.values().removeIf(mark -> mark.capture != null && mark.capture == capture);
+        if (capture != null) {
+            capture.latest.clear(); // launches need the uses alone
+        }
         return capture;
     }
 }

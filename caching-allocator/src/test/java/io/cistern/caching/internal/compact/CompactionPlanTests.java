@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.mockito.Mockito;
 
-/// Plans over random pages: each can be carried out, takes what it may, and moves nothing in vain.
+/// Plans over random pages: each can be carried out, takes what it may, and moves nothing without need.
 class CompactionPlanTests {
     private static final long SLOT = 2 << 20;
     private static final int PLANS = 3000;

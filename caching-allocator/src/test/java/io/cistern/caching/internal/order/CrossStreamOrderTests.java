@@ -233,7 +233,7 @@ class CrossStreamOrderTests {
         patient.poll();
         assertThat(streams.questions - asked).isEqualTo(Fences.MAX_LATE + 1);
         assertThat(patient.newestTakeable(lasting, goesOn, false))
-                .as("asked all the same")
+                .as("asked nevertheless")
                 .isPositive();
         for (int i = 0; i < 3; i++) {
             streams.busy.remove(ended.get(i).key);
