@@ -4,14 +4,16 @@ usage: check.py OUT.tar.gz [--distribution DIR] TRACE.csv.gz ...
 
 1. Each trace is replayed through PyTorch's allocator, native and with expandable segments: reserved bytes after one pass and ten.
 2. The smallest room on which a pass completes is found by bisection, to 16 MiB, and the same is said for ten rooms around it.
-3. train.py runs with a history and without a lack of memory, and in ten rooms around the edge: with native, expandable, and with
-   Cistern if a distribution is named. Its snapshot without enough memory is the one that ships (oom.pickle.gz).
+3. If a distribution is named, train.py runs with a history and without a lack of memory, `cistern fit` says how small a device would
+   do, and train.py runs in ten rooms around that edge: with native, expandable, and with Cistern. Its snapshot without enough
+   memory is like the one that ships (oom.pickle.gz).
 
 The file has results.jsonl, train.pickle.gz and oom.pickle.gz. compare.py compares it with `cistern fit`.
 """
 
 import argparse
 import ctypes
+import fcntl
 import gzip
 import json
 import os
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 
 MIB = 1 << 20
 STEP = 16 * MIB
@@ -34,10 +37,12 @@ def rows_of(file):
             yield op, int(block), int(byte_size), int(stream)
 
 
-def replay(file, rows):
+def replay(file, rows, turn):
     """Replays a trace in this process, whose environment has the allocator's settings. One line of JSON for each result."""
     import torch
 
+    fcntl.flock(turn, fcntl.LOCK_EX)
+    time.sleep(0.5)  # Until the memory of the program before is free.
     torch.cuda.init()
     torch.zeros(1, device="cuda")
     torch.cuda.empty_cache()
@@ -95,33 +100,66 @@ def replay(file, rows):
         say(kind="room", roomBytes=steps * STEP, completed=completes(steps * STEP))
 
 
-def lines(command, environment=None):
-    run = subprocess.run(command, env={**os.environ, **(environment or {})}, capture_output=True, text=True)
-    if run.returncode != 0:
-        print(run.stderr[-3000:], file=sys.stderr)
-        return [{"kind": "failed", "command": [str(part) for part in command], "error": run.stderr[-500:]}]
-    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+def start(command, environment=None):
+    return subprocess.Popen(
+        [str(part) for part in command], env={**os.environ, **(environment or {})}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def train(results, folder, distribution):
-    whole = lines([sys.executable, HERE / "train.py", "--snapshot", folder / "train.pickle"])
-    results += whole
+def lines(process):
+    """The lines of JSON that a program printed, once it has ended."""
+    out, error = process.communicate()
+    if process.returncode != 0:
+        print(error[-3000:], file=sys.stderr)
+        return [{"kind": "failed", "command": process.args, "error": error[-500:]}]
+    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+
+def replays(traces, turn):
+    """Programs start at once, since PyTorch's import takes longer than a replay, and use the GPU in turns."""
+    running = []
+    for trace in traces:
+        for allocator in ("native", "expandable"):
+            conf = "expandable_segments:True" if allocator == "expandable" else ""
+            process = start([sys.executable, __file__, turn, "--replay", trace], {"PYTORCH_CUDA_ALLOC_CONF": conf})
+            running.append((allocator, process))
+    return [{**each, "allocator": allocator} for allocator, process in running for each in lines(process)]
+
+
+def edges(distribution, snapshot):
+    """The smallest devices, in steps, as `cistern fit` tells them from a snapshot."""
+    command = [f"{distribution}/cistern", "fit", snapshot, "--format", "json"]
+    for allocator in ("pytorch-native", "pytorch-expandable", "caching"):
+        command += ["--allocator", allocator]
+    said = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)[0]["allocators"]
+    names = {"pytorch-native": "native", "pytorch-expandable": "expandable", "caching": "cistern"}
+    return {names[each["allocator"]]: -(-each["smallestCapacityBytes"] // STEP) for each in said}
+
+
+def train(folder, distribution):
+    whole = lines(start([sys.executable, HERE / "train.py", "--snapshot", folder / "train.pickle"]))
     if "reservedPeakBytes" not in whole[0]:
-        return
-    for allocator in ["native", "expandable"] + (["cistern"] if distribution else []):
+        return whole
+    results, said = list(whole), edges(distribution, folder / "train.pickle")
+    for allocator, edge in said.items():
         environment = {"PYTHONPATH": f"{distribution}/python"} if allocator == "cistern" else {}
+        rooms = [16 * steps for steps in range(edge - 5, edge + 5)]
+        command = [sys.executable, HERE / "train.py", "--allocator", allocator, "--rooms", ",".join(map(str, rooms))]
+        ran = lines(start(command, environment))
+        results += [{**each, "kind": "train-room", "edgeMiB": 16 * edge} for each in ran]
+        print(allocator, 16 * edge, [(each.get("roomMiB"), each.get("completed")) for each in ran], file=sys.stderr, flush=True)
+    command = [sys.executable, HERE / "train.py", "--rooms", 16 * said["native"] - 32, "--snapshot", folder / "oom.pickle"]
+    return results + [{**each, "kind": "shipped"} for each in lines(start(command))]
 
-        def run(mib, *more):
-            [line] = lines([sys.executable, HERE / "train.py", "--allocator", allocator, "--free", str(mib), *more], environment)[-1:]
-            return {**line, "kind": "train-room", "roomMiB": mib}
 
-        fails, serves = 0, whole[0]["reservedPeakBytes"] // STEP * 2
-        while serves - fails > 1:
-            middle = (fails + serves) // 2
-            fails, serves = (fails, middle) if run(16 * middle).get("completed") else (middle, serves)
-        results += [run(16 * steps) for steps in range(serves - 5, serves + 5)]
-        if allocator == "native":
-            results.append({**run(16 * (serves - 2), "--snapshot", str(folder / "oom.pickle")), "kind": "shipped"})
+def save(results, folder, archive):
+    (folder / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in results))
+    with tarfile.open(archive, "w:gz") as out:
+        out.add(folder / "results.jsonl", "results.jsonl")
+        for pickle in ("train.pickle", "oom.pickle"):
+            if (folder / pickle).exists():
+                (folder / (pickle + ".gz")).write_bytes(gzip.compress((folder / pickle).read_bytes()))
+                out.add(folder / (pickle + ".gz"), pickle + ".gz")
 
 
 def main():
@@ -133,24 +171,15 @@ def main():
     options = options.parse_args()
     if options.replay:
         file = pathlib.Path(options.replay)
-        replay(file, list(rows_of(file)))
+        replay(file, list(rows_of(file)), open(options.out))
         return
     with tempfile.TemporaryDirectory() as name:
-        folder, results = pathlib.Path(name), []
-        for trace in options.traces:
-            for allocator in ("native", "expandable"):
-                conf = "expandable_segments:True" if allocator == "expandable" else ""
-                found = lines([sys.executable, __file__, "-", "--replay", trace], {"PYTORCH_CUDA_ALLOC_CONF": conf})
-                results += [{**each, "allocator": allocator} for each in found]
-                print(trace, allocator, found[:3], file=sys.stderr, flush=True)
-        train(results, folder, options.distribution)
-        (folder / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in results))
-        with tarfile.open(options.out, "w:gz") as out:
-            out.add(folder / "results.jsonl", "results.jsonl")
-            for pickle in ("train.pickle", "oom.pickle"):
-                if (folder / pickle).exists():
-                    (folder / (pickle + ".gz")).write_bytes(gzip.compress((folder / pickle).read_bytes()))
-                    out.add(folder / (pickle + ".gz"), pickle + ".gz")
+        folder = pathlib.Path(name)
+        turn = folder / "turn"
+        turn.touch()
+        results = train(folder, options.distribution) if options.distribution else []
+        save(results, folder, options.out)
+        save(results + replays(options.traces, turn), folder, options.out)
 
 
 main()
