@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.page.AliasMappings;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 
@@ -13,11 +14,14 @@ import io.cistern.caching.options.PageReuse;
 /// 3. A page of a stream that is still at work would make the taker wait. Such pages stay, and a missing page is
 ///    created, while less than an eighth more than the peak of live bytes is reserved, and less than a sixteenth of
 ///    the memory that may be had. Memory that others use can't be had.
-/// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
+/// 4. A program that does not repeat moves pages without end. Once its pages have moved as often as they keep former
+///    places, those do not help it: a missing page is created, up to twice the peak of live bytes, while less is
+///    reserved than the same sixteenth.
+/// 5. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
 ///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
 ///    moves fits into many places. A page for small blocks has the smallest size.
-/// 5. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
+/// 6. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
 ///    can't serve others.
 ///
 /// **The constants.** Each weighs one cost against another: a driver call against bytes that a page leaves unused
@@ -58,8 +62,17 @@ final class GrowthPolicy {
     /// The reserved bytes at which the driver is asked again.
     private volatile long lookAtBytes;
 
-    /// The peak of live bytes; at first the share that is too little to save.
+    /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
     private long peakBytes;
+
+    /// The bytes of all pages that moved since then.
+    private long movedBytes;
+
+    /// The share of the device that is too little to save.
+    private final long leastPeakBytes;
+
+    /// The reserved bytes when memory was needed last.
+    private long lastReservedBytes;
 
     private boolean haveSeveralStreams;
 
@@ -69,7 +82,8 @@ final class GrowthPolicy {
         boolean isTight = policy.fit() == PageFit.TIGHT;
         this.share = isTight ? FINEST_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
-        this.peakBytes = isTight ? 0 : deviceBytes / FINEST_SHARE;
+        this.leastPeakBytes = isTight ? 0 : deviceBytes / FINEST_SHARE;
+        this.peakBytes = leastPeakBytes;
         this.capBytes = capBytes;
         this.roomBytes = Math.min(deviceBytes, capBytes);
     }
@@ -87,22 +101,38 @@ final class GrowthPolicy {
         lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> EIGHTH_SHIFT);
     }
 
-    /// Raises the peak of live bytes.
+    /// Raises the peak of live bytes. If memory went back meanwhile, a former peak above what is left counts no more:
+    /// whoever gave it back may not need it again, and large pages would not fit into less.
     ///
     /// @param ofSeveral whether several streams have large live blocks
-    void needed(long liveBytes, boolean ofSeveral) {
+    /// @param reservedBytes the bytes reserved now
+    void needed(long liveBytes, boolean ofSeveral, long reservedBytes) {
+        if (reservedBytes < lastReservedBytes) {
+            peakBytes = Math.min(peakBytes, Math.max(reservedBytes, leastPeakBytes));
+            movedBytes = 0;
+        }
+        lastReservedBytes = reservedBytes;
         peakBytes = Math.max(peakBytes, liveBytes);
         haveSeveralStreams = ofSeveral;
     }
 
-    /// Whether the peak of live bytes exceeds the reserved bytes.
+    /// Records that a page moves to another place, by driver calls.
+    void moved(long byteSize) {
+        movedBytes += byteSize;
+    }
+
+    /// Whether a missing page is created although others are idle.
     boolean isNeeded(long reservedBytes) {
-        return reservedBytes < peakBytes;
+        boolean repeats = movedBytes / AliasMappings.MAX_A_PAGE <= reservedBytes;
+        return reservedBytes < peakBytes || (!repeats && hasPlenty(reservedBytes, 2 * peakBytes));
     }
 
     /// Whether so little is reserved that memory costs less than time.
     boolean hasPlenty(long reservedBytes) {
-        long spared = peakBytes + (peakBytes >> EIGHTH_SHIFT);
+        return hasPlenty(reservedBytes, peakBytes + (peakBytes >> EIGHTH_SHIFT));
+    }
+
+    private boolean hasPlenty(long reservedBytes, long spared) {
         return takesPlenty && reservedBytes < Math.min(spared, roomBytes >> PLENTY_SHIFT);
     }
 

@@ -150,7 +150,10 @@ public final class PageGrowth implements Growth {
         try {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.look(table.owners(), shard, waits);
-            growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
+            growthPolicy.needed(
+                    idle.liveBytes() + byteSize,
+                    idle.haveSeveralStreams(),
+                    table.pages.counters().reservedBytes());
             return fill.plan(order);
         } finally {
             table.unlock();

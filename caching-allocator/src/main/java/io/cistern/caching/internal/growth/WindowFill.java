@@ -228,6 +228,7 @@ final class WindowFill implements AutoCloseable {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
             if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
+                policy.moved(page.byteSize);
                 return i + 1;
             }
         }

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 /// unmapped are claimed.
 public final class AliasMappings {
     /// Enough for recorded and generated programs that repeat. A search walks past all that there are.
-    private static final int MAX_A_PAGE = 32;
+    public static final int MAX_A_PAGE = 32;
 
     private final PageTable table;
     private @Nullable Mapping oldest;

@@ -26,16 +26,50 @@ class GrowthPolicyTests {
     @Test
     void asMuchAsWasEverLiveIsNeeded() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(100 * MIB, false);
-        growthPolicy.needed(60 * MIB, false);
+        growthPolicy.needed(100 * MIB, false, 0);
+        growthPolicy.needed(60 * MIB, false, 100 * MIB);
         assertThat(growthPolicy.isNeeded(100 * MIB - 1)).isTrue();
         assertThat(growthPolicy.isNeeded(100 * MIB)).isFalse();
     }
 
     @Test
+    void whatWasNeededBeforeMemoryWentBackIsNeededNoMore() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(10 * GIB, false, 0);
+        growthPolicy.needed(2 * GIB, false, 10 * GIB);
+        assertThat(growthPolicy.pageBytes(false, 2 * GIB)).isEqualTo(96 * MIB);
+        growthPolicy.needed(768 * MIB, false, 700 * MIB);
+        assertThat(growthPolicy.isNeeded(768 * MIB)).isFalse();
+        assertThat(growthPolicy.pageBytes(false, 768 * MIB)).isEqualTo(8 * MIB);
+    }
+
+    @Test
+    void whatGoesBackAboveThePeakChangesNothing() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(768 * MIB, false, 800 * MIB);
+        growthPolicy.needed(4 * MIB, false, 780 * MIB);
+        assertThat(growthPolicy.pageBytes(false, 768 * MIB)).isEqualTo(8 * MIB);
+    }
+
+    @Test
+    void aProgramWhosePagesMoveWithoutEndGetsMore() {
+        GrowthPolicy growthPolicy =
+                new GrowthPolicy(new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
+        growthPolicy.needed(GIB, true, GIB);
+        growthPolicy.moved(32 * GIB);
+        assertThat(growthPolicy.isNeeded(GIB)).as("each page moved 32 times").isFalse();
+        growthPolicy.moved(SLOT);
+        assertThat(growthPolicy.isNeeded(GIB)).isTrue();
+        growthPolicy.moved(99 * GIB);
+        assertThat(growthPolicy.isNeeded(2 * GIB)).as("twice the peak").isFalse();
+        growthPolicy.needed(GIB, true, GIB - SLOT);
+        assertThat(growthPolicy.isNeeded(GIB)).as("after memory went back").isFalse();
+    }
+
+    @Test
     void aThousandthOfTheDeviceIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(4 * MIB, false);
+        growthPolicy.needed(4 * MIB, false, 0);
         assertThat(growthPolicy.isNeeded(64 * MIB - 1)).isTrue();
         assertThat(growthPolicy.isNeeded(64 * MIB)).isFalse();
     }
@@ -43,7 +77,7 @@ class GrowthPolicyTests {
     @Test
     void withTightPagesNothingIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.TIGHT);
-        growthPolicy.needed(4 * MIB, false);
+        growthPolicy.needed(4 * MIB, false, 0);
         assertThat(growthPolicy.isNeeded(4 * MIB)).isFalse();
     }
 
@@ -65,7 +99,7 @@ class GrowthPolicyTests {
     })
     void aPageForLargeBlocksIsAtMostAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
         GrowthPolicy growthPolicy = policy(fit);
-        growthPolicy.needed(peakMib * MIB, false);
+        growthPolicy.needed(peakMib * MIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(pageMib * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).as("for small blocks").isEqualTo(SLOT);
     }
@@ -73,16 +107,16 @@ class GrowthPolicyTests {
     @Test
     void pagesAreHalfAsLargeWhileSeveralStreamsHaveLargeBlocks() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(768 * MIB, true);
+        growthPolicy.needed(768 * MIB, true, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
-        growthPolicy.needed(0, false);
+        growthPolicy.needed(0, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(8 * MIB);
     }
 
     @Test
     void aFixedSizeIsThatOfEveryPage() {
         GrowthPolicy growthPolicy = policy(3 * MIB, PageFit.USUAL);
-        growthPolicy.needed(17 * GIB, false);
+        growthPolicy.needed(17 * GIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
