@@ -2,17 +2,13 @@ package io.cistern.hazards;
 
 import io.cistern.hazards.StreamClocks.Stream;
 import io.cistern.hazards.StreamHazard.Kind;
-import io.cistern.hazards.StreamHazard.Place;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -36,14 +32,12 @@ final class MemoryUses {
     /// The most uses of one block; more are of many disjoint parts, or have finished long ago.
     private static final int MOST_USES = 256;
 
-    private static final long NO_PAGE = 0;
-
     /// Receives what is found.
     interface Found {
-        void hazard(Kind kind, Place first, Place second, int device, Range range, Stream earlier, Stream later);
+        void hazard(Kind kind, Call first, Call second, int device, Range range, Stream earlier, Stream later);
     }
 
-    record Use(Range range, Stream stream, long number, Place place) {}
+    record Use(Range range, Stream stream, long number, Call place) {}
 
     private static final class Block {
         final int device;
@@ -58,6 +52,9 @@ final class MemoryUses {
 
         @Nullable
         Use free;
+
+        /// Parts of its memory that serve no other block yet, after its free.
+        int pieces;
 
         Block(int device, Range range, Use allocation, boolean isOfGraph) {
             this.device = device;
@@ -77,14 +74,27 @@ final class MemoryUses {
         }
     }
 
-    /// Where a range lies.
-    private record Part(long page, long from, long byteSize, long address) {}
+    /// The freed pieces in a page by where they lie; they do not overlap.
+    private static final class Page {
+        final ByAddress<Piece> pieces = new ByAddress<>();
+    }
 
-    private record Mapped(long byteSize, long page) {}
+    /// Where a range lies.
+    private record Part(Page page, long from, long byteSize, long address) {
+        long end() {
+            return from + byteSize;
+        }
+    }
+
+    private record Mapped(long address, long byteSize, Page page) {
+        long end() {
+            return address + byteSize;
+        }
+    }
 
     private static final class Pinned {
         final Range range;
-        List<Use> uses = List.of();
+        final List<Use> uses = new ArrayList<>(2);
 
         Pinned(Range range) {
             this.range = range;
@@ -93,14 +103,17 @@ final class MemoryUses {
 
     private final StreamClocks clocks;
     private final Found found;
-    private final NavigableMap<Long, Block> live = new TreeMap<>();
-    private final NavigableMap<Long, Block> freed = new TreeMap<>();
-    private final Deque<Block> oldestFreed = new ArrayDeque<>();
-    private final NavigableMap<Long, Mapped> mappings = new TreeMap<>();
-    /// Pinned memory of the host, by address.
-    private final NavigableMap<Long, Pinned> pinned = new TreeMap<>();
-    /// By page, the pieces by where they lie; they do not overlap.
-    private final Map<Long, NavigableMap<Long, Piece>> pieces = new HashMap<>();
+    private final ByAddress<Block> live = new ByAddress<>();
+    private final ByAddress<Block> freed = new ByAddress<>();
+    /// The freed blocks that are still known, the oldest first.
+    private final Set<Block> oldestFreed = new LinkedHashSet<>();
+    private final ByAddress<Mapped> mappings = new ByAddress<>();
+    /// Pinned memory of the host.
+    private final ByAddress<Pinned> pinned = new ByAddress<>();
+    /// Pages that have been mapped, by handle.
+    private final Map<Long, Page> pages = new HashMap<>();
+    /// Freed pieces outside of pages, by address.
+    private final Page unpaged = new Page();
 
     MemoryUses(StreamClocks clocks, Found found) {
         this.clocks = clocks;
@@ -110,7 +123,7 @@ final class MemoryUses {
     /// Checks and records a use by a stream's newest work.
     ///
     /// @param ofGraph whether a launched graph repeats it: memory that graphs keep is not free for it
-    void used(Stream stream, Range range, Place place, boolean ofGraph) {
+    void used(Stream stream, Range range, Call place, boolean ofGraph) {
         Block block = at(live, range.from());
         if (block != null) {
             used(block, new Use(clipped(range, block.range), stream, stream.issued(), place));
@@ -118,8 +131,7 @@ final class MemoryUses {
         }
         Pinned host = pinnedAt(range.from());
         if (host != null) {
-            host.uses = raced(
-                    host.uses, new Use(clipped(range, host.range), stream, stream.issued(), place), stream.device);
+            race(host.uses, new Use(clipped(range, host.range), stream, stream.issued(), place), stream.device);
             return;
         }
         Block gone = ofGraph ? null : at(freed, range.from());
@@ -133,9 +145,9 @@ final class MemoryUses {
         return new Range(range.from(), end - range.from(), range.isWritten());
     }
 
-    private static @Nullable Block at(NavigableMap<Long, Block> blocks, long address) {
-        Map.Entry<Long, Block> below = blocks.floorEntry(address);
-        return below != null && address < below.getValue().range.end() ? below.getValue() : null;
+    private static @Nullable Block at(ByAddress<Block> blocks, long address) {
+        Block below = blocks.floor(address);
+        return below != null && address < below.range.end() ? below : null;
     }
 
     private void used(Block block, Use use) {
@@ -150,15 +162,14 @@ final class MemoryUses {
                     allocation.stream,
                     use.stream);
         }
-        block.uses = raced(block.uses, use, block.device);
+        race(block.uses, use, block.device);
     }
 
-    /// Compares a use with earlier ones of a block.
-    ///
-    /// @return the uses that later ones must come after
-    private List<Use> raced(List<Use> uses, Use use, int device) {
-        List<Use> left = new ArrayList<>(uses.size() + 1);
-        for (Use earlier : uses) {
+    /// Compares a use with earlier ones of a block, and leaves those that later ones must come after.
+    private void race(List<Use> uses, Use use, int device) {
+        int left = 0;
+        for (int i = 0; i < uses.size(); i++) {
+            Use earlier = uses.get(i);
             boolean isBefore = isBefore(earlier, use.stream);
             if (!isBefore && use.range.conflictsWith(earlier.range)) {
                 found.hazard(Kind.RACE, earlier.place, use.place, device, use.range, earlier.stream, use.stream);
@@ -167,28 +178,27 @@ final class MemoryUses {
                     && use.range.covers(earlier.range)
                     && (use.range.isWritten() || (earlier.stream == use.stream && !earlier.range.isWritten()));
             if (!isReplaced && !clocks.isFinished(earlier.stream, earlier.number)) {
-                left.add(earlier);
+                uses.set(left++, earlier);
             }
         }
-        left.add(use);
-        if (left.size() > MOST_USES) {
-            left.removeFirst();
+        uses.subList(left, uses.size()).clear();
+        uses.add(use);
+        if (uses.size() > MOST_USES) {
+            uses.removeFirst();
         }
-        return left;
     }
 
     /// Checks and records a use that a stream captures, against those of the same capture: a launch repeats them in
     /// their order. Each launch checks it against other work.
-    void captured(Capture capture, Stream stream, Range range, Place place) {
+    void captured(Capture capture, Stream stream, Range range, Call place) {
         Block block = at(live, range.from());
         Range ofBlock = block == null ? range : clipped(range, block.range);
         capture.uses.add(new Capture.Repeated(range, place));
-        capture.latest.compute(
-                block == null ? range.from() : block.range.from(),
-                (_, uses) -> raced(
-                        uses == null ? List.of() : uses,
-                        new Use(ofBlock, stream, stream.issued(), place),
-                        stream.device));
+        race(
+                capture.latest.computeIfAbsent(
+                        block == null ? range.from() : block.range.from(), _ -> new ArrayList<>()),
+                new Use(ofBlock, stream, stream.issued(), place),
+                stream.device);
     }
 
     private boolean isBefore(Use earlier, Stream later) {
@@ -196,8 +206,8 @@ final class MemoryUses {
     }
 
     private @Nullable Pinned pinnedAt(long address) {
-        Map.Entry<Long, Pinned> below = pinned.floorEntry(address);
-        return below != null && address < below.getValue().range.end() ? below.getValue() : null;
+        Pinned below = pinned.floor(address);
+        return below != null && address < below.range.end() ? below : null;
     }
 
     /// Records that the GPU copies from and to some memory of the host in its own time.
@@ -210,7 +220,7 @@ final class MemoryUses {
     }
 
     /// Checks that work on the bytes has finished before the host reads or writes them.
-    void touched(Range range, Place place) {
+    void touched(Range range, Call place) {
         Block block = at(live, range.from());
         Pinned host = pinnedAt(range.from());
         List<Use> uses = block != null ? block.uses : host != null ? host.uses : List.of();
@@ -222,7 +232,7 @@ final class MemoryUses {
     }
 
     /// Records a block whose allocation is a stream's newest work.
-    void allocated(Stream stream, long address, long byteSize, Place place) {
+    void allocated(Stream stream, long address, long byteSize, Call place) {
         Range range = new Range(address, byteSize, true);
         Use allocation = new Use(range, stream, stream.issued(), place);
         if (stream.capture == null) {
@@ -236,36 +246,41 @@ final class MemoryUses {
 
     /// Takes away the past of a part of memory, and compares it with an allocation.
     private void takePast(Part part, @Nullable Use allocation) {
-        NavigableMap<Long, Piece> past = pieces.get(part.page);
-        if (past == null) {
+        ByAddress<Piece> past = part.page.pieces;
+        if (past.isEmpty()) {
             return;
         }
-        long end = part.from + part.byteSize;
-        Map.Entry<Long, Piece> below = past.lowerEntry(part.from);
-        if (below != null && below.getValue().end() > part.from) {
-            takePast(past, below.getValue(), part.from, end, allocation);
+        Piece piece = past.floor(part.from);
+        if (piece == null || piece.end() <= part.from) {
+            piece = past.ceiling(part.from);
         }
-        for (Piece piece : List.copyOf(past.subMap(part.from, end).values())) {
-            takePast(past, piece, part.from, end, allocation);
-        }
-        if (past.isEmpty()) {
-            pieces.remove(part.page);
+        while (piece != null && piece.from < part.end()) {
+            long end = piece.end();
+            takePast(past, piece, part.from, part.end(), allocation);
+            piece = past.ceiling(end);
         }
     }
 
-    private void takePast(NavigableMap<Long, Piece> past, Piece piece, long from, long end, @Nullable Use allocation) {
+    private void takePast(ByAddress<Piece> past, Piece piece, long from, long end, @Nullable Use allocation) {
         past.remove(piece.from);
+        piece.block.pieces--;
         long first = Math.max(piece.from, from);
         long last = Math.min(piece.end(), end);
         if (allocation != null) {
             compare(piece.block, new Range(piece.address + (first - piece.from), last - first, true), allocation);
         }
         if (piece.from < first) {
-            past.put(piece.from, new Piece(piece.block, piece.from, first - piece.from, piece.address));
+            put(past, new Piece(piece.block, piece.from, first - piece.from, piece.address));
         }
         if (last < piece.end()) {
-            past.put(last, new Piece(piece.block, last, piece.end() - last, piece.address + (last - piece.from)));
+            put(past, new Piece(piece.block, last, piece.end() - last, piece.address + (last - piece.from)));
         }
+        forgetIfGone(piece.block);
+    }
+
+    private static void put(ByAddress<Piece> past, Piece piece) {
+        past.put(piece.from, piece);
+        piece.block.pieces++;
     }
 
     private void compare(Block former, Range reused, Use allocation) {
@@ -285,11 +300,21 @@ final class MemoryUses {
     }
 
     private void forgetFreed(Range range) {
-        Map.Entry<Long, Block> below = freed.floorEntry(range.from());
-        if (below != null && below.getValue().range.overlaps(range)) {
-            freed.remove(below.getKey());
+        Block below = at(freed, range.from());
+        if (below == null) {
+            below = freed.ceiling(range.from());
         }
-        freed.subMap(range.from(), true, range.end(), false).clear();
+        while (below != null && below.range.from() < range.end()) {
+            freed.remove(below.range.from());
+            forgetIfGone(below);
+            below = freed.ceiling(range.from());
+        }
+    }
+
+    private void forgetIfGone(Block block) {
+        if (block.pieces == 0 && freed.get(block.range.from()) != block) {
+            oldestFreed.remove(block);
+        }
     }
 
     /// Records that a stream uses a block until it is freed.
@@ -304,7 +329,7 @@ final class MemoryUses {
     }
 
     /// Records the free of a block on a stream, after the stream's newest work.
-    void freed(Stream stream, long address, Place place) {
+    void freed(Stream stream, long address, Call place) {
         Block block = live.remove(address);
         if (block == null) {
             return;
@@ -337,54 +362,59 @@ final class MemoryUses {
         freed.put(address, block);
         oldestFreed.add(block);
         forEachPart(
-                block.range,
-                part -> pieces.computeIfAbsent(part.page, _ -> new TreeMap<>())
-                        .put(part.from, new Piece(block, part.from, part.byteSize, part.address)));
+                block.range, part -> put(part.page.pieces, new Piece(block, part.from, part.byteSize, part.address)));
         if (oldestFreed.size() > MOST_FREED) {
-            forget(oldestFreed.remove());
+            forget(oldestFreed.iterator().next());
         }
     }
 
     private void forget(Block oldest) {
-        freed.remove(oldest.range.from(), oldest);
+        oldestFreed.remove(oldest);
+        if (freed.get(oldest.range.from()) == oldest) {
+            freed.remove(oldest.range.from());
+        }
         oldest.uses = List.of();
     }
 
     /// Records that a page lies at an address.
     void mapped(long address, long byteSize, long page) {
-        mappings.put(address, new Mapped(byteSize, page));
+        mappings.put(address, new Mapped(address, byteSize, pages.computeIfAbsent(page, _ -> new Page())));
     }
 
     void unmapped(long address, long byteSize) {
-        mappings.subMap(address, true, address + byteSize, false).clear();
+        Mapped mapped = mappings.ceiling(address);
+        while (mapped != null && mapped.address < address + byteSize) {
+            mappings.remove(mapped.address);
+            mapped = mappings.ceiling(address);
+        }
     }
 
     /// Records that a page went back to the driver.
     void released(long page) {
-        pieces.remove(page);
+        Page gone = pages.remove(page);
+        if (gone != null) {
+            takePast(new Part(gone, 0, Long.MAX_VALUE, 0), null);
+        }
     }
 
     /// Records that the driver gave out memory, in whose past it orders all work itself.
     void anew(long address, long byteSize) {
-        takePast(new Part(NO_PAGE, address, byteSize, address), null);
+        takePast(new Part(unpaged, address, byteSize, address), null);
         forgetFreed(new Range(address, byteSize, true));
     }
 
     private void forEachPart(Range range, Consumer<Part> action) {
         for (long at = range.from(); at < range.end(); ) {
-            Map.Entry<Long, Mapped> below = mappings.floorEntry(at);
+            Mapped below = mappings.floor(at);
             long end = range.end();
-            long page = NO_PAGE;
-            long from = at;
-            if (below != null && at < below.getKey() + below.getValue().byteSize) {
-                end = Math.min(end, below.getKey() + below.getValue().byteSize);
-                page = below.getValue().page;
-                from = at - below.getKey();
+            if (below != null && at < below.end()) {
+                end = Math.min(end, below.end());
+                action.accept(new Part(below.page, at - below.address, end - at, at));
             } else {
-                Long next = mappings.higherKey(at);
-                end = next == null ? end : Math.min(end, next);
+                Mapped next = mappings.ceiling(at);
+                end = next == null ? end : Math.min(end, next.address);
+                action.accept(new Part(unpaged, at, end - at, at));
             }
-            action.accept(new Part(page, from, end - at, at));
             at = end;
         }
     }

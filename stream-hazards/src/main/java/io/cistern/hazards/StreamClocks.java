@@ -147,9 +147,11 @@ final class StreamClocks {
         Stream stream = stream(device, handle);
         if (stream.capture == null) {
             if (stream.isLegacy) {
-                streams.values().stream()
-                        .filter(each -> each.isBlocking && each.device == device && each != stream)
-                        .forEach(stream::joins);
+                for (Stream each : streams.values()) {
+                    if (each.isBlocking && each.device == device && each != stream) {
+                        stream.joins(each);
+                    }
+                }
             } else if (stream.isBlocking) {
                 Stream legacy = streams.get(new Key(device, LEGACY, 0));
                 if (legacy != null) {

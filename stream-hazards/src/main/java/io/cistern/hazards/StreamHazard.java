@@ -52,15 +52,13 @@ public record StreamHazard(
             long byteSize,
             String thread,
             long nanos,
-            List<StackWalker.StackFrame> stack) {
+            List<StackTraceElement> stack) {
         /// Stands for a stream where the host itself reads or writes.
         public static final long HOST = -1;
 
         /// Returns the program's line; the call, if no frame is the program's.
         String line() {
-            return stack.isEmpty()
-                    ? call
-                    : stack.getFirst().toStackTraceElement().toString();
+            return stack.isEmpty() ? call : stack.getFirst().toString();
         }
 
         @Override
@@ -68,9 +66,7 @@ public record StreamHazard(
             String where = stream == HOST ? "" : " on stream 0x" + Long.toHexString(stream);
             String what = stream == HOST ? (isWrite ? "write by the host" : "read by the host") : call;
             return what + " of " + byteSize + " bytes" + where + " by thread " + thread
-                    + stack.stream()
-                            .map(frame -> "\n      at " + frame.toStackTraceElement())
-                            .collect(Collectors.joining());
+                    + stack.stream().map(frame -> "\n      at " + frame).collect(Collectors.joining());
         }
     }
 

@@ -53,31 +53,6 @@ public final class StreamHazards {
     /// The most that are kept.
     private static final int MOST = 1000;
 
-    private static final int FRAMES = 4;
-
-    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
-
-    private static final ClassValue<Boolean> IS_PROGRAM = new ClassValue<>() {
-        @Override
-        protected Boolean computeValue(Class<?> type) {
-            return isProgram(type.getName());
-        }
-    };
-
-    /// Where no program's code stands.
-    private static final List<String> INNER = List.of(
-            "java.",
-            "jdk.",
-            "io.cistern.internal.",
-            "io.cistern.cuda.",
-            "io.cistern.buffers.",
-            "io.cistern.caching.",
-            "io.cistern.async.",
-            "io.cistern.adaptors.",
-            "io.cistern.hazards.");
-
-    private static final String OUTER = "io.cistern.";
-
     private enum Report {
         WARNING,
         THROW,
@@ -167,9 +142,9 @@ public final class StreamHazards {
     /// @param isWritten false if the host only reads them
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void touchedByHost(MemorySegment memory, boolean isWritten) {
-        List<StackWalker.StackFrame> stack = stack();
+        Throwable trace = new Throwable();
         Range range = new Range(memory.address(), memory.byteSize(), isWritten);
-        inTurn(true, () -> uses.touched(range, place("host", Place.HOST, isWritten, range.byteSize(), stack)));
+        inTurn(true, () -> uses.touched(range, new Call("host", Place.HOST, isWritten, range.byteSize(), trace)));
     }
 
     private void lookAt(int device, long stream) {
@@ -186,14 +161,14 @@ public final class StreamHazards {
     /// Checks and records work that is about to be enqueued.
     void work(String call, int device, long stream, Range... ranges) {
         lookAt(device, stream);
-        List<StackWalker.StackFrame> stack = ranges.length == 0 ? List.of() : stack();
+        Throwable trace = new Throwable();
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
             for (Range range : ranges) {
                 if (range.byteSize() == 0) {
                     continue;
                 }
-                Place place = place(call, on.handle, range.isWritten(), range.byteSize(), stack);
+                Call place = new Call(call, on.handle, range.isWritten(), range.byteSize(), trace);
                 if (on.capture != null && on.captured != null) {
                     uses.captured(on.capture, on.captured, range, place);
                 } else {
@@ -230,20 +205,23 @@ public final class StreamHazards {
 
     private void follow(MemoryEvent.Allocated block) {
         lookAt(block.device(), block.stream());
-        List<StackWalker.StackFrame> stack = stack();
+        Throwable trace = new Throwable();
         inTurn(() -> {
             Stream on = clocks.next(block.device(), block.stream());
             uses.allocated(
-                    on, block.address(), block.byteSize(), place("allocate", on.handle, true, block.byteSize(), stack));
+                    on,
+                    block.address(),
+                    block.byteSize(),
+                    new Call("allocate", on.handle, true, block.byteSize(), trace));
         });
     }
 
     private void follow(MemoryEvent.Freed block) {
         lookAt(block.device(), block.stream());
-        List<StackWalker.StackFrame> stack = stack();
+        Throwable trace = new Throwable();
         inTurn(() -> {
             Stream on = clocks.stream(block.device(), block.stream());
-            uses.freed(on, block.address(), place("free", on.handle, true, block.byteSize(), stack));
+            uses.freed(on, block.address(), new Call("free", on.handle, true, block.byteSize(), trace));
         });
     }
 
@@ -363,25 +341,14 @@ public final class StreamHazards {
         }
     }
 
-    private static Place place(
-            String call, long stream, boolean isWrite, long byteSize, List<StackWalker.StackFrame> stack) {
-        return new Place(call, stream, isWrite, byteSize, Thread.currentThread().getName(), System.nanoTime(), stack);
-    }
-
-    private static List<StackWalker.StackFrame> stack() {
-        return WALKER.walk(frames -> frames.filter(frame -> IS_PROGRAM.get(frame.getDeclaringClass()))
-                .limit(FRAMES)
-                .toList());
-    }
-
-    private static boolean isProgram(String name) {
-        boolean isInner = INNER.stream().anyMatch(name::startsWith);
-        return !isInner && !(name.startsWith(OUTER) && name.lastIndexOf('.') == OUTER.length() - 1);
-    }
-
-    private void found(Kind kind, Place first, Place second, int device, Range range, Stream earlier, Stream later) {
-        if (hazards.size() < MOST
-                && told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
+    private void found(
+            Kind kind, Call earlierCall, Call laterCall, int device, Range range, Stream earlier, Stream later) {
+        if (hazards.size() >= MOST) {
+            return;
+        }
+        Place first = earlierCall.place();
+        Place second = laterCall.place();
+        if (told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
             StreamHazard hazard = new StreamHazard(
                     kind, first, second, device, range.from(), range.byteSize(), advice(kind, earlier, later));
             hazards.add(hazard);

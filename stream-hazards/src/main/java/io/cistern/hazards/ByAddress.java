@@ -1,0 +1,179 @@
+package io.cistern.hazards;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// Values in the order of their addresses: a sorted array in pieces, for it is looked up and changed at each call of a
+/// program.
+///
+/// Guarded by the owner's lock.
+final class ByAddress<V> {
+    private static final int MOST = 64;
+
+    /// None of them is empty.
+    private final List<Leaf> leaves = new ArrayList<>();
+
+    /// Where each leaf begins.
+    private long[] begins = new long[4];
+
+    private static final class Leaf {
+        long[] addresses = new long[4];
+        @Nullable Object[] values = new @Nullable Object[4];
+        int size;
+
+        void insert(int at, long address, @Nullable Object value) {
+            if (size == addresses.length) {
+                addresses = Arrays.copyOf(addresses, 2 * size);
+                values = Arrays.copyOf(values, 2 * size);
+            }
+            move(at, at + 1);
+            addresses[at] = address;
+            values[at] = value;
+            size++;
+        }
+
+        void remove(int at) {
+            move(at + 1, at);
+            values[--size] = null;
+        }
+
+        private void move(int from, int to) {
+            System.arraycopy(addresses, from, addresses, to, size - from);
+            System.arraycopy(values, from, values, to, size - from);
+        }
+
+        /// Moves the values from a place on to a new leaf.
+        Leaf cut(int from) {
+            Leaf rest = new Leaf();
+            rest.addresses = Arrays.copyOfRange(addresses, from, addresses.length);
+            rest.values = Arrays.copyOfRange(values, from, values.length);
+            rest.size = size - from;
+            Arrays.fill(values, from, size, null);
+            size = from;
+            return rest;
+        }
+
+        void append(Leaf other) {
+            for (int i = 0; i < other.size; i++) {
+                insert(size, other.addresses[i], other.values[i]);
+            }
+        }
+
+        int find(long address) {
+            return Arrays.binarySearch(addresses, 0, size, address);
+        }
+    }
+
+    boolean isEmpty() {
+        return leaves.isEmpty();
+    }
+
+    /// Returns the last leaf that does not begin above an address; -1 if there is none.
+    private int leafOf(long address) {
+        int at = Arrays.binarySearch(begins, 0, leaves.size(), address);
+        return at >= 0 ? at : -at - 2;
+    }
+
+    private void add(int index, Leaf leaf, long begin) {
+        int size = leaves.size();
+        if (size == begins.length) {
+            begins = Arrays.copyOf(begins, 2 * size);
+        }
+        System.arraycopy(begins, index, begins, index + 1, size - index);
+        begins[index] = begin;
+        leaves.add(index, leaf);
+    }
+
+    private Leaf take(int index) {
+        System.arraycopy(begins, index + 1, begins, index, leaves.size() - index - 1);
+        return leaves.remove(index);
+    }
+
+    /// Returns the value at an address, or the last one below it.
+    @Nullable
+    V floor(long address) {
+        int index = leafOf(address);
+        if (index < 0) {
+            return null;
+        }
+        Leaf leaf = leaves.get(index);
+        int at = leaf.find(address);
+        return value(leaf, at >= 0 ? at : -at - 2);
+    }
+
+    /// Returns the value at an address, or the first one above it.
+    @Nullable
+    V ceiling(long address) {
+        int index = leafOf(address);
+        if (index >= 0) {
+            Leaf leaf = leaves.get(index);
+            int at = leaf.find(address);
+            at = at >= 0 ? at : -at - 1;
+            if (at < leaf.size) {
+                return value(leaf, at);
+            }
+        }
+        return index + 1 < leaves.size() ? value(leaves.get(index + 1), 0) : null;
+    }
+
+    /// Returns the value at an address.
+    @Nullable
+    V get(long address) {
+        int index = leafOf(address);
+        int at = index < 0 ? -1 : leaves.get(index).find(address);
+        return at < 0 ? null : value(leaves.get(index), at);
+    }
+
+    @SuppressWarnings("unchecked") // only put fills leaves
+    private @Nullable V value(Leaf leaf, int at) {
+        return (V) leaf.values[at];
+    }
+
+    void put(long address, V value) {
+        if (leaves.isEmpty()) {
+            add(0, new Leaf(), address);
+        }
+        int index = Math.max(0, leafOf(address));
+        Leaf leaf = leaves.get(index);
+        int at = leaf.find(address);
+        if (at >= 0) {
+            leaf.values[at] = value;
+            return;
+        }
+        at = -at - 1;
+        if (leaf.size == MOST) {
+            Leaf rest = leaf.cut(MOST / 2);
+            add(index + 1, rest, rest.addresses[0]);
+            if (at > MOST / 2) {
+                at -= MOST / 2;
+                leaf = rest;
+            }
+        }
+        leaf.insert(at, address, value);
+        begins[index] = Math.min(begins[index], address);
+    }
+
+    /// Removes and returns the value at an address.
+    @Nullable
+    V remove(long address) {
+        int index = leafOf(address);
+        int at = index < 0 ? -1 : leaves.get(index).find(address);
+        if (at < 0) {
+            return null;
+        }
+        Leaf leaf = leaves.get(index);
+        @Nullable V removed = value(leaf, at);
+        leaf.remove(at);
+        if (leaf.size == 0) {
+            take(index);
+            return removed;
+        }
+        begins[index] = leaf.addresses[0];
+        if (index + 1 < leaves.size() && leaf.size + leaves.get(index + 1).size <= MOST / 2) {
+            leaf.append(take(index + 1));
+        }
+        return removed;
+    }
+}
