@@ -53,8 +53,8 @@ class GrowthPolicyTests {
 
     @Test
     void aProgramWhosePagesMoveWithoutEndGetsMore() {
-        GrowthPolicy growthPolicy =
-                new GrowthPolicy(new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
+        GrowthPolicy growthPolicy = new GrowthPolicy(
+                new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
         growthPolicy.needed(GIB, true, GIB);
         growthPolicy.moved(32 * GIB);
         assertThat(growthPolicy.isNeeded(GIB)).as("each page moved 32 times").isFalse();
