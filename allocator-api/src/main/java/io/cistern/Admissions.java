@@ -109,9 +109,7 @@ final class Admissions implements DeviceAllocator {
         if (longest.isNegative()) {
             throw new IllegalArgumentException("longest is negative: " + longest);
         }
-        long now = System.nanoTime();
-        long nanos = longest.compareTo(Duration.ofDays(10_000)) > 0 ? Long.MAX_VALUE / 4 : longest.toNanos();
-        return now + nanos;
+        return System.nanoTime() + TimeUnit.NANOSECONDS.convert(longest);
     }
 
     private static boolean isOver(long end) {
@@ -127,8 +125,10 @@ final class Admissions implements DeviceAllocator {
             Thread.currentThread().interrupt();
         }
         if (!mine) {
-            throw new DeviceOutOfMemoryException(
-                    byteSize, device, "not admitted in time: requests that came before still wait");
+            String why = Thread.currentThread().isInterrupted()
+                    ? "not admitted: the thread was interrupted"
+                    : "not admitted in time: requests that came before still wait";
+            throw new DeviceOutOfMemoryException(byteSize, device, why);
         }
     }
 
