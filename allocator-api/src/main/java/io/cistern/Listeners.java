@@ -41,7 +41,7 @@ public final class Listeners {
     /// for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
-        /// Frees memory that the program can spare.
+        /// Frees memory that the program can spare. The request throws what this throws, and is not tried further.
         ///
         /// @param device the device
         /// @param byteSize bytes that are wanted, at least 1
