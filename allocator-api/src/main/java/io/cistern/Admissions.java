@@ -109,9 +109,7 @@ final class Admissions implements DeviceAllocator {
         if (longest.isNegative()) {
             throw new IllegalArgumentException("longest is negative: " + longest);
         }
-        long now = System.nanoTime();
-        long nanos = longest.compareTo(Duration.ofDays(10_000)) > 0 ? Long.MAX_VALUE / 4 : longest.toNanos();
-        return now + nanos;
+        return System.nanoTime() + TimeUnit.NANOSECONDS.convert(longest);
     }
 
     private static boolean isOver(long end) {
@@ -119,6 +117,9 @@ final class Admissions implements DeviceAllocator {
     }
 
     private static void begin(OfDevice here, long byteSize, int device, long end) {
+        if (!here.turn.hasQueuedThreads() && here.turn.tryLock()) { // even if the thread is interrupted
+            return;
+        }
         boolean mine = false;
         try {
             long left = end == Long.MAX_VALUE ? Long.MAX_VALUE : Math.max(0, end - System.nanoTime());
@@ -127,8 +128,10 @@ final class Admissions implements DeviceAllocator {
             Thread.currentThread().interrupt();
         }
         if (!mine) {
-            throw new DeviceOutOfMemoryException(
-                    byteSize, device, "not admitted in time: requests that came before still wait");
+            throw Thread.currentThread().isInterrupted()
+                    ? interrupted(byteSize, device)
+                    : new DeviceOutOfMemoryException(
+                            byteSize, device, "not admitted in time: requests that came before still wait");
         }
     }
 
@@ -147,14 +150,19 @@ final class Admissions implements DeviceAllocator {
                     searched = System.nanoTime();
                 }
             }
-            if (isOver(end)
-                    || !couldEverFit(route.device(), byteSize)
-                    || Thread.currentThread().isInterrupted()) {
+            if (isOver(end) || !couldEverFit(route.device(), byteSize)) {
                 throw refusal;
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw interrupted(byteSize, route.device());
             }
             pause = here.ended.get() != seen ? PAUSE_NANOS : Math.min(2 * pause, LONGEST_PAUSE_NANOS);
             rest(pause);
         }
+    }
+
+    private static DeviceOutOfMemoryException interrupted(long byteSize, int device) {
+        return new DeviceOutOfMemoryException(byteSize, device, "not admitted: the thread was interrupted");
     }
 
     private static void rest(long nanos) {

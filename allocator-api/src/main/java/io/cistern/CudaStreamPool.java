@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.Failures;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
@@ -69,15 +70,17 @@ public final class CudaStreamPool implements AutoCloseable {
 
     /// Closes the streams, which announces their ends. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; the other streams are closed then
     @Override
     public synchronized void close() {
         closed = true;
+        Failures failures = new Failures();
         for (int i = 0; i < streams.length(); i++) {
             CudaStream stream = streams.get(i);
             if (stream != null) {
-                stream.close();
+                failures.gather(stream::close);
             }
         }
+        failures.rethrow();
     }
 }

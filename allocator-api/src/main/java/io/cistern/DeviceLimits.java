@@ -88,8 +88,7 @@ public final class DeviceLimits {
     /// @throws IllegalArgumentException if the bytes or the time are negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time, could never be,
-    ///     or the
-    ///     thread is interrupted, which it stays
+    ///     or the thread has to wait and is interrupted, which it stays
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {
         return memory.admissions.admit(device, byteSize, longest, basis);

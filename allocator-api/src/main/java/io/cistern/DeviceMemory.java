@@ -597,8 +597,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// @return the admission, to be closed when the memory is free again
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread is interrupted, which it
-    ///     stays
+    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread has to wait and is
+    ///     interrupted, which it stays
     /// @throws IllegalStateException if this device memory is closed
     public Admission admit(int device, long byteSize) {
         return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);

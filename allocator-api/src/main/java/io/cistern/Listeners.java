@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +41,7 @@ public final class Listeners {
     /// for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
-        /// Frees memory that the program can spare.
+        /// Frees memory that the program can spare. The request throws what this throws, and is not tried further.
         ///
         /// @param device the device
         /// @param byteSize bytes that are wanted, at least 1
@@ -225,8 +226,13 @@ public final class Listeners {
     ///
     /// @return a registration; closing it removes the listener
     public Registration onStreamClosing(StreamClosing listener) {
+        AtomicBoolean registered = new AtomicBoolean(true);
         streamListeners.add(listener);
-        return () -> streamListeners.remove(listener);
+        return () -> {
+            if (registered.getAndSet(false)) { // it may be registered twice
+                streamListeners.remove(listener);
+            }
+        };
     }
 
     /// Registers an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.

@@ -95,7 +95,10 @@ final class PoolSleep {
 
     /// Returns the cache of pinned memory if there is one.
     private HostMemory host() {
-        return memory.moduleSupport().attached(HostMemory.class).orElseGet(() -> new DriverHostMemory(memory.driver()));
+        ModuleSupport modules = memory.moduleSupport();
+        return modules.attached(HostMemory.class)
+                .orElseGet(
+                        () -> modules.attachment(DriverHostMemory.class, _ -> new DriverHostMemory(memory.driver())));
     }
 
     private void awake(MemoryPool pool) {

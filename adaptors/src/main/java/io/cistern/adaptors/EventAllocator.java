@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
@@ -42,8 +43,13 @@ public final class EventAllocator extends AllocatorAdaptor {
     ///
     /// @return a registration; closing it removes the listener
     public Registration addListener(AllocationListener listener) {
+        AtomicBoolean registered = new AtomicBoolean(true);
         listeners.add(listener);
-        return () -> listeners.remove(listener);
+        return () -> {
+            if (registered.getAndSet(false)) { // it may be registered twice
+                listeners.remove(listener);
+            }
+        };
     }
 
     @Override

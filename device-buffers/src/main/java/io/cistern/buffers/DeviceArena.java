@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Devices;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// **Growth.** When its chunk is full, the arena allocates another one, at least as large as all before
-/// together. If a generation needed several chunks, the reset frees them, and the next generation begins with
+/// **Growth.** When its chunk is full, the arena allocates another one, as large as all before together if there is
+/// so much memory. If a generation needed several chunks, the reset frees them, and the next generation begins with
 /// one chunk of the size needed. An arena begins with the size that earlier arenas of its name needed.
 ///
 /// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
@@ -39,6 +40,8 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceArena implements AutoCloseable {
     /// The alignment of blocks of device memory, and so of an arena's buffers.
     private static final long ALIGNMENT = 256;
+
+    private static final long MOST_BYTES = Long.MAX_VALUE & -ALIGNMENT;
 
     private final DeviceMemory memory;
     private final Builder.BlockSource from;
@@ -88,7 +91,7 @@ public final class DeviceArena implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the arena has to grow and memory runs out or a
     ///     limit is reached
     public long allocate(long byteSize) {
-        long rounded = (byteSize + ALIGNMENT - 1) & -ALIGNMENT;
+        long rounded = rounded(byteSize);
         long address = 0;
         if (owner == null) {
             address = rounded > 0 ? chunk.takeShared(rounded) : 0;
@@ -124,23 +127,38 @@ public final class DeviceArena implements AutoCloseable {
             return 0;
         }
         long address = chunk.takeShared(rounded);
-        if (address == 0) {
-            grow(rounded > 0 ? rounded : byteSize);
-            address = chunk.takeShared(rounded);
-        }
-        return address;
+        return address != 0 ? address : grow(rounded);
     }
 
-    /// A new chunk at least doubles the arena, so that there are few chunks.
-    private void grow(long atLeast) {
-        long soFar = reservedBytes();
-        long wanted = Math.max(atLeast, soFar == 0 ? Math.max(firstBytes, sizes.next()) : soFar);
-        long rounded = Math.max(wanted, (wanted + ALIGNMENT - 1) & -ALIGNMENT); // on overflow, the exact size
-        long base = from.allocate(rounded, device, stream);
+    /// Rounds up, but no further than a `long` counts: nobody has so many bytes.
+    private static long rounded(long byteSize) {
+        return (Math.min(byteSize, MOST_BYTES) + ALIGNMENT - 1) & -ALIGNMENT;
+    }
+
+    /// Takes bytes from a new chunk, before other threads know it.
+    private long grow(long byteSize) {
+        ArenaChunk next = newChunk(byteSize);
+        long address = next.take(byteSize);
         if (chunk != ArenaChunk.NONE) {
             full.add(chunk);
         }
-        chunk = new ArenaChunk(base, rounded);
+        chunk = next;
+        return address;
+    }
+
+    /// A new chunk doubles the arena, so that there are few chunks. Where memory is short it holds only what is asked
+    /// for.
+    private ArenaChunk newChunk(long atLeast) {
+        long soFar = reservedBytes();
+        long wanted = rounded(Math.max(atLeast, soFar == 0 ? Math.max(firstBytes, sizes.next()) : soFar));
+        try {
+            return new ArenaChunk(from.allocate(wanted, device, stream), wanted);
+        } catch (DeviceOutOfMemoryException refused) {
+            if (wanted == atLeast) {
+                throw refused;
+            }
+            return new ArenaChunk(from.allocate(atLeast, device, stream), atLeast);
+        }
     }
 
     /// Ends the generation: all its buffers become stale, and the next generation reuses its memory.

@@ -33,7 +33,11 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
             throw new IllegalArgumentException(rows + " rows of " + rowBytes + " bytes, " + pitch
                     + " apart: the pitch is at least a row's length");
         }
-        return rows == 0 ? 0 : Math.addExact(Math.multiplyExact(pitch, rows - 1), rowBytes);
+        if (rows == 0) {
+            return 0;
+        }
+        boolean fits = pitch == 0 || rows - 1 <= (Long.MAX_VALUE - rowBytes) / pitch;
+        return fits ? pitch * (rows - 1) + rowBytes : Long.MAX_VALUE; // which no buffer has
     }
 
     /// @param host the memory's name in the message: `source`

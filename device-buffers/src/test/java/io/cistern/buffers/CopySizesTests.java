@@ -63,6 +63,15 @@ class CopySizesTests {
         assertRefused(() -> rows.copyTo(SHORT, 60, 0), "target has 4 bytes, its 4 rows take 230");
     }
 
+    @Test
+    void rowsBeyondAllAddressesAreNotInside() {
+        for (long much : new long[] {1L << 40, Long.MAX_VALUE / 2 + 1, Long.MAX_VALUE}) {
+            assertThatThrownBy(() -> large.rows(0, much, 1, much)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> large.rows(much, 1, 1, much)).isInstanceOf(IndexOutOfBoundsException.class);
+            assertThatThrownBy(() -> large.rows(0, much, much, 2)).isInstanceOf(IndexOutOfBoundsException.class);
+        }
+    }
+
     private static void assertRefused(ThrowingCallable copy, String message) {
         assertThatThrownBy(copy).isInstanceOf(IndexOutOfBoundsException.class).hasMessage(message);
     }

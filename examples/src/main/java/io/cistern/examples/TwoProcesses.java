@@ -28,7 +28,9 @@ public final class TwoProcesses {
     /// Runs the example; with a path as the argument, it is the second process.
     public static void main(String[] arguments) throws IOException, InterruptedException {
         if (arguments.length == 0) {
-            new TwoProcesses().export(Files.createTempDirectory("two-processes").resolve("pool"));
+            Path folder = Files.createTempDirectory("two-processes");
+            new TwoProcesses().export(folder.resolve("pool"));
+            Files.delete(folder);
         } else {
             new TwoProcesses().importFrom(Path.of(arguments[0]));
         }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -449,7 +450,7 @@ final class DeviceHandles<H> {
     }
 
     private @Nullable PooledHandle<H> takeOld(Duration idleFor) {
-        long nanos = HandlePoolOptions.nanos(idleFor);
+        long nanos = TimeUnit.NANOSECONDS.convert(idleFor);
         synchronized (idle) {
             boolean old = !idle.isEmpty() && System.nanoTime() - idle.getFirst().idleSince >= nanos;
             return old && places.tryEnterFirst() ? idle.removeFirst() : null;

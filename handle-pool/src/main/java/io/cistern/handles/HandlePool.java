@@ -294,7 +294,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private void awaitLeases() {
         long start = System.nanoTime();
         for (List<String> leasing = leasing(); !leasing.isEmpty(); leasing = leasing()) {
-            if (System.nanoTime() - start > HandlePoolOptions.nanos(options.closeWait())) {
+            if (System.nanoTime() - start > TimeUnit.NANOSECONDS.convert(options.closeWait())) {
                 throw new IllegalStateException("the pool of handles of " + library.name() + " can't be closed: after "
                         + options.closeWait() + " " + leasing.size() + " threads have leases open, among them "
                         + leasing.getFirst() + ": close them first");

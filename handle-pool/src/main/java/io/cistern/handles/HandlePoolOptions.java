@@ -25,9 +25,6 @@ public record HandlePoolOptions(
         Duration maxWait,
         Duration idleAge,
         Duration closeWait) {
-    /// Practically for ever, and small enough to add to a time.
-    private static final Duration MAX = Duration.ofDays(36_500);
-
     /// The defaults: shared handles; of virtual threads, as many as there are processors.
     public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
             HandleStrategy.SHARED,
@@ -53,11 +50,6 @@ public record HandlePoolOptions(
         if (!holds) {
             throw new IllegalArgumentException(what + ": " + value + ", " + otherwise);
         }
-    }
-
-    /// Returns the nanoseconds of a duration, or the largest supported number if it is longer.
-    static long nanos(Duration duration) {
-        return duration.compareTo(MAX) < 0 ? duration.toNanos() : MAX.toNanos();
     }
 
     /// Returns these options with another [#strategy].

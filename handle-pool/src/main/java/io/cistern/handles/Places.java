@@ -77,7 +77,7 @@ final class Places {
         long seen;
         do { // each time another thread has left meanwhile
             seen = exits.get();
-            if (free.tryAcquire(HandlePoolOptions.nanos(maxWait), TimeUnit.NANOSECONDS)) {
+            if (free.tryAcquire(TimeUnit.NANOSECONDS.convert(maxWait), TimeUnit.NANOSECONDS)) {
                 return true;
             }
         } while (exits.get() != seen);

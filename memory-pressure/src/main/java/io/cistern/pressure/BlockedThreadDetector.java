@@ -1,6 +1,7 @@
 package io.cistern.pressure;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 
@@ -40,8 +41,8 @@ final class BlockedThreadDetector {
 
     BlockedThreadDetector(ReentrantLock lock, Duration patience, Duration longestWait) {
         this.lock = lock;
-        this.patienceNanos = patience.toNanos();
-        this.longestWaitNanos = longestWait.toNanos();
+        this.patienceNanos = TimeUnit.NANOSECONDS.convert(patience);
+        this.longestWaitNanos = TimeUnit.NANOSECONDS.convert(longestWait);
     }
 
     /// Looks at all threads that do not wait in the arbiter, and notes which of them wait elsewhere from now

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 /// listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
 /// Bytes go to files and back in pieces of 1 MiB. A piece is pinned, and counts with the host memory; where that
-/// is used up, it is ordinary memory.
+/// is used up, it is ordinary memory. Files of a process that is killed stay in their directory.
 ///
 /// **Interrupts** disturb nothing and stay pending.
 ///

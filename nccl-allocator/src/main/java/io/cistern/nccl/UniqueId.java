@@ -41,8 +41,12 @@ public final class UniqueId {
     /// @throws IOException if the file can't be written
     public void writeTo(Path file) throws IOException {
         Path part = Files.createTempFile(file.toAbsolutePath().getParent(), "nccl", ".id");
-        Files.write(part, bytes);
-        Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        try {
+            Files.write(part, bytes);
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
     }
 
     /// Reads an id that another rank wrote.

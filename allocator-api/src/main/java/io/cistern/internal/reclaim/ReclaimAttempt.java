@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
@@ -555,7 +556,7 @@ final class ReclaimAttempt {
         }
         long begun = driver.nanoTime();
         waits = true;
-        long address = lookForFrees(System.nanoTime() + handler.longestWait.toNanos());
+        long address = lookForFrees(System.nanoTime() + TimeUnit.NANOSECONDS.convert(handler.longestWait));
         waits = false;
         note(ReclaimStep.FREES, address == 0 ? 0 : request.byteSize(), begun);
         return address;

@@ -1,7 +1,9 @@
 package io.cistern.internal.registry;
 
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.errors.AllocatorContractException;
 import io.cistern.internal.direct.DeviceReserves;
+import io.cistern.internal.routing.OwnerTable;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import io.cistern.spi.RangeSource;
@@ -9,24 +11,59 @@ import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
-/// Segment sources that leave the reserve of a device alone.
+/// Segment sources that leave the reserve of a device alone, and whose ranges are what was asked for: nobody else looks
+/// before blocks are cut from them.
 final class GuardedSource {
     private GuardedSource() {}
 
     /// Returns a source of the same memory that refuses what would come out of a reserve.
-    static SegmentSource of(SegmentSource source, DeviceReserves reserves) {
+    ///
+    /// @param name the source's name
+    static SegmentSource of(String name, SegmentSource source, DeviceReserves reserves) {
         return switch (source) {
-            case RangeSource ranges -> new Ranges(ranges, reserves);
+            case RangeSource ranges -> new Ranges(name, ranges, reserves);
             case PageSource pages -> new Pages(pages, reserves);
         };
     }
 
-    private record Ranges(RangeSource source, DeviceReserves reserves) implements RangeSource {
+    private record Ranges(String name, RangeSource source, DeviceReserves reserves) implements RangeSource {
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {
             reserves.require(byteSize, device);
-            return source.acquire(byteSize, byteAlignment, device);
+            Segment segment = source.acquire(byteSize, byteAlignment, device);
+            String fault = fault(segment, byteSize, byteAlignment, device);
+            if (fault != null) {
+                throw broken(segment, byteSize, device, fault);
+            }
+            return segment;
+        }
+
+        private static @Nullable String fault(Segment segment, long byteSize, long byteAlignment, int device) {
+            long address = segment.address();
+            if (address % byteAlignment != 0) {
+                return "which is not a multiple of " + byteAlignment;
+            }
+            if (address <= 0 || address > (1L << OwnerTable.ADDRESS_BITS) - segment.byteSize()) {
+                return "which is not between " + byteAlignment + " and 2^" + OwnerTable.ADDRESS_BITS;
+            }
+            if (segment.byteSize() < byteSize || segment.device() != device) {
+                return "a range of " + segment.byteSize() + " bytes on device " + segment.device();
+            }
+            return null;
+        }
+
+        private AllocatorContractException broken(Segment segment, long byteSize, int device, String fault) {
+            var broken = new AllocatorContractException("segment source " + name + " returned 0x"
+                    + Long.toHexString(segment.address()) + " for " + byteSize + " bytes on device " + device + ", "
+                    + fault);
+            try {
+                source.release(segment);
+            } catch (RuntimeException | Error second) {
+                broken.addSuppressed(second);
+            }
+            return broken;
         }
 
         @Override

@@ -179,7 +179,7 @@ public final class OpenContext implements AllocatorContext {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         SegmentSource own = ownSources.get(parsed.name());
         if (own != null) {
-            return GuardedSource.of(own, registry.reserves());
+            return GuardedSource.of(parsed.name(), own, registry.reserves());
         }
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
@@ -189,7 +189,7 @@ public final class OpenContext implements AllocatorContext {
         closings.push(source::close);
         return parsed.name().equals("managed")
                 ? source // the driver moves it to the host when others need the device
-                : GuardedSource.of(source, registry.reserves());
+                : GuardedSource.of(parsed.name(), source, registry.reserves());
     }
 
     private OpenContext nested(SpecOptions given) {

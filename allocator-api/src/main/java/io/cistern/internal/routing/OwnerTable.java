@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 /// directory leads to a chunk in one read.
 public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
-    static final int ADDRESS_BITS = 49;
+    public static final int ADDRESS_BITS = 49;
 
     static final int MAX_ROUTES = 1 << 16;
 

@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
 
@@ -267,7 +266,7 @@ public final class ExportedPool implements AutoCloseable {
         boolean interrupted = false;
         while (thread.isAlive()) {
             try {
-                TimeUnit.MILLISECONDS.timedJoin(thread, patience.toMillis());
+                thread.join();
             } catch (InterruptedException e) {
                 interrupted = true;
             }
@@ -327,8 +326,9 @@ public final class ExportedPool implements AutoCloseable {
         /// Sets how long closing waits for importers that have memory mapped; by default 10 s.
         ///
         /// @return this
+        /// @throws IllegalArgumentException if it is negative
         public Builder patience(Duration most) {
-            patience = most;
+            patience = ExporterLink.checked(most);
             return this;
         }
 

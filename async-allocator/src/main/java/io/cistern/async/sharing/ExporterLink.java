@@ -29,6 +29,14 @@ final class ExporterLink implements AutoCloseable {
         this.patience = patience;
     }
 
+    /// @throws IllegalArgumentException if it is negative
+    static Duration checked(Duration patience) {
+        if (patience.isNegative()) {
+            throw new IllegalArgumentException("patience is negative: " + patience);
+        }
+        return patience;
+    }
+
     /// Connects to the process that serves at a path.
     ///
     /// @param mayServe decides, by user number, which users may serve

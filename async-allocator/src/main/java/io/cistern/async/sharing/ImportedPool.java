@@ -271,8 +271,9 @@ public final class ImportedPool implements AutoCloseable {
         /// Sets how long to wait for each answer of the exporter; by default 10 s.
         ///
         /// @return this
+        /// @throws IllegalArgumentException if it is negative
         public Builder patience(Duration most) {
-            patience = most;
+            patience = ExporterLink.checked(most);
             return this;
         }
 

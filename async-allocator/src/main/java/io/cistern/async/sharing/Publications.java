@@ -9,6 +9,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -150,7 +151,7 @@ final class Publications {
     ///
     /// @return whether the condition holds
     boolean awaitChange(BooleanSupplier condition, Duration patience) {
-        long left = patience.toNanos();
+        long left = TimeUnit.NANOSECONDS.convert(patience);
         while (!condition.getAsBoolean()) {
             if (left <= 0) {
                 return false;

@@ -7,6 +7,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 
 /// Publishes meters of a [DeviceMemory] to Micrometer, and through it to Prometheus, OpenTelemetry and others.
 ///
@@ -64,7 +65,7 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
         if (slow.isNegative()) {
             throw new IllegalArgumentException("slow is negative: " + slow);
         }
-        return new DeviceMemoryMetrics(memory, slow.toNanos());
+        return new DeviceMemoryMetrics(memory, TimeUnit.NANOSECONDS.convert(slow));
     }
 
     /// Adds the meters to a registry.

@@ -1,7 +1,6 @@
 package io.cistern.loader.library;
 
 import io.cistern.cuda.Streams;
-import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
@@ -50,12 +49,6 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {
             long address = library.allocate(byteSize, device, Streams.LEGACY_DEFAULT);
-            if (address % byteAlignment != 0) {
-                library.free(address, byteSize, device, Streams.LEGACY_DEFAULT);
-                throw new AllocatorContractException("segment source library returned 0x" + Long.toHexString(address)
-                        + " for " + byteSize + " bytes on device " + device + ", which is not a multiple of "
-                        + byteAlignment);
-            }
             return new Segment(address, byteSize, device);
         }
 

@@ -8,6 +8,7 @@ import io.cistern.spi.catalog.CatalogProvider;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -98,7 +99,9 @@ final class EveryAllocator {
 
     private static String traceFile() {
         try {
-            return Files.createTempDirectory("traces").resolve("trace.csv").toString();
+            Path file = Files.createTempFile("trace", ".csv");
+            file.toFile().deleteOnExit();
+            return file.toString();
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
         }

@@ -316,6 +316,9 @@ final class CombinedProgram implements RefusalOracle.Holdings {
     private void giveUp(Throwable failure) {
         try {
             gpu.faults().clear();
+            if (store != null) {
+                store.close();
+            }
             memory.leaks().forEach(block -> memory.free(block.address(), 0));
             allocator.close();
             memory.close();
