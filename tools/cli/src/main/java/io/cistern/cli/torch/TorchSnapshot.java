@@ -4,7 +4,6 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.torch.PickleReader.Dictionary;
 import io.cistern.cli.torch.PickleReader.Items;
 import io.cistern.cli.trace.Trace;
-import java.io.IOException;
 import java.io.InputStream;
 import java.util.AbstractList;
 import java.util.ArrayList;
@@ -12,7 +11,6 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -27,9 +25,6 @@ public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     private static final Frames NO_FRAMES = new Frames(List.of());
     private static final String NO_SNAPSHOT = "is no snapshot of PyTorch's: ";
-
-    /// The first byte of a pickle: of protocol 2 and later, or a dictionary.
-    private static final Set<Integer> PICKLE = Set.of(0x80, (int) '(', (int) '}');
 
     /// A range of memory that the allocator manages.
     ///
@@ -105,16 +100,6 @@ public record TorchSnapshot(
         private static String scalar(@Nullable Object part) {
             return part instanceof String || part instanceof Long ? part.toString() : "?";
         }
-    }
-
-    /// Returns whether a file may be a snapshot: whether its next byte begins a pickle.
-    ///
-    /// @param in with marks
-    public static boolean isNext(InputStream in) throws IOException {
-        in.mark(1);
-        int first = in.read();
-        in.reset();
-        return PICKLE.contains(first);
     }
 
     /// Reads a snapshot.
