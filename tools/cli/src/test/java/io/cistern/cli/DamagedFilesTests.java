@@ -43,7 +43,7 @@ final class DamagedFilesTests {
     private static final long MAX_ALLOCATED_BYTES = 1L << 30;
 
     /// The arguments that name files to be read.
-    private static final Map<String, Reader> READERS = readers();
+    static final Map<String, Reader> READERS = readers();
 
     /// The arguments that name files to be written.
     private static final Set<String> OUTPUTS = Set.of(
@@ -66,7 +66,7 @@ final class DamagedFilesTests {
 
     /// @param reads whether a sample is of its kind
     /// @param line the command, to which the file's name is added
-    private record Reader(Predicate<String> reads, Set<Integer> exitCodes, String... line) {}
+    record Reader(Predicate<String> reads, Set<Integer> exitCodes, String... line) {}
 
     private static Map<String, Reader> readers() {
         Map<String, Reader> readers = new LinkedHashMap<>();
@@ -281,11 +281,11 @@ final class DamagedFilesTests {
         }
     }
 
-    private static ProgramRun read(String argument, Path file) {
+    static ProgramRun read(String argument, Path file) {
         List<String> line = new ArrayList<>(List.of(READERS.get(argument).line));
         line.add(file.toString());
         if (OUTPUTS.contains(line.getFirst() + " --output")) {
-            line.addAll(List.of("--output", folder.resolve("made").toString()));
+            line.addAll(List.of("--output", file.resolveSibling("made").toString()));
         }
         return ProgramRun.inProcess(line.toArray(String[]::new));
     }

@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import static java.nio.file.StandardCopyOption.COPY_ATTRIBUTES;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -94,6 +95,37 @@ final class ScriptTests {
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out()).startsWith("cistern ");
+    }
+
+    @Test
+    void filesOfAnyNameAreReadInAnyLocale() throws Exception {
+        Path file = Files.copy(trace, folder.resolve("\u00e9.csv"));
+        for (String locale : List.of("", "C", "C.UTF-8", "de_DE@euro")) {
+            ProgramRun run = ProgramRun.of(
+                    script,
+                    folder,
+                    Map.of("LC_ALL", locale, "LC_CTYPE", "", "LANG", ""),
+                    "fit",
+                    file.toString(),
+                    "--allocator=direct");
+
+            assertThat(run.exitCode()).as(locale + ": " + run.err()).isZero();
+            assertThat(run.out()).startsWith(file + ": ");
+        }
+    }
+
+    /// As in a clone without Maven.
+    @Test
+    void aBuildThatFailsIsOneLine() throws Exception {
+        Path clone = Files.createDirectories(folder.resolve("clone/bin"));
+        Path build = Files.writeString(clone.resolve("build-program"), "#!/bin/bash\necho no Maven >&2; exit 1\n");
+        build.toFile().setExecutable(true);
+        Path copy = Files.copy(script, clone.resolveSibling("cistern"), COPY_ATTRIBUTES);
+
+        ProgramRun run = ProgramRun.of(copy, folder, Map.of(), "doctor");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err().lines()).containsExactly("no Maven");
     }
 
     @Test

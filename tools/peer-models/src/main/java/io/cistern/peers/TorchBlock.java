@@ -1,18 +1,9 @@
 package io.cistern.peers;
 
-import java.util.Comparator;
 import org.jspecify.annotations.Nullable;
 
 /// A part of a segment, in a list with its neighbours: handed out, free, or addresses without memory.
 final class TorchBlock {
-    /// Free blocks of a stream by size: the first that is large enough fits best.
-    static final Comparator<TorchBlock> BY_SIZE = Comparator.<TorchBlock>comparingLong(block -> block.stream)
-            .thenComparingLong(block -> block.byteSize)
-            .thenComparingLong(block -> block.address);
-
-    static final Comparator<TorchBlock> BY_ADDRESS =
-            Comparator.<TorchBlock>comparingLong(block -> block.stream).thenComparingLong(block -> block.address);
-
     final TorchPool pool;
     final long stream;
     /// The segment that grows, if the block lies in one.
@@ -41,6 +32,18 @@ final class TorchBlock {
         this.toDevice = toDevice;
         this.address = address;
         this.byteSize = byteSize;
+    }
+
+    /// Orders free blocks of a stream by size: the first that is large enough fits best.
+    int compareSize(TorchBlock other) {
+        int byStream = Long.compare(stream, other.stream);
+        int bySize = byStream != 0 ? byStream : Long.compare(byteSize, other.byteSize);
+        return bySize != 0 ? bySize : Long.compare(address, other.address);
+    }
+
+    int compareAddress(TorchBlock other) {
+        int byStream = Long.compare(stream, other.stream);
+        return byStream != 0 ? byStream : Long.compare(address, other.address);
     }
 
     /// Returns a part of this block, or what lies beside it, as a block without neighbours.

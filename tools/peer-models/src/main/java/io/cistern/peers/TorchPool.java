@@ -9,7 +9,7 @@ import java.util.TreeSet;
 /// @param unmapped ranges of addresses without memory
 record TorchPool(boolean isSmall, TreeSet<TorchBlock> free, TreeSet<TorchBlock> unmapped) {
     TorchPool(boolean isSmall) {
-        this(isSmall, new TreeSet<>(TorchBlock.BY_SIZE), new TreeSet<>(TorchBlock.BY_ADDRESS));
+        this(isSmall, new TreeSet<>(TorchBlock::compareSize), new TreeSet<>(TorchBlock::compareAddress));
     }
 
     TreeSet<TorchBlock> blocks(boolean mapped) {

@@ -7,10 +7,21 @@ import org.jspecify.annotations.Nullable;
 
 /// Keeps free address ranges: best fit (lowest address among equals), split when taken, merged when returned.
 ///
-/// Invariant: ranges neither overlap nor touch, and `bySize` holds the same ranges as `byAddress`.
+/// Invariant: ranges neither overlap nor, inside of a chunk, touch, and `bySize` holds the same ranges as `byAddress`.
 public final class FreeRanges {
     private final TreeMap<Long, Long> byAddress = new TreeMap<>();
     private final TreeSet<Range> bySize = new TreeSet<>();
+    private final long chunkBytes;
+
+    /// Makes ranges of any size.
+    public FreeRanges() {
+        this(Long.MAX_VALUE);
+    }
+
+    /// @param chunkBytes at multiples of this, neighbours stay two ranges
+    FreeRanges(long chunkBytes) {
+        this.chunkBytes = chunkBytes;
+    }
 
     /// Returns the smallest range that holds this many bytes, or null.
     @Nullable
@@ -36,12 +47,12 @@ public final class FreeRanges {
     public void put(long address, long byteSize) {
         long start = address;
         long end = address + byteSize;
-        Map.Entry<Long, Long> before = byAddress.lowerEntry(address);
+        Map.Entry<Long, Long> before = address % chunkBytes == 0 ? null : byAddress.lowerEntry(address);
         if (before != null && before.getKey() + before.getValue() == start) {
             start = before.getKey();
             remove(start, before.getValue());
         }
-        Long after = byAddress.get(end);
+        Long after = end % chunkBytes == 0 ? null : byAddress.get(end);
         if (after != null) {
             remove(end, after);
             end += after;
@@ -53,11 +64,6 @@ public final class FreeRanges {
     public boolean contains(long address, long byteSize) {
         Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
         return entry != null && entry.getKey() + entry.getValue() >= address + byteSize;
-    }
-
-    /// Passes all ranges to an action in the order of addresses.
-    void forEach(java.util.function.BiConsumer<Long, Long> action) {
-        byAddress.forEach(action);
     }
 
     public long totalBytes() {

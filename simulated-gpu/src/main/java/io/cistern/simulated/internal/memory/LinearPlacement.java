@@ -1,10 +1,5 @@
 package io.cistern.simulated.internal.memory;
 
-import java.util.Map;
-import java.util.Set;
-import java.util.TreeMap;
-import java.util.TreeSet;
-
 /// Places the memory of `cuMemAlloc` by the rules that were observed on an H200 with driver 580 (addresses and
 /// `cuMemGetInfo` of thousands of calls):
 ///
@@ -22,9 +17,8 @@ public final class LinearPlacement {
     static final long UNIT_BYTES = 512;
 
     private final Chunks chunks;
-    private final TreeMap<Long, SharedChunk> shared = new TreeMap<>();
     /// The free parts of all shared chunks; neighbours in two chunks are two parts.
-    private final TreeSet<Part> parts = new TreeSet<>();
+    private final FreeRanges parts = new FreeRanges(CHUNK_BYTES);
 
     public LinearPlacement(Chunks chunks) {
         this.chunks = chunks;
@@ -32,7 +26,7 @@ public final class LinearPlacement {
 
     /// Maps and unmaps chunks.
     public interface Chunks {
-        /// Maps new memory and returns its address.
+        /// Maps new memory and returns its address, a multiple of [#CHUNK_BYTES].
         long map(long byteSize);
 
         void unmap(long address);
@@ -44,29 +38,21 @@ public final class LinearPlacement {
             return chunks.map(roundUp(byteSize, CHUNK_BYTES));
         }
         long rounded = roundUp(byteSize, UNIT_BYTES);
-        Part part = parts.ceiling(new Part(Long.MIN_VALUE, rounded));
-        SharedChunk chunk;
-        long address;
-        if (part == null) {
-            address = chunks.map(CHUNK_BYTES);
-            chunk = new SharedChunk();
-            shared.put(address, chunk);
-            chunk.free.put(address, CHUNK_BYTES);
-        } else {
-            address = part.address();
-            chunk = shared.floorEntry(address).getValue();
-            chunk.hide(parts);
-        }
-        chunk.free.take(address, rounded);
-        chunk.usedBytes += rounded;
-        chunk.show(parts);
+        FreeRanges.Range part = parts.bestFit(rounded);
+        long address = part == null ? newChunk() : part.address();
+        parts.take(address, rounded);
         return address;
+    }
+
+    private long newChunk() {
+        long chunk = chunks.map(CHUNK_BYTES);
+        parts.put(chunk, CHUNK_BYTES);
+        return chunk;
     }
 
     /// Returns whether an allocation of this size would need a new chunk now.
     public boolean needsChunk(long byteSize) {
-        return byteSize > LARGEST_SHARED_BYTES
-                || parts.ceiling(new Part(Long.MIN_VALUE, roundUp(byteSize, UNIT_BYTES))) == null;
+        return byteSize > LARGEST_SHARED_BYTES || parts.bestFit(roundUp(byteSize, UNIT_BYTES)) == null;
     }
 
     /// Frees a place. Returns the bytes of the chunk that was unmapped with it, or 0.
@@ -75,45 +61,17 @@ public final class LinearPlacement {
             chunks.unmap(address);
             return roundUp(byteSize, CHUNK_BYTES);
         }
-        Map.Entry<Long, SharedChunk> entry = shared.floorEntry(address);
-        SharedChunk chunk = entry.getValue();
-        long rounded = roundUp(byteSize, UNIT_BYTES);
-        chunk.hide(parts);
-        chunk.free.put(address, rounded);
-        chunk.usedBytes -= rounded;
-        if (chunk.usedBytes == 0) {
-            shared.remove(entry.getKey());
-            chunks.unmap(entry.getKey());
-            return CHUNK_BYTES;
+        parts.put(address, roundUp(byteSize, UNIT_BYTES));
+        long chunk = address / CHUNK_BYTES * CHUNK_BYTES;
+        if (!parts.contains(chunk, CHUNK_BYTES)) {
+            return 0;
         }
-        chunk.show(parts);
-        return 0;
+        parts.take(chunk, CHUNK_BYTES);
+        chunks.unmap(chunk);
+        return CHUNK_BYTES;
     }
 
     public static long roundUp(long value, long multiple) {
         return (value + multiple - 1) / multiple * multiple;
-    }
-
-    /// A free part. Smaller ones come first; of equals, the one with the lower address.
-    private record Part(long address, long byteSize) implements Comparable<Part> {
-        @Override
-        public int compareTo(Part other) {
-            int bySize = Long.compare(byteSize, other.byteSize);
-            return bySize != 0 ? bySize : Long.compare(address, other.address);
-        }
-    }
-
-    /// One chunk of 2 MiB.
-    private static final class SharedChunk {
-        private final FreeRanges free = new FreeRanges();
-        private long usedBytes;
-
-        void hide(Set<Part> parts) {
-            free.forEach((address, byteSize) -> parts.remove(new Part(address, byteSize)));
-        }
-
-        void show(Set<Part> parts) {
-            free.forEach((address, byteSize) -> parts.add(new Part(address, byteSize)));
-        }
     }
 }

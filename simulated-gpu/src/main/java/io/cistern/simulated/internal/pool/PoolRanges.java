@@ -1,6 +1,5 @@
 package io.cistern.simulated.internal.pool;
 
-import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -12,14 +11,19 @@ import org.jspecify.annotations.Nullable;
 /// Invariant: both views hold the same ranges, which do not overlap.
 final class PoolRanges {
     private final TreeMap<Long, Range> byAddress = new TreeMap<>();
-    private final TreeSet<Range> bySize =
-            new TreeSet<>(Comparator.comparingLong(Range::byteSize).thenComparingLong(Range::order));
+    private final TreeSet<Range> bySize = new TreeSet<>();
 
-    /// A range.
+    /// A range. Smaller ones come first; of equals, the older one.
     ///
     /// @param order when it got its present extent; no two ranges have the same
     /// @param sequence the stream's work that freed the latest part of it
-    record Range(long address, long byteSize, long order, long sequence) {
+    record Range(long address, long byteSize, long order, long sequence) implements Comparable<Range> {
+        @Override
+        public int compareTo(Range other) {
+            int smallestFirst = Long.compare(byteSize, other.byteSize);
+            return smallestFirst != 0 ? smallestFirst : Long.compare(order, other.order);
+        }
+
         public long end() {
             return address + byteSize;
         }

@@ -20,8 +20,8 @@ public final class InputException extends Exception {
         super(oneLine(file + ":" + line + ": " + what));
     }
 
-    /// A message may quote the file, which may hold anything.
-    private static String oneLine(String message) {
-        return message.replaceAll("\\p{Cntrl}", "?");
+    /// Returns a text without control characters, which the name of a file may have, and what a message quotes.
+    public static String oneLine(String text) {
+        return text.replaceAll("\\p{Cntrl}", "?");
     }
 }

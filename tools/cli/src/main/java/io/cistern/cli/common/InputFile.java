@@ -8,13 +8,18 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Locale;
+import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
 /// Opens files that the command line names, and words what is wrong with them.
 public final class InputFile {
-    private static final String GZIP = ".gz";
+    private static final int BUFFER_BYTES = 1 << 16;
+    /// As a zip archive of gzip files.
+    private static final int MOST_LAYERS = 2;
+
+    /// What Java puts in place of a byte that it can't decode.
+    private static final char REPLACED = '\uFFFD';
 
     private InputFile() {}
 
@@ -28,35 +33,62 @@ public final class InputFile {
         T parse(String file, InputStream in) throws InputException, IOException;
     }
 
-    /// Reads a file, unpacked if its name ends in `.gz`.
+    /// Reads a file, unpacked if it is packed. On a terminal, it shows how much of a large one was read.
     ///
     /// @throws InputException if it can't be read or is damaged
     public static <T> T read(Path file, Parser<T> parser) throws InputException {
         String name = file.toString();
-        if (Files.isDirectory(file)) {
+        Path found = found(file);
+        if (Files.isDirectory(found)) {
             throw new InputException(name, "is a folder; name a file in it");
         }
-        try (InputStream in = Files.newInputStream(file)) {
-            return parser.parse(name, unpacked(name, in));
+        try (InputStream in = Progress.ofReading(Files.newInputStream(found), Files.size(found));
+                InputStream content = unpacked(name, in)) {
+            return parser.parse(name, content);
         } catch (IOException e) {
             throw new InputException(name, why(e));
         }
     }
 
-    /// Returns the content of a file, unpacked if its name ends in `.gz`.
+    /// Returns the file that is called so. Java replaces bytes of a name that are not UTF-8, so it is looked for.
+    private static Path found(Path file) {
+        if (file.toString().indexOf(REPLACED) < 0 || Files.exists(file)) {
+            return file;
+        }
+        Path folder = file.toAbsolutePath().getParent();
+        String name = String.valueOf(file.getFileName());
+        try (Stream<Path> beside = Files.list(folder)) {
+            return beside.filter(each -> String.valueOf(each.getFileName()).equals(name))
+                    .findFirst()
+                    .orElse(file);
+        } catch (IOException e) {
+            return file;
+        }
+    }
+
+    /// Returns the content of a file, unpacked if it begins as a gzip file or a zip archive does.
     ///
     /// @return a stream with marks
-    /// @throws InputException if it should be unpacked and can't be
+    /// @throws InputException if it can't be unpacked
     public static InputStream unpacked(String file, InputStream in) throws InputException, IOException {
-        if (!file.toLowerCase(Locale.ROOT).endsWith(GZIP)) {
-            return new BufferedInputStream(in);
+        InputStream content = new BufferedInputStream(in, BUFFER_BYTES);
+        for (int layer = 0; layer < MOST_LAYERS; layer++) {
+            switch (Content.of(content)) {
+                case GZIP -> content = gunzipped(file, content);
+                case ZIP -> content = ZipEntries.recording(file, content);
+                default -> {
+                    return content;
+                }
+            }
         }
+        return content;
+    }
+
+    private static InputStream gunzipped(String file, InputStream in) throws InputException, IOException {
         try {
-            return new BufferedInputStream(new GZIPInputStream(in, 1 << 16));
+            return new BufferedInputStream(new GZIPInputStream(in, BUFFER_BYTES), BUFFER_BYTES);
         } catch (EOFException e) {
-            throw new InputException(file, "empty or cut gzip file");
-        } catch (ZipException e) {
-            throw new InputException(file, "not a gzip file: " + e.getMessage());
+            throw new InputException(file, why(e));
         }
     }
 
@@ -65,8 +97,8 @@ public final class InputFile {
         return switch (failure) {
             case NoSuchFileException _ -> "no such file";
             case AccessDeniedException _ -> "permission denied";
-            case EOFException _ -> "the gzip data ends too early: the file was cut";
-            case ZipException _ -> "corrupt gzip data: " + failure.getMessage();
+            case EOFException _ -> "the packed data ends too early: the file was cut";
+            case ZipException _ -> "the packed data is damaged: " + failure.getMessage();
             default -> "can't be read: " + failure.getMessage();
         };
     }

@@ -11,8 +11,6 @@ import org.jspecify.annotations.Nullable;
 public final class InputLines {
     /// Well over the longest row: an op and six numbers of at most 19 digits.
     private static final int MAX_LINE_BYTES = 256;
-    /// Some spreadsheets put U+FEFF before the first line, in UTF-8, which is read byte by byte here.
-    private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
 
     private final String file;
     private final InputStream in;
@@ -44,9 +42,6 @@ public final class InputLines {
         }
         while (next >= 0 && next != '\n') {
             if (length == MAX_LINE_BYTES) {
-                if (lineNumber == 1 && line[0] == '{') {
-                    throw error("JSON is no trace; of a snapshot, cistern report makes a page");
-                }
                 throw error("line longer than " + MAX_LINE_BYTES + " bytes");
             }
             line[length++] = (byte) next;
@@ -57,7 +52,7 @@ public final class InputLines {
             length--;
         }
         String text = new String(line, 0, length, StandardCharsets.ISO_8859_1);
-        return lineNumber == 1 && text.startsWith(BYTE_ORDER_MARK) ? text.substring(BYTE_ORDER_MARK.length()) : text;
+        return lineNumber == 1 ? Content.withoutMark(text) : text;
     }
 
     /// Returns whether the line that [#next] returned last has no end: it is the file's last one, and its writer

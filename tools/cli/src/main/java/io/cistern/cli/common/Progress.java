@@ -1,6 +1,7 @@
 package io.cistern.cli.common;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 /// the slow steps. Any thread may count a step.
 public final class Progress implements AutoCloseable {
     private static final Path STANDARD_ERROR = Path.of("/proc/self/fd/2");
+
+    /// A smaller file is read in less than a second.
+    private static final long SLOW_BYTES = 16 << 20;
 
     private final String task;
     private final long steps;
@@ -28,6 +32,15 @@ public final class Progress implements AutoCloseable {
         this.steps = steps;
         this.err = err;
         bar = isTerminal(STANDARD_ERROR) ? open(task, steps) : null;
+    }
+
+    /// Returns a stream that shows how much of it was read, on a terminal, until it is closed.
+    ///
+    /// @param byteSize how much it has
+    static InputStream ofReading(InputStream in, long byteSize) {
+        return byteSize < SLOW_BYTES || !isTerminal(STANDARD_ERROR)
+                ? in
+                : ProgressBar.wrap(in, builder("read", byteSize).setUnit(" MiB", 1 << 20));
     }
 
     /// Counts one more step.
@@ -74,13 +87,16 @@ public final class Progress implements AutoCloseable {
     }
 
     private static ProgressBar open(String task, long steps) {
+        return builder(task, steps).build();
+    }
+
+    private static ProgressBarBuilder builder(String task, long steps) {
         return new ProgressBarBuilder()
                 .setTaskName(task)
                 .setInitialMax(steps)
                 .setStyle(ProgressBarStyle.ASCII)
                 .setUpdateIntervalMillis(100)
                 .clearDisplayOnFinish()
-                .continuousUpdate()
-                .build();
+                .continuousUpdate();
     }
 }

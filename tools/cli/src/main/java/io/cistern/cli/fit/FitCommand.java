@@ -41,7 +41,7 @@ public final class FitCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "FILE",
-            description = "What was recorded, gzipped if the name ends in .gz: a snapshot of PyTorch's"
+            description = "What was recorded, maybe packed by gzip or zip: a snapshot of PyTorch's"
                     + " (torch.cuda.memory._dump_snapshot, with history), a log of RMM's (logging_resource_adaptor), or a"
                     + " trace of Cistern's; or the name of a trace that comes with Cistern. Of two, it also tells what grew from the"
                     + " first to the second, by call stack.")
@@ -98,7 +98,8 @@ public final class FitCommand implements Callable<Integer> {
                     answers.add(fit);
                     fits &= fit.fits(fitting.judged());
                     writer.write(fit.fields(file.toString()));
-                    text.append(FitText.format(file.toString(), devices.size() > 1, fit, fitting.judged()));
+                    text.append(FitText.format(
+                            InputException.oneLine(file.toString()), devices.size() > 1, fit, fitting.judged()));
                 }
                 if (format == OutputFormat.TEXT) {
                     out.print(text);
@@ -118,7 +119,7 @@ public final class FitCommand implements Callable<Integer> {
                 String second = files.getLast().toString();
                 writer.write(growth.fields(first, second));
                 if (format == OutputFormat.TEXT) {
-                    out.print("\n" + growth.text(first, second));
+                    out.print("\n" + growth.text(InputException.oneLine(first), InputException.oneLine(second)));
                     out.flush();
                 }
             }

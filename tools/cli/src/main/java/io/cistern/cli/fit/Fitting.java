@@ -81,11 +81,19 @@ record Fitting(
 
     private static Answer answer(Player player, Optional<Room> room) {
         OptionalLong reserved = player.reservedPeakBytes();
+        List<Integer> failures =
+                room.map(each -> player.failures(each.byteSize())).orElse(List.of());
+        OptionalLong smallest =
+                reserved.isPresent() ? player.smallestBytes(reserved.getAsLong()) : OptionalLong.empty();
+        boolean isRoomKnownToDo = room.isPresent() && failures.isEmpty() && smallest.isPresent();
         return new Answer(
                 player.spec(),
                 reserved,
-                room.map(each -> player.failures(each.byteSize())).orElse(List.of()),
-                reserved.isPresent() ? player.smallestBytes(reserved.getAsLong()) : OptionalLong.empty());
+                failures,
+                isRoomKnownToDo
+                        ? OptionalLong.of(
+                                Math.min(smallest.getAsLong(), room.get().byteSize()))
+                        : smallest);
     }
 
     /// Returns the pages of a file: its own snapshot, and the memory of the judged allocators at the refusal or the

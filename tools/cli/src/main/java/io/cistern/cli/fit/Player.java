@@ -12,8 +12,11 @@ import io.cistern.observability.MemorySnapshot;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /// Plays a program through one allocator on simulated devices of any size. The program never pauses, so live memory
@@ -84,9 +87,11 @@ record Player(Trace trace, String spec, Catalog catalog) {
     /// @param reservedPeakBytes what the allocator reserves if there is enough
     /// @return empty if no device is large enough
     OptionalLong smallestBytes(long reservedPeakBytes) {
+        Map<Long, Boolean> known = new HashMap<>();
+        LongPredicate completes = steps -> known.computeIfAbsent(steps, each -> completes(each * STEP));
         long fails = (trace.requestedPeakBytes() - 1) / STEP; // In steps, from here on.
         long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, STEP));
-        while (!completes(serves * STEP)) {
+        while (!completes.test(serves)) {
             fails = serves;
             serves += Math.ceilDiv(serves, 16);
             if (serves > SimulatedGpu.MAX_CAPACITY_BYTES / STEP) {
@@ -94,16 +99,16 @@ record Player(Trace trace, String spec, Catalog catalog) {
             }
         }
         long roomy = serves;
-        while (serves - fails > 1) {
-            long middle = (fails + serves) / 2;
-            if (completes(middle * STEP)) {
+        // Allocators that give nothing back before they fail need all that they reserve, so that is tried first.
+        for (long middle = serves - 1; serves - fails > 1; middle = (fails + serves) / 2) {
+            if (completes.test(middle)) {
                 serves = middle;
             } else {
                 fails = middle;
             }
         }
         for (long larger = serves + 1; larger <= Math.min(serves + SURE_STEPS, roomy); larger++) {
-            if (!completes(larger * STEP)) {
+            if (!completes.test(larger)) {
                 serves = larger + 1;
             }
         }

@@ -1,5 +1,6 @@
 package io.cistern.cli.fit;
 
+import io.cistern.cli.common.Content;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
@@ -11,7 +12,6 @@ import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.Recording;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -47,7 +47,7 @@ public final class ReportCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "SNAPSHOT",
-            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, gzipped if their names end in .gz."
+            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, maybe packed by gzip or zip."
                     + " Several are compared, the first with the others.")
     private List<Path> files = List.of();
 
@@ -62,11 +62,10 @@ public final class ReportCommand implements Callable<Integer> {
         OutputFile.check("--output", output, files);
         PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         List<Snapshot> snapshots = new ArrayList<>();
-        for (Path file : files) {
-            String shortName = String.valueOf(file.getFileName());
-            snapshots.addAll(InputFile.read(file, (name, in) -> read(name, shortName, in, err)));
-        }
         try {
+            for (Path file : files) {
+                snapshots.addAll(read(file, err));
+            }
             err.println("cistern: " + ReportPage.write(snapshots, output));
         } catch (IOException e) {
             throw OutputFile.unwritable("--output", output, e);
@@ -74,12 +73,20 @@ public final class ReportCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private static List<Snapshot> read(String name, String shortName, InputStream in, PrintWriter err)
+    private static List<Snapshot> read(Path file, PrintWriter err) throws InputException, IOException {
+        String shortName = String.valueOf(file.getFileName());
+        Object read = InputFile.read(file, (name, in) -> switch (Content.of(in)) {
+            case PICKLE -> TorchSnapshot.read(name, in);
+            case JSON -> Snapshot.read(name, shortName, in);
+            case Content other -> throw other.error(name, "a snapshot");
+        });
+        return read instanceof TorchSnapshot snapshot
+                ? pages(file.toString(), shortName, snapshot, err)
+                : List.of((Snapshot) read);
+    }
+
+    private static List<Snapshot> pages(String name, String shortName, TorchSnapshot snapshot, PrintWriter err)
             throws InputException, IOException {
-        if (!TorchSnapshot.isNext(in)) {
-            return List.of(Snapshot.read(name, shortName, in));
-        }
-        TorchSnapshot snapshot = TorchSnapshot.read(name, in);
         if (snapshot.eventCount() == 0) {
             return List.of(Snapshot.of(shortName, snapshot, "A snapshot that PyTorch took", ""));
         }

@@ -1,12 +1,11 @@
 package io.cistern.cli.imports;
 
+import io.cistern.cli.common.Content;
 import io.cistern.cli.common.InputException;
-import io.cistern.cli.common.InputLines;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
-import io.cistern.cli.trace.TraceReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
@@ -32,14 +31,12 @@ record ForeignLog(
     /// @param in with marks
     /// @throws InputException if the file is neither, or has impossible values
     static ForeignLog read(String name, InputStream in) throws InputException, IOException {
-        if (TorchSnapshot.isNext(in)) {
-            return TorchLog.of(name, TorchSnapshot.read(name, in));
-        }
-        InputLines lines = new InputLines(name, in, TraceReader.MAX_TEXT_BYTES);
-        String header = lines.next();
-        if (header == null || !header.startsWith(RmmLog.HEADER)) {
-            throw lines.error("is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
-        }
-        return RmmLog.read(lines);
+        return switch (Content.of(in)) {
+            case PICKLE -> TorchLog.of(name, TorchSnapshot.read(name, in));
+            case RMM_LOG -> RmmLog.read(name, in);
+            case Content other ->
+                throw other.error(
+                        name, "a snapshot of PyTorch's, nor a log of RMM's with the columns " + Content.RMM_COLUMNS);
+        };
     }
 }

@@ -47,7 +47,7 @@ public final class ImportCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "FILE",
-            description = "The snapshot or log, gzipped if its name ends in .gz; what it is, its first bytes tell.")
+            description = "The snapshot or log, maybe packed by gzip or zip; what it is, its first bytes tell.")
     private Path file = Path.of("");
 
     @Option(

@@ -1,5 +1,6 @@
 package io.cistern.cli.imports;
 
+import io.cistern.cli.common.Content;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.torch.TorchSnapshot;
@@ -8,7 +9,6 @@ import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.TraceReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -33,13 +33,17 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
 
     private static ProgramFile read(String name, InputStream in, RecordingDetails details)
             throws InputException, IOException {
-        if (TorchSnapshot.isNext(in)) {
-            return of(name, TorchSnapshot.read(name, in));
-        }
-        Recording recording = begins(in, RmmLog.HEADER)
-                ? ForeignTrace.recording(name, ForeignLog.read(name, in))
-                : TraceReader.recording(name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes());
-        return new ProgramFile(recording, Optional.empty());
+        return switch (Content.of(in)) {
+            case PICKLE -> of(name, TorchSnapshot.read(name, in));
+            case RMM_LOG -> new ProgramFile(ForeignTrace.recording(name, RmmLog.read(name, in)), Optional.empty());
+            case TRACE ->
+                new ProgramFile(
+                        TraceReader.recording(
+                                name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes()),
+                        Optional.empty());
+            case Content other ->
+                throw other.error(name, "a snapshot of PyTorch's, a log of RMM's or a trace of Cistern's");
+        };
     }
 
     /// Returns the program of a snapshot.
@@ -48,12 +52,5 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
     /// @throws InputException if it has no history, or no replay would read its trace
     public static ProgramFile of(String file, TorchSnapshot snapshot) throws InputException, IOException {
         return new ProgramFile(ForeignTrace.recording(file, TorchLog.of(file, snapshot)), Optional.of(snapshot));
-    }
-
-    private static boolean begins(InputStream in, String text) throws IOException {
-        in.mark(text.length());
-        String next = new String(in.readNBytes(text.length()), StandardCharsets.ISO_8859_1);
-        in.reset();
-        return next.equals(text);
     }
 }

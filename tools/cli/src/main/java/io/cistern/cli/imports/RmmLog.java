@@ -6,6 +6,8 @@ import io.cistern.cli.imports.ForeignEvent.Kind;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Trace;
+import io.cistern.cli.trace.TraceReader;
+import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,8 +19,6 @@ import java.util.regex.Pattern;
 /// `Thread,Time,Action,Pointer,Size,Stream`, for one device. Times are times of day, so they start
 /// again at midnight. Pointers and streams are hexadecimal, with or without `0x`.
 final class RmmLog {
-    static final String HEADER = "Thread,Time,Action,Pointer,Size,Stream";
-
     private static final int COLUMNS = 6;
     private static final Map<String, Kind> KINDS = Map.of(
             "allocate", Kind.ALLOCATED, "free", Kind.FREED, "deallocate", Kind.FREED, "allocate failure", Kind.REFUSED);
@@ -37,11 +37,14 @@ final class RmmLog {
 
     /// Reads a log.
     ///
-    /// @param lines the lines after the header
+    /// @param file its name, for errors
+    /// @param in its content, with the header
     /// @throws InputException if a row is not one of an RMM log, or there are none
-    static ForeignLog read(InputLines lines) throws InputException {
+    static ForeignLog read(String file, InputStream in) throws InputException {
+        InputLines lines = new InputLines(file, in, TraceReader.MAX_TEXT_BYTES);
         RmmLog log = new RmmLog();
         String warning = null;
+        lines.next();
         for (String line = lines.next(); line != null; line = lines.next()) {
             try {
                 log.add(line);

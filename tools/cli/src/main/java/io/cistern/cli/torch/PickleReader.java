@@ -4,6 +4,9 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -36,6 +39,8 @@ final class PickleReader {
     private static final int MAX_SHARED_ITEMS = 256;
 
     private static final int MAX_DIGITS = 20;
+    /// Most bytes of a snapshot name frames by numbers of this kind.
+    private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final int END = -1;
 
     /// Marks on the stack where the parts of a list, tuple or dictionary begin.
@@ -74,6 +79,13 @@ final class PickleReader {
         /// The same list for all dictionaries with these names.
         private List<String> names = List.of();
         private @Nullable Object[] values = {};
+
+        static Dictionary of(String name, Object value) {
+            Dictionary fields = new Dictionary();
+            fields.names = List.of(name);
+            fields.values = new Object[] {value};
+            return fields;
+        }
 
         @Nullable
         Object get(String name) {
@@ -167,6 +179,11 @@ final class PickleReader {
             case 'g' -> recall(decimal());
             case 'h' -> recall(next());
             case 'j' -> recall(number(Integer.BYTES));
+            case 'c' -> throw ofObjects(line(MAX_TEXT_BYTES), line(MAX_TEXT_BYTES)); // GLOBAL
+            case 0x93 -> { // STACK_GLOBAL
+                Object name = pop();
+                throw ofObjects(pop(), name);
+            }
             default -> push(scalar(opcode));
         }
     }
@@ -479,11 +496,15 @@ final class PickleReader {
     /// Returns a number of at most eight bytes, the lowest first.
     private long number(int byteCount) throws InputException {
         fill(byteCount);
+        int at = from;
+        from += byteCount;
+        if (byteCount == Integer.BYTES) {
+            return (int) INTS.get(buffer, at) & 0xffff_ffffL;
+        }
         long number = 0;
         for (int i = 0; i < byteCount; i++) {
-            number |= (buffer[from + i] & 0xffL) << (Byte.SIZE * i);
+            number |= (buffer[at + i] & 0xffL) << (Byte.SIZE * i);
         }
-        from += byteCount;
         return number;
     }
 
@@ -515,6 +536,11 @@ final class PickleReader {
         } catch (IOException e) {
             throw error(InputFile.why(e));
         }
+    }
+
+    private InputException ofObjects(Object module, Object name) {
+        return new InputException(
+                file, "is a pickle, but no snapshot of PyTorch's: it makes an object, " + module + "." + name);
     }
 
     private InputException error(@Nullable String what) {

@@ -4,7 +4,6 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.torch.PickleReader.Dictionary;
 import io.cistern.cli.torch.PickleReader.Items;
 import io.cistern.cli.trace.Trace;
-import java.io.IOException;
 import java.io.InputStream;
 import java.util.AbstractList;
 import java.util.ArrayList;
@@ -12,12 +11,11 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A snapshot of PyTorch's `torch.cuda.memory._dump_snapshot`: a pickled dictionary with the current segments and
-/// a history of each device.
+/// a history of each device. Before 2.0 it was a list of segments, without a history.
 ///
 /// @param segments the memory now
 /// @param traces the history of each device, by ordinal; empty lists if none was recorded
@@ -27,9 +25,6 @@ public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     private static final Frames NO_FRAMES = new Frames(List.of());
     private static final String NO_SNAPSHOT = "is no snapshot of PyTorch's: ";
-
-    /// The first byte of a pickle: of protocol 2 and later, or a dictionary.
-    private static final Set<Integer> PICKLE = Set.of(0x80, (int) '(', (int) '}');
 
     /// A range of memory that the allocator manages.
     ///
@@ -107,25 +102,20 @@ public record TorchSnapshot(
         }
     }
 
-    /// Returns whether a file may be a snapshot: whether its next byte begins a pickle.
-    ///
-    /// @param in with marks
-    public static boolean isNext(InputStream in) throws IOException {
-        in.mark(1);
-        int first = in.read();
-        in.reset();
-        return PICKLE.contains(first);
-    }
-
     /// Reads a snapshot.
     ///
     /// @param file its name, for errors
     /// @throws InputException if the file is not a PyTorch snapshot, or has impossible values
     public static TorchSnapshot read(String file, InputStream in) throws InputException {
         Object top = new PickleReader(file, in).read();
-        if (!(top instanceof Dictionary fields && fields.get("device_traces") instanceof Items)) {
+        Dictionary fields = switch (top) {
+            case Items segments -> Dictionary.of("segments", segments);
+            case Dictionary all -> all;
+            default -> new Dictionary();
+        };
+        if (!(fields.get("segments") instanceof Items)) {
             throw new InputException(
-                    file, "is a pickle, but no snapshot of PyTorch's: it has no list 'device_traces' on top");
+                    file, "is a pickle, but no snapshot of PyTorch's: it has no list 'segments' on top");
         }
         return new Reader(file).snapshot(new Fields(file, "", -1, fields));
     }
@@ -150,13 +140,14 @@ public record TorchSnapshot(
         }
 
         TorchSnapshot snapshot(Fields top) throws InputException {
-            for (Object trace : top.list("device_traces")) {
+            List<?> histories = top.has("device_traces") ? top.list("device_traces") : List.of();
+            for (Object trace : histories) {
                 for (Fields entry : counted(top.maps("device_traces", trace))) {
                     firstMicros = Math.min(firstMicros, entry.micros());
                 }
             }
             List<List<Event>> traces = new ArrayList<>();
-            for (Object trace : top.list("device_traces")) {
+            for (Object trace : histories) {
                 List<Event> events = new ArrayList<>();
                 for (Fields entry : top.maps("device_traces", trace)) {
                     events.add(event(entry));
@@ -186,7 +177,7 @@ public record TorchSnapshot(
                     entry.pool("pool_id"),
                     entry.has(address) ? entry.number(address) : action.equals("oom") ? -1 : 0,
                     entry.bytes("size"),
-                    entry.number("stream"),
+                    entry.stream(),
                     nanos(entry),
                     entry.text("user_metadata", ""),
                     entry.text("category", ""),
@@ -211,8 +202,8 @@ public record TorchSnapshot(
             for (Fields block : counted(segment.maps("blocks"))) {
                 long byteSize = block.bytes("size");
                 long at = block.has("address") ? block.number("address") : next;
-                long requested = block.has("requested_size") ? block.bytes("requested_size") : byteSize;
-                blocks.add(new Block(at, byteSize, requested, block.text("state", ""), frames(block.frames())));
+                blocks.add(new Block(
+                        at, byteSize, block.requestedBytes(), block.text("state", ""), frames(block.frames())));
                 next = block.end(at, byteSize);
             }
             return new Segment(
@@ -220,7 +211,7 @@ public record TorchSnapshot(
                     segment.pool("segment_pool_id"),
                     address,
                     segment.bytes("total_size"),
-                    segment.number("stream"),
+                    segment.stream(),
                     blocks);
         }
 
@@ -257,6 +248,11 @@ public record TorchSnapshot(
         /// Returns an address or a handle.
         long number(String name) throws InputException {
             return number(name, MAX_ADDRESS);
+        }
+
+        /// Returns the handle of a stream; 0 in versions that do not say. PyTorch writes it with a sign.
+        long stream() {
+            return entries.get("stream") instanceof Long handle ? handle & Long.MAX_VALUE : 0;
         }
 
         private long number(String name, long most) throws InputException {
@@ -305,15 +301,25 @@ public record TorchSnapshot(
             return part instanceof Long number ? number.toString() : "?";
         }
 
-        /// Returns the frames of an event or a block; in PyTorch before 2.1, those of the first entry of a block's
-        /// history.
         @Nullable
         Items frames() {
-            if (entries.get("history") instanceof Items history
-                    && history.list().stream().findFirst().orElse(null) instanceof Dictionary first) {
-                return first.get("frames") instanceof Items frames ? frames : null;
-            }
-            return entries.get("frames") instanceof Items frames ? frames : null;
+            return allocation().entries.get("frames") instanceof Items frames ? frames : null;
+        }
+
+        /// Returns what the program asked for in a block.
+        long requestedBytes() throws InputException {
+            Fields allocation = allocation();
+            return has("requested_size")
+                    ? bytes("requested_size")
+                    : allocation.has("real_size") ? allocation.bytes("real_size") : bytes("size");
+        }
+
+        /// Returns what says who allocated: in PyTorch before 2.1, the first entry of a block's history.
+        private Fields allocation() {
+            return entries.get("history") instanceof Items history
+                            && history.list().stream().findFirst().orElse(null) instanceof Dictionary first
+                    ? new Fields(file, inner("history"), 0, first)
+                    : this;
         }
 
         Map<String, String> texts(String name) {

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.common.Content;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.common.InputLines;
@@ -10,8 +11,8 @@ import java.util.Iterator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Reads traces of all formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
-/// `.gz`; the header tells the format. The bytes of a free must be a number but are ignored, in format 1
+/// Reads traces of all formats, as described in `docs/trace-format.md`: CSV, maybe packed; the header tells the
+/// format. The bytes of a free must be a number but are ignored, in format 1
 /// also its stream.
 ///
 /// Files are not trusted: memory and time are bounded, and every defect is an [InputException] that
@@ -50,12 +51,16 @@ public final class TraceReader {
         return InputFile.read(file, TraceReader::parse);
     }
 
-    /// Reads a stream; the name decides whether to unzip it.
+    /// Reads a stream, unpacked if it is packed.
     public static Trace read(String file, InputStream in) throws InputException, IOException {
         return parse(file, InputFile.unpacked(file, in));
     }
 
-    static Trace parse(String file, InputStream text) throws InputException {
+    static Trace parse(String file, InputStream text) throws InputException, IOException {
+        switch (Content.of(text)) {
+            case TRACE, EMPTY, OTHER -> {}
+            case Content other -> throw other.error(file, "a trace");
+        }
         TraceReader reader = new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES), null, 0);
         reader.readRows();
         return reader.builder.build(nameOf(file));
@@ -80,7 +85,8 @@ public final class TraceReader {
 
     /// Returns, for example, `gpt2_train` for `traces/gpt2_train.csv.gz`.
     public static String nameOf(String file) {
-        return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
+        return InputException.oneLine(file.substring(file.lastIndexOf('/') + 1))
+                .replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
 
     private void readRows() throws InputException {

@@ -3,6 +3,7 @@ package io.cistern.cli.imports;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
+import io.cistern.cli.common.Content;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cli.trace.TraceReader;
 import java.io.IOException;
@@ -110,7 +111,8 @@ class ImportCommandTests {
             bomb.append("(lp").append(level).append('\n');
             bomb.append(("g" + (level - 1) + "\na").repeat(1000)).append(level < 11 ? "0" : "");
         }
-        Path file = Files.writeString(folder.resolve("bomb.pickle"), "(dS'device_traces'\n" + bomb.append("s."));
+        Path file = Files.writeString(
+                folder.resolve("bomb.pickle"), "(dS'segments'\n(lsS'device_traces'\n" + bomb.append("s."));
 
         assertThat(refusal(file)).contains("holds no dictionaries");
     }
@@ -205,7 +207,7 @@ class ImportCommandTests {
 
     @Test
     void midnightPassesOnceAlsoWhereRowsChangedPlaces() throws Exception {
-        Path file = Files.writeString(folder.resolve("rmm.csv"), RmmLog.HEADER + """
+        Path file = Files.writeString(folder.resolve("rmm.csv"), Content.RMM_COLUMNS + """
 
                 1,23:59:59.999999999,allocate,0x1000,10,0
                 1,00:00:00.000000001,allocate,0x2000,10,0
@@ -233,7 +235,7 @@ class ImportCommandTests {
     void aGzippedLogIsReadToo() throws Exception {
         Path file = folder.resolve("rmm.csv.gz");
         try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(file))) {
-            out.write((RmmLog.HEADER + "\n1,10:00:00.000000,allocate,0x1000,10,0\n").getBytes());
+            out.write((Content.RMM_COLUMNS + "\n1,10:00:00.000000,allocate,0x1000,10,0\n").getBytes());
         }
 
         assertThat(imported(file).out()).contains("a,0,10,0,0,0,0");
@@ -252,7 +254,7 @@ class ImportCommandTests {
                 "1,10:00:00.000000,allocate,0x1000"
             })
     void aWrongRowOfALogIsNamed(String row) throws Exception {
-        Path file = Files.writeString(folder.resolve("rmm.csv"), RmmLog.HEADER + "\n" + row + "\n");
+        Path file = Files.writeString(folder.resolve("rmm.csv"), Content.RMM_COLUMNS + "\n" + row + "\n");
 
         ProgramRun run = imported(file);
 
@@ -272,7 +274,7 @@ class ImportCommandTests {
         Files.write(cut, java.util.Arrays.copyOf(whole, whole.length / 2));
 
         assertThat(refusal(text))
-                .endsWith(": is neither a pickle of PyTorch's nor an RMM log with the columns"
+                .endsWith(": is not a snapshot of PyTorch's, nor a log of RMM's with the columns"
                         + " Thread,Time,Action,Pointer,Size,Stream");
         assertThat(refusal(number)).contains("no snapshot of PyTorch's");
         assertThat(refusal(noHistory)).contains("_record_memory_history()");
@@ -294,7 +296,7 @@ class ImportCommandTests {
 
     @Test
     void noLogIsImportedThatNoReplayWouldRead() throws Exception {
-        StringBuilder rows = new StringBuilder(RmmLog.HEADER + "\n");
+        StringBuilder rows = new StringBuilder(Content.RMM_COLUMNS + "\n");
         for (int i = 1; i <= 1025; i++) {
             rows.append("1,10:00:00.000000,allocate,")
                     .append(i)
@@ -303,7 +305,7 @@ class ImportCommandTests {
                     .append('\n');
         }
         Path streams = Files.writeString(folder.resolve("streams.csv"), rows);
-        rows.setLength(RmmLog.HEADER.length() + 1);
+        rows.setLength(Content.RMM_COLUMNS.length() + 1);
         for (int i = 1; i <= 8; i++) {
             rows.append("1,10:00:00.000000,allocate,").append(i).append(",1152921504606846976,0\n");
         }

@@ -55,7 +55,7 @@ final class ReportCommandTests {
 
     @Test
     void whatIsNotASnapshotIsRefusedWithTheReason() throws Exception {
-        assertThat(refusal("text", "no JSON")).contains("text: is not a snapshot: ");
+        assertThat(refusal("text", "no JSON")).contains("text: is not a snapshot");
         assertThat(refusal("cut", "{\"format\":\"cistern-snapshot\",")).contains("cut: is not a snapshot: ");
         assertThat(refusal("other", "{\"format\":\"other\",\"version\":1}"))
                 .contains("'format' is other, not cistern-snapshot");
