@@ -6,6 +6,7 @@ import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.RangeAttributes;
+import io.cistern.cuda.UnifiedMemory;
 import java.util.List;
 import java.util.Optional;
 
@@ -109,8 +110,9 @@ public final class ManagedMemory {
                         .attributes(buffer.device(), buffer.address(), buffer.byteSize());
     }
 
-    /// Drops a buffer's contents in the order of a stream, so that the driver does not move bytes that nobody
-    /// needs, such as those of a scratch buffer. Reads before the next write give undefined bytes.
+    /// Drops a buffer's contents in the order of a stream, and places the buffer on its device, so that the next
+    /// kernel writes it there and the driver moves no bytes that nobody needs. Reads before the next write give
+    /// undefined bytes.
     ///
     /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours use the rest of its
     /// first and last page. So a small buffer keeps its contents.
@@ -126,7 +128,9 @@ public final class ManagedMemory {
         long start = (address + PAGE_BYTES - 1) & -PAGE_BYTES;
         long end = (address + buffer.byteSize()) & -PAGE_BYTES;
         if (start < end) {
-            buffer.memory().driver().unifiedMemory().discard(buffer.device(), start, end - start, stream);
+            UnifiedMemory driver = buffer.memory().driver().unifiedMemory();
+            driver.discard(buffer.device(), start, end - start, stream);
+            driver.prefetch(buffer.device(), start, end - start, MemoryLocation.device(buffer.device()), stream);
         }
     }
 

@@ -136,6 +136,7 @@ abstract class UnifiedMemoryContractTests extends DriverContractTests {
             assumeTrue(older.result() != CudaResult.NOT_SUPPORTED, "the driver has no discard");
             throw older;
         }
+        driver.unifiedMemory().prefetch(DEVICE, address + MIB, MIB, HERE, stream);
         driver.copies().fillBytes(DEVICE, address + MIB, (byte) 2, MIB, stream);
         synchronize(stream);
         assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, MIB - 1)).isEqualTo((byte) 1);
