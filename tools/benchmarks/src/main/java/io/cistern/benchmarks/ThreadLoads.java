@@ -9,7 +9,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
-/// Measures `caching` under loads of many threads whose sizes never repeat, as `thread_peers` does for peers, and prints
+/// Measures `caching` under loads of many threads whose sizes never repeat, as `thread_peers` does for peers, and
+/// prints
 /// a line for each load. A thread replaces one of its live blocks at random, again and again.
 ///
 /// ```
