@@ -27,11 +27,14 @@ final class FrontFigures {
         figures.onnx("ONNX Runtime, two models: requests a second", "perSecond");
         figures.onnx("… device memory, MiB", "mostMib");
         figures.pair();
+        figures.threads("Sixteen threads, blocks up to 256 KiB of ever new sizes: µs", "own");
+        figures.threads("… blocks of 1 to 16 MiB", "large");
         figures.generated("Memory reserved for what is requested, 90 unseen programs: factor", "meanRatio");
         figures.generated("… at worst", "worstRatio");
         figures.firstPasses();
         figures.fills();
-        return figures.table + "\n" + raw.source(QUERIES, ONNX, PAIRS, ReplayFigures.FILE, ReplayFigures.GENERATED)
+        return figures.table + "\n"
+                + raw.source(QUERIES, ONNX, PAIRS, ThreadFigures.FILE, ReplayFigures.FILE, ReplayFigures.GENERATED)
                 + ".\n";
     }
 
@@ -72,6 +75,15 @@ final class FrontFigures {
                         .filter(row -> row.number("byteSize") <= SMALL)
                         .toList(),
                 "nanosPerPair");
+    }
+
+    private void threads(String what, String load) {
+        List<Row> rows = Row.where(raw.json(ThreadFigures.FILE), "load", load);
+        table.row(what, threads(rows, "torch"), threads(rows, "cudaMallocAsync"), threads(rows, "caching"));
+    }
+
+    private static String threads(List<Row> rows, String allocator) {
+        return ThreadFigures.micros(Row.only(rows, "allocator", allocator));
     }
 
     private void generated(String what, String field) {

@@ -5,7 +5,7 @@ import java.util.Map;
 
 /// Makes the table of many threads whose sizes never repeat.
 final class ThreadFigures {
-    private static final String FILE = "threads.jsonl";
+    static final String FILE = "threads.jsonl";
     private static final double MIB = 1 << 20;
 
     private ThreadFigures() {}
@@ -35,7 +35,11 @@ final class ThreadFigures {
 
     private static String cell(List<Row> rows, String load, String allocator) {
         Row row = Row.only(rows, "load", load, "allocator", allocator);
-        return Table.rounded(row.number("least") / 1000) + " to " + Table.rounded(row.number("most") / 1000) + " · "
-                + Table.format("%,.0f", row.number("reservedPeakBytes") / MIB);
+        return micros(row) + " · " + Table.format("%,.0f", row.number("reservedPeakBytes") / MIB);
+    }
+
+    /// Returns the lowest and the highest round.
+    static String micros(Row row) {
+        return Table.rounded(row.number("least") / 1000) + " to " + Table.rounded(row.number("most") / 1000);
     }
 }
