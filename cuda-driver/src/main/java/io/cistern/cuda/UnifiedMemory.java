@@ -37,8 +37,8 @@ public interface UnifiedMemory {
     RangeAttributes attributes(int device, long address, long byteSize);
 
     /// Drops the contents of a range in stream order, so that nobody moves them (`cuMemDiscardBatchAsync`, driver
-    /// 13.0). Reads before the next write give undefined bytes. [Prefetch][#prefetch] the range before it is written:
-    /// an H200 lost what was written to a discarded range that was not.
+    /// 13.0). Reads before the next write give undefined bytes. [Prefetch][#prefetch] the range before it is
+    /// written: an H200 lost what was written to a discarded range that was not.
     ///
     /// @param address managed memory from [#allocate]. Give whole pages: what becomes of the rest of a page is
     ///     not documented

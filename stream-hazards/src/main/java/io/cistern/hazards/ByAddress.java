@@ -20,7 +20,10 @@ final class ByAddress<V> {
 
     private static final class Leaf {
         long[] addresses = new long[4];
-        @Nullable Object[] values = new @Nullable Object[4];
+
+        @Nullable
+        Object[] values = new @Nullable Object[4];
+
         int size;
 
         void insert(int at, long address, @Nullable Object value) {
