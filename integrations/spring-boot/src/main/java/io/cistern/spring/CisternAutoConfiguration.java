@@ -78,7 +78,15 @@ public final class CisternAutoConfiguration {
     @ConditionalOnMissingBean({DeviceMemory.class, CudaDriver.class})
     DeviceMemory deviceMemory(ContextSettings settings) {
         settings.applyToProcess();
-        return DeviceMemory.system();
+        return checked(DeviceMemory.system());
+    }
+
+    /// Opens the current allocator now: an application whose allocator can't be opened should not start.
+    private static DeviceMemory checked(DeviceMemory memory) {
+        if (memory.driver().devices().count() > 0) {
+            memory.current(0);
+        }
+        return memory;
     }
 
     /// Returns device memory on the application's driver.
@@ -90,11 +98,11 @@ public final class CisternAutoConfiguration {
             CudaDriver driver,
             ObjectProvider<AllocatorProvider> allocators,
             ObjectProvider<SegmentSourceProvider> sources) {
-        return DeviceMemory.builder(driver)
+        return checked(DeviceMemory.builder(driver)
                 .catalog(Catalog.discover(
                         allocators.orderedStream().toList(),
                         sources.orderedStream().toList()))
-                .open();
+                .open());
     }
 
     /// Adds meters if Micrometer is present.

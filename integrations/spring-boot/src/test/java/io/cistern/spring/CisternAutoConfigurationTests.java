@@ -94,6 +94,12 @@ final class CisternAutoConfigurationTests {
     }
 
     @Test
+    void anAllocatorThatCanNotBeOpenedStopsTheStart() {
+        assertThatThrownBy(() -> run(WithDriver.class, WebApplicationType.NONE, "cistern.allocator=asnyc"))
+                .hasStackTraceContaining("no allocator is named 'asnyc'");
+    }
+
+    @Test
     void itsMetersAreInTheRegistry() {
         try (var context = run(WithDriver.class, WebApplicationType.NONE, "cistern.metrics.slow-allocations=0ms")) {
             DeviceMemory memory = context.getBean(DeviceMemory.class);

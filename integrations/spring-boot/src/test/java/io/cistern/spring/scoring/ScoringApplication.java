@@ -1,6 +1,6 @@
 package io.cistern.spring.scoring;
 
-import io.cistern.CudaStream;
+import io.cistern.CudaStreamPool;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
@@ -34,22 +34,27 @@ public class ScoringApplication {
                 .open();
     }
 
+    /// Streams that live as long as the application: a pool keeps its memory for each of them.
+    @Bean
+    CudaStreamPool streams(DeviceMemory memory) {
+        return CudaStreamPool.open(memory, 0, 4);
+    }
+
     @RestController
     static class Scores {
-        private final DeviceMemory memory;
         private final MemoryPool scores;
+        private final CudaStreamPool streams;
 
-        Scores(DeviceMemory memory, MemoryPool scores) {
-            this.memory = memory;
+        Scores(MemoryPool scores, CudaStreamPool streams) {
             this.scores = scores;
+            this.streams = streams;
         }
 
         @GetMapping("/score")
         String score(@RequestParam long mib) {
             ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of("request", 64L << 20));
             return scores.call(ofRequest, () -> {
-                try (CudaStream stream = CudaStream.open(memory, 0);
-                        DeviceBuffer x = DeviceBuffer.allocate(mib << 20, stream)) {
+                try (DeviceBuffer x = DeviceBuffer.allocate(mib << 20, streams.next())) {
                     x.fill((byte) 1); // your kernels take x.address()
                     return "scored " + mib + " MiB\n";
                 }
