@@ -51,7 +51,7 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         throwIfSet(failure);
-        RangeSource source = (RangeSource) context.segments("linear");
+        RangeSource source = context.ranges("linear");
         context.options().flag("loud");
         log.add(name + " opened");
         whileOpening.run();

@@ -1,5 +1,6 @@
 package io.cistern.spi;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
@@ -34,10 +35,21 @@ public interface AllocatorContext {
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
-    /// @return a [RangeSource] or a [PageSource], distinguished by a `switch` or a cast
+    /// @return a [RangeSource] or a [PageSource], distinguished by a `switch`
+    /// @see #ranges
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid
     SegmentSource segments(String spec);
+
+    /// Opens a source of plain ranges to build on: see [#segments].
+    ///
+    /// @throws io.cistern.errors.ConfigurationException as [#segments] does; also if it is a source of pages
+    default RangeSource ranges(String spec) {
+        if (segments(spec) instanceof RangeSource ranges) {
+            return ranges;
+        }
+        throw new ConfigurationException("'" + spec + "' is a page source, not a range source such as 'linear'");
+    }
 
     /// Returns the object that records fences and orders streams.
     StreamOrder streams();

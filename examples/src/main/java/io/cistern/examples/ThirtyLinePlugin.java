@@ -1,15 +1,18 @@
 package io.cistern.examples;
 
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
-/// The shortest plug-in, together with the line in `META-INF/services/io.cistern.spi.AllocatorProvider` that
-/// names this class. A segment source provides the memory; the framework does metering, limits and ownership. One that
-/// goes into use also keeps what the driver refuses to take back, since a free must not throw: see the plug-in
-/// template.
+/// The shortest plug-in that passes the conformance suite, together with the line in
+/// `META-INF/services/io.cistern.spi.AllocatorProvider` that names this class. A segment source provides the memory;
+/// the
+/// framework does metering, limits and ownership.
 public final class ThirtyLinePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {
@@ -23,16 +26,31 @@ public final class ThirtyLinePlugin implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        RangeSource source = (RangeSource) context.segments("linear");
+        RangeSource source = context.ranges("linear"); // cuMemAlloc and cuMemFree, which waits for the device
+        Queue<Segment> freed = new ConcurrentLinkedQueue<>();
         return new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
+                giveBack();
                 return source.acquire(byteSize, 256, device).address();
             }
 
             @Override
             public void free(long address, long byteSize, int device, long stream) {
-                source.release(new Segment(address, byteSize, device));
+                freed.add(new Segment(address, byteSize, device));
+                giveBack();
+            }
+
+            /// Gives back what was freed. A free must not throw: what the driver refuses is tried again later.
+            private void giveBack() {
+                for (Segment next = freed.poll(); next != null; next = freed.poll()) {
+                    try {
+                        source.release(next);
+                    } catch (CudaException refused) {
+                        freed.add(next);
+                        return;
+                    }
+                }
             }
         };
     }

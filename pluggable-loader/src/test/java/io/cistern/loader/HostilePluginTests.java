@@ -204,7 +204,7 @@ class HostilePluginTests {
                     public int spiVersion() { return SPI_VERSION; }
                     public String name() { return "%s"; }
                     public DeviceAllocator open(AllocatorContext context) {
-                        RangeSource source = (RangeSource) context.segments("linear");
+                        RangeSource source = context.ranges("linear");
                         return new DeviceAllocator() {
                             %s
                         };

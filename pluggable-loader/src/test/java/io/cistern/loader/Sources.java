@@ -47,7 +47,7 @@ final class Sources {
                     public int spiVersion() { return SPI_VERSION; }
                     public String name() { return "%3$s"; }
                     public DeviceAllocator open(AllocatorContext context) {
-                        return new Shelves((RangeSource) context.segments("linear"));
+                        return new Shelves(context.ranges("linear"));
                     }
                     record Shelf(long byteSize, int device, long stream) {}
                     static class Shelves implements DeviceAllocator {

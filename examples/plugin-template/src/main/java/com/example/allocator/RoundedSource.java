@@ -27,7 +27,7 @@ public final class RoundedSource implements SegmentSourceProvider {
 
     @Override
     public SegmentSource open(AllocatorContext context) {
-        RangeSource driver = (RangeSource) context.segments("linear");
+        RangeSource driver = context.ranges("linear");
         return new RangeSource() {
             @Override
             public Segment acquire(long byteSize, long byteAlignment, int device) {

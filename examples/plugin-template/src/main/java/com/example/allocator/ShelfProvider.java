@@ -38,6 +38,6 @@ public final class ShelfProvider implements AllocatorProvider {
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         int most = MOST.read(context.options()).orElse(8L).intValue();
-        return new ShelfAllocator((RangeSource) context.segments("linear"), most);
+        return new ShelfAllocator(context.ranges("linear"), most);
     }
 }

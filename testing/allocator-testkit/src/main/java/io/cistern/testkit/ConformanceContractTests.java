@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.hazards.HazardObserver;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
@@ -99,7 +100,10 @@ abstract class ConformanceContractTests {
     private void assertNothingLost() {
         for (int device = 0; device < freeBefore.length && !memoryMayBeLost; device++) {
             assertThat(freeBefore[device] - driver.memory().freeBytes(device))
-                    .as("bytes of device %s that did not come back", device)
+                    .as(
+                            "bytes of device %s that did not come back; likely cause: the allocator keeps freed memory, and its"
+                                    + " close() does not give it back",
+                            device)
                     .isLessThanOrEqualTo(driver.simulated() ? 0 : REAL_TOLERANCE);
         }
     }
@@ -194,7 +198,13 @@ abstract class ConformanceContractTests {
         verify(block, stream);
         live.remove(block);
         history.freed(block, stream);
-        memory.free(block.address(), stream);
+        try {
+            memory.free(block.address(), stream);
+        } catch (CudaException thrown) {
+            throw new AssertionError(
+                    "free threw what the driver had thrown; it must not throw: keep the block, and give it back later",
+                    thrown);
+        }
     }
 
     void verify(Block block, long stream) {

@@ -27,7 +27,7 @@ final class AcmePlugin {
                 public String name() { return "acme"; }
                 public DeviceAllocator open(AllocatorContext context) {
                     System.out.println("acme opens");
-                    return new Acme((RangeSource) context.segments("linear"));
+                    return new Acme(context.ranges("linear"));
                 }
 
                 private static final class Acme implements DeviceAllocator {

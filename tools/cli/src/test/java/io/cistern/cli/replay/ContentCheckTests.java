@@ -78,7 +78,7 @@ final class ContentCheckTests {
 
         @Override
         public DeviceAllocator open(AllocatorContext context) {
-            RangeSource source = (RangeSource) context.segments("linear");
+            RangeSource source = context.ranges("linear");
             Segment segment = source.acquire(1 << 20, 256, 0);
             return new DeviceAllocator() {
                 private long next = segment.address();
