@@ -33,12 +33,7 @@ abstract class AdaptorProvider implements AllocatorProvider {
 
     private SpecOption<String> upstream() {
         return SpecOption.of(
-                name(),
-                "upstream",
-                "a spec",
-                MUST_BE_GIVEN,
-                "the allocator around which it is",
-                AllocatorOptions::text);
+                name(), "upstream", "a spec", MUST_BE_GIVEN, "the allocator that it wraps", AllocatorOptions::text);
     }
 
     @Override

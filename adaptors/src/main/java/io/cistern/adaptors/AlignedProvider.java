@@ -18,7 +18,7 @@ public final class AlignedProvider extends AdaptorProvider {
                 "alignment",
                 "a power of two from 256 to 1TiB; less than a device has",
                 MUST_BE_GIVEN,
-                "what all addresses are multiples of",
+                "all addresses are multiples of it",
                 AllocatorOptions::bytes);
     }
 

@@ -16,9 +16,9 @@ public final class EventProvider extends AdaptorProvider {
         static final SpecOption<Long> THRESHOLD = SpecOption.of(
                 "events",
                 "threshold",
-                "a number of bytes, as `4GiB`",
+                "a number of bytes, such as `4GiB`",
                 MUST_BE_GIVEN,
-                "each time the live bytes of a device cross it, that is logged",
+                "logs each time the live bytes of a device cross it",
                 AllocatorOptions::bytes);
     }
 

@@ -14,9 +14,9 @@ public final class LimitProvider extends AdaptorProvider {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "limit",
                 "bytes",
-                "a number of bytes from 1 on, as `8GiB`",
+                "a number of bytes from 1 on, such as `8GiB`",
                 MUST_BE_GIVEN,
-                "the most that is live on each device",
+                "the maximum live bytes on each device",
                 AllocatorOptions::bytes);
     }
 

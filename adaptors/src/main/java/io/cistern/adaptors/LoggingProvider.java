@@ -21,14 +21,14 @@ public final class LoggingProvider extends AdaptorProvider {
                 "file",
                 "a path",
                 MUST_BE_GIVEN,
-                "where the trace is written, gzipped if it ends in `.gz`; what is there is overwritten",
+                "the trace, gzipped if it ends in `.gz`; an existing file is overwritten",
                 AllocatorOptions::text);
         static final SpecOption<Long> ROWS = SpecOption.of(
                 "logging",
                 "rows",
                 "a whole number from 1",
                 String.valueOf(TraceLog.DEFAULT_MAX_ROWS),
-                "after how many rows the trace ends",
+                "the most rows of the trace",
                 (options, key) -> options.number(key, 1, Long.MAX_VALUE));
     }
 

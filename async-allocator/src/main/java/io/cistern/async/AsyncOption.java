@@ -17,10 +17,9 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "pool",
             "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one a device",
             "`own`",
-            "which of the driver's pools memory comes from: one of its own for each device; the one that each device"
-                    + " has from the start; the one that is current when the device is first served; or those that"
-                    + " the program made. A pool that is not its own keeps its settings, but for those that an option here"
-                    + " names, which are set back at its close",
+            "the driver's pool: one of its own for each device; the device's default pool; the pool that is current at the"
+                    + " first request; or pools that the program made. A pool that is not its own keeps its settings"
+                    + " unless an option here sets them, until `async` closes",
             AsyncOption::pool,
             PoolChoice::texts);
 
@@ -29,18 +28,18 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "per_stream",
             FLAG + "; `true` only with `pool=own`",
             "`false`",
-            "whether each stream has a pool of its own, so that no memory goes from one stream to another; the pool"
-                    + " of a stream that ended serves the next new one");
+            "whether each stream has its own pool, so no memory goes from one stream to another; the pool of a stream that"
+                    + " ended serves the next new one");
 
     /// Sets how many bytes a pool keeps at a synchronisation.
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
             "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
                     + " `pool=own`",
-            "`keep_all` for own pools, and for the driver's default pool if nobody has set its own, until `async` closes;"
-                    + " under `driver_pool` `zero`; what the pool has for others",
-            "the bytes that a pool keeps when the host synchronises; what is more goes back to the device. `adaptive`"
-                    + " keeps what the program will need again, found while it runs",
+            "`keep_all` for own pools, and for a default pool whose threshold is unset; `zero` under `driver_pool`; else"
+                    + " the pool's own",
+            "the bytes that a pool keeps when the host synchronises; the rest goes back to the device. `adaptive` keeps"
+                    + " the memory that the program will need again",
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
 
@@ -48,31 +47,30 @@ public final class AsyncOption<T> extends SpecOption<T> {
     public static final AsyncOption<Boolean> REUSE_FOLLOW_EVENT_DEPENDENCIES = flag(
             "reuse_follow_event_dependencies",
             FLAG,
-            "`true` for own pools; what the pool has for others",
-            "whether a stream that waited for a free by events is given that memory");
+            "`true` for own pools; else the pool's own",
+            "whether memory serves a stream that waited for its free by events");
 
     /// Allows reuse of memory whose free has completed.
     public static final AsyncOption<Boolean> REUSE_ALLOW_OPPORTUNISTIC = flag(
             "reuse_allow_opportunistic",
             FLAG,
-            "`true` for own pools; what the pool has for others",
-            "whether any stream is given memory whose free happens to have completed; without it, how fast the"
-                    + " device was does not decide which stream gets which memory");
+            "`true` for own pools; else the pool's own",
+            "whether memory serves any stream once its free has completed; without it, the device's speed does not"
+                    + " decide which stream gets which memory");
 
     /// Allows the driver to insert waits between streams.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
             "reuse_allow_internal_dependencies",
             FLAG,
-            "`true` for own pools; what the pool has for others",
-            "whether the driver may let a stream wait for another one's free, when the pool can't grow");
+            "`true` for own pools; else the pool's own",
+            "whether the driver may make a stream wait for another one's free, when the pool can't grow");
 
     /// Limits the bytes that each pool reserves.
     public static final AsyncOption<Long> MAX_SIZE = new AsyncOption<>(
             "max_size",
             "bytes, at least 1; only with `pool=own`",
             "the driver's own limit",
-            "the most that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200). A limit on"
-                    + " what programs ask for is the framework's, and exact",
+            "the maximum that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200)",
             BYTES,
             SpecOption::text);
 
@@ -90,9 +88,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "location",
             "`device`, `managed`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
             "`device`",
-            "where the memory lives: on the device; where it was used last, page by page, so that it may be more than the"
-                    + " device has (CUDA 13.0); on the host; on the host's NUMA node nearest to the device, or on node N."
-                    + " Its device reaches it there too",
+            "where the memory is: on the device; where each page was used last, so it may be larger than the device"
+                    + " (CUDA 13.0); on the host; on the host's NUMA node nearest to the device, or on node N",
             AsyncOption::location,
             SpecOption::text);
 
@@ -108,8 +105,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
-            "blocks up to this size come from a second pool: so small ones that live long can't keep the pages of large"
-                    + " ones, which then go back whole when memory runs out",
+            "blocks up to this size come from a second pool, so that long-lived small blocks can't hold the pages of large"
+                    + " ones",
             BYTES,
             SpecOption::text);
 
@@ -118,8 +115,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "what each pool, but for that of small blocks, obtains when it is first used, and keeps as far as its"
-                    + " release threshold lets it: the first allocation on a device waits for that",
+            "the bytes that each pool, but for that of small blocks, obtains when it is first used, and keeps within its"
+                    + " release threshold; the first allocation on a device waits for them",
             BYTES,
             SpecOption::text);
 

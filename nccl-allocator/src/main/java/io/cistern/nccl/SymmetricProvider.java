@@ -32,7 +32,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "bytes",
                 "a number of bytes from 2MiB on",
                 "512MiB",
-                "the segment of each device; what finds no room there comes from `upstream`",
+                "the segment of each device; blocks that do not fit come from `upstream`",
                 AllocatorOptions::bytes);
         static final SpecOption<Long> LARGEST = SpecOption.of(
                 "symmetric",

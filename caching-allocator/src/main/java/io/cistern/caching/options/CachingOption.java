@@ -33,8 +33,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "how fine the pages of large blocks are: at most 1/96 of the most that was ever live at once, or 1/192 with"
-                    + " several streams; or, tight, 1/1024 or 1/2048: the least memory, for a longer first pass",
+            "the size of pages for large blocks: at most 1/96 of the peak of live bytes, 1/192 with several streams; tight,"
+                    + " 1/1024 or 1/2048, for the least memory and a longer first pass",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
@@ -42,10 +42,10 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `adaptive`, `wait`",
             "`adaptive`",
-            "whether idle pages of one stream serve another: never, until that has ended and finished; or once the work on"
-                    + " them has finished, and before that, the other stream waiting on the device, always (`wait`) or"
-                    + " once an eighth more than was ever live, or a sixteenth of what may be had, is reserved"
-                    + " (`adaptive`, except with `fit=tight`)",
+            "when idle pages of a stream serve another one: `never` before the stream has ended; else once their work has"
+                    + " finished. Before that the other stream waits on the device: always with `wait`, and with `adaptive`"
+                    + " once an eighth more than the peak of live bytes, or a sixteenth of the available memory, is reserved"
+                    + " (always with `fit=tight`)",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.
@@ -59,22 +59,22 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// The most bytes of live pages that one compaction may copy; 0 for no compaction.
     public static final CachingOption<Long> COMPACTION_BYTES = new CachingOption<>(
             "compaction_bytes",
-            "a number of bytes, as `1GiB`; 0 for none",
+            "a number of bytes, such as `1GiB`; 0 for none",
             "4GiB",
-            "how many bytes of pages in use one compaction may copy, while the program pauses; 0 for no compaction",
+            "the maximum bytes that one compaction may copy while the program pauses; 0 for no compaction",
             BYTES);
 
     /// The alignment of all addresses, in bytes: a power of two from 256 to 2 MiB.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
-            "alignment", "a power of two from 256 to 2MiB", "256", "what all addresses are multiples of", BYTES);
+            "alignment", "a power of two from 256 to 2MiB", "256", "all addresses are multiples of it", BYTES);
 
     /// Whether blocks are split for smaller requests.
     public static final CachingOption<Boolean> SPLITS = new CachingOption<>(
             "splits",
             "`true`, `false`",
             "`true`",
-            "whether blocks are cut for smaller requests; if not, each is a segment of its own, of one handle where"
-                    + " the source has handles",
+            "whether blocks are cut for smaller requests; if not, each is its own segment, of one handle where the source"
+                    + " has handles",
             YES_OR_NO);
 
     /// Whether threads keep some of the blocks that they freed.
@@ -82,8 +82,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "thread_caches",
             "`true`, `false`",
             "`true`",
-            "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512 or"
-                    + " `splits` is `false`",
+            "whether each thread keeps some freed blocks; not with an `alignment` above 512 or `splits=false`",
             YES_OR_NO);
 
     /// The most bytes of small blocks that each thread keeps: from 1 MiB to 1 GiB.
@@ -91,24 +90,23 @@ public final class CachingOption<T> extends SpecOption<T> {
             "thread_cache_bytes",
             "from 1MiB to 1GiB",
             "32MiB",
-            "how much of small blocks each thread keeps at most",
+            "the maximum bytes of small blocks that each thread keeps",
             BYTES);
 
     /// The bytes obtained from the source with the first request of each device.
     public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
             "initial_bytes",
-            "a number of bytes, as `1GiB`; at most `max_bytes`",
+            "a number of bytes, such as `1GiB`; at most `max_bytes`",
             "0",
-            "how much is obtained from the source with the first request of each device, for the stream of that"
-                    + " request",
+            "the bytes obtained from the source with the first request of each device, for the stream of that request",
             BYTES);
 
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
             "max_bytes",
-            "a number of bytes from 2MiB on, one page, as `8GiB`; not with `per_process_memory_fraction`",
+            "a number of bytes from 2MiB on, one page, such as `8GiB`; not with `per_process_memory_fraction`",
             "what the driver gives",
-            "the most that this allocator reserves of each device's memory",
+            "the maximum that this allocator reserves of each device",
             BYTES);
 
     /// How much the allocator checks.
@@ -116,7 +114,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "check",
             "`off`, `checked`, `paranoid`",
             "property `cistern.check`, else `off`",
-            "how much is checked: see CheckLevel",
+            "the level of checks: see CheckLevel",
             wordOf(CheckLevel.class));
 
     /// Whether memory grows by pages in large address ranges, or by plain segments.
@@ -132,7 +130,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
             "`1`: what the driver gives",
-            "the most that this allocator reserves of a device's memory; at least one page, 2 MiB",
+            "the maximum that this allocator reserves of a device; at least one page, 2 MiB",
             FRACTION);
 
     /// Whether a request that would exceed the fraction fails at once.
@@ -140,8 +138,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "throw_on_cudamalloc_oom",
             "`true`, `false`; `true` needs `per_process_memory_fraction`",
             "`false`",
-            "whether a request that would pass `per_process_memory_fraction` fails at once, with nothing given back or"
-                    + " waited for",
+            "whether a request above `per_process_memory_fraction` fails at once, without reclaiming or waiting",
             YES_OR_NO);
 
     /// A configuration string of PyTorch.
@@ -150,8 +147,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "pytorch",
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
-            "the options that have PyTorch's names (`expandable_segments` to `throw_on_cudamalloc_oom`) as PyTorch is"
-                    + " given them. `backend:cudaMallocAsync` gives the allocator `async`; PyTorch's further keys are warned of and change nothing",
+            "the options with PyTorch's names (`expandable_segments` to `throw_on_cudamalloc_oom`) in PyTorch's syntax."
+                    + " `backend:cudaMallocAsync` gives the allocator `async`; other keys of PyTorch have no effect but a warning",
             TEXT);
 
     /// The options with PyTorch's names and meaning.

@@ -13,8 +13,7 @@ public enum Setting {
             "cistern.config",
             "a path",
             "no file",
-            "a file of settings in the format of Java properties, in UTF-8, with the keys of this table; not in the"
-                    + " file itself"),
+            "a file of settings as Java properties, in UTF-8; not in the file itself"),
     /// The allocator that is current at first.
     ALLOCATOR(
             "cistern.allocator",
@@ -29,7 +28,7 @@ public enum Setting {
             "cistern.limit",
             "a number of bytes from 1, or a share of the device",
             "none",
-            "the most bytes requested at once on each device, over all allocators"),
+            "the maximum bytes requested at once on each device, over all allocators"),
     /// A limit on one device.
     DEVICE_LIMIT(
             "cistern.device.N.limit",
@@ -37,18 +36,13 @@ public enum Setting {
             "`cistern.limit`",
             "the same for device N"),
     /// A definition of an allocator under a name of one's own.
-    DEFINE(
-            "cistern.define.NAME",
-            "the spec of an allocator",
-            "none",
-            "makes NAME an allocator: that spec, for example a shared library"),
+    DEFINE("cistern.define.NAME", "the spec of an allocator", "none", "names a spec, such as a shared library"),
     /// The directory of plug-ins.
     PLUGINS(
             "cistern.plugins",
             "a path",
             "none",
-            "a directory of plug-ins: JARs, folders of JARs, and shared libraries; nobody else may be able to write"
-                    + " there"),
+            "a directory of plug-ins: JARs, folders of JARs, and shared libraries; only you or root may write there"),
     /// The plug-ins that are allowed.
     PLUGINS_ALLOWED(
             "cistern.plugins.allowed",
@@ -56,54 +50,51 @@ public enum Setting {
             "all in the directory",
             "a file as `sha256sum` prints it: plug-ins of other contents are refused"),
     /// How much is kept about live blocks.
-    LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
+    LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is recorded about live blocks"),
     /// How much the caching allocator checks.
     CHECK(
             "cistern.check",
             "`off`, `checked`, `paranoid`, `streams`",
             "`off`",
-            "how much `caching` checks; `streams` finds uses of memory that no stream orders, of every allocator"),
+            "how much `caching` checks; `streams` finds races between streams, with every allocator"),
     /// The reaction to a hazard that `cistern.check=streams` finds.
     HAZARDS(
             "cistern.hazards",
             "`warning`, `throw`, `list`",
             "`warning`",
-            "what becomes of memory used where no stream orders it: a warning, an exception of the call, or an entry of"
-                    + " `StreamHazards`"),
+            "the result of a race: a warning, an exception of the call, or an entry of `StreamHazards`"),
     /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
-            "names of observers, as `jfr,jmx`",
+            "names of observers, such as `jfr,jmx`",
             "none",
-            "the observers of each device memory that is opened: `history`, `snapshots`, `jfr`, `jmx` and `nvtx` of"
+            "the observers of each device memory: `history`, `snapshots`, `jfr`, `jmx` and `nvtx` of"
                     + " `cistern-observability`, and your own (`ModuleSupport.Observer`)"),
     /// Whether scopes are reported that were forgotten or not carried to other threads.
     SCOPES_REPORT(
             "cistern.scopes.report",
             "`true`, `false`",
             "`false`",
-            "whether scopes are reported that were forgotten, and threads that allocate outside every scope while"
-                    + " others are in one"),
+            "whether to report forgotten scopes, and threads that allocate outside every scope while others are in one"),
     /// Whether copies are reported that can't run beside other work.
     COPIES_REPORT(
             "cistern.copies.report",
             "`true`, `false`",
             "`false`",
-            "whether non-blocking copies are reported whose host memory is not pinned"),
+            "whether to report non-blocking copies of unpinned memory"),
     /// How arrays are copied to a device.
     COPIES_DIRECT(
             "cistern.copies.direct",
             "`true`, `false`",
             "`false`",
-            "whether the driver reads arrays of less than 8 MiB where they are: faster, but only for programs in which"
+            "whether the driver reads arrays of less than 8 MiB in place: faster, but only for programs in which"
                     + " no GPU waits for Java code (docs/buffers.md)"),
     /// The driver to open.
     DRIVER(
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the real GPU (`cuda`) or the simulated one; `auto` takes the simulated one, with a warning, only where"
-                    + " there is no real one"),
+            "the real GPU (`cuda`) or the simulated one; `auto` takes the real one if it works, else warns"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
@@ -126,7 +117,7 @@ public enum Setting {
             "cistern.nvtx.library",
             "a name or a path, of the file or its folder",
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
-            "the library that hands marks and ranges to NVIDIA's profilers"),
+            "the library that passes marks and ranges to NVIDIA's profilers"),
     /// The number of simulated devices.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "devices of the simulated GPU"),
     /// The memory of each simulated device.

@@ -29,14 +29,14 @@ class SettingsPageTests {
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 
             Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to, with the
-            nearest key or the remedy. If the program chooses its allocators itself, these are warnings, once in a process. An
+            nearest key or the remedy. If the program chooses its allocators itself, these are warnings. An
             invalid value is an error that lists the valid ones. Exceptions: `cistern.leaks`, `cistern.observe` and booleans
             warn and fall back to the default.
 
-            **Bytes** are written in one way in all settings and [options](options.md), in `spark.cistern.…` and on the command
+            **Bytes** look the same in all settings and [options](options.md), in `spark.cistern.…` and on the command
             line: `1048576`; `64k`, `512m`, `8g`, `1t` or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter
-            case. Where the number is for a device, a share of its memory is written `0.5` or `50%`; `1` is one byte, `1.0` the
-            whole device. `KB`, `MB` and `GB` are refused, since some read them as powers of 1000.
+            case. A share of a device's memory is `0.5` or `50%`; `1` is one byte, `1.0` the whole device. `KB`, `MB` and `GB`
+            are refused, since some read them as powers of 1000.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 

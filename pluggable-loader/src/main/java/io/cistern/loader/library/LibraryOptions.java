@@ -25,49 +25,49 @@ final class LibraryOptions {
             "check",
             "`pointers`, `none`",
             "`pointers`",
-            "whether each address that the library returns is checked with the driver; on a simulated GPU nothing is",
+            "whether the driver checks each address that the library returns; not on a simulated GPU",
             (options, key) -> options.choice(key, List.of("pointers", "none")));
     static final SpecOption<Boolean> CRITICAL = option(
             "critical",
             "`true`, `false`",
             "`false`",
-            "that its two functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper call",
+            "promises that its two functions never wait (as `cudaMalloc` does) and never call Java: a cheaper call",
             AllocatorOptions::flag);
     static final SpecOption<Double> FRACTION = option(
             "fraction",
             "from 0 to 1",
             "no limit",
-            "how much of each device the library may use; needs the hook `memory_fraction`",
+            "the share of each device that the library may use; needs `memory_fraction`",
             AllocatorOptions::fraction);
     static final SpecOption<List<String>> PRELOAD = option(
             "preload",
             "libraries, by name or path",
             "none",
-            "those that this one needs and does not find by itself",
+            "the libraries that this one needs and does not find by itself",
             AllocatorOptions::list);
     static final SpecOption<Boolean> TRIAL = option(
             "trial",
             "`true`, `false`; not with `preload`",
             "`true`",
-            "whether it is first loaded in another process, where it may crash",
+            "whether it is first loaded in another process, to catch a crash",
             AllocatorOptions::flag);
     static final SpecOption<String> SHA256 = option(
             "sha256",
             "64 hexadecimal digits",
             "any file",
-            "the digest that the file must have; exactly those bytes are loaded, from a private copy",
+            "the digest of the file; exactly those bytes are loaded, from a private copy",
             AllocatorOptions::text);
 
     /// Optional functions of the library.
     static final List<SpecOption<String>> HOOKS = List.of(
-            hook(LibraryFunctions.INIT, "called once with the number of devices"),
+            hook(LibraryFunctions.INIT, "is called once, with the number of devices"),
             hook(LibraryFunctions.RESET, "gives idle memory back"),
-            hook(LibraryFunctions.MEMORY_FRACTION, "sets the share of a device that it may use"),
-            hook(LibraryFunctions.BASE_ALLOC, "the beginning and size of the segment of an address"),
-            hook(LibraryFunctions.RECORD_STREAM, "a block is used on another stream too"),
-            hook(LibraryFunctions.BEGIN_POOL, "a pool of its own begins; with `end_pool` and `release_pool`"),
-            hook(LibraryFunctions.END_POOL, "that pool ends"),
-            hook(LibraryFunctions.RELEASE_POOL, "that pool is given up"));
+            hook(LibraryFunctions.MEMORY_FRACTION, "sets the share of a device that the library may use"),
+            hook(LibraryFunctions.BASE_ALLOC, "returns the start and size of an address's segment"),
+            hook(LibraryFunctions.RECORD_STREAM, "records that another stream uses a block"),
+            hook(LibraryFunctions.BEGIN_POOL, "begins a pool; with `end_pool` and `release_pool`"),
+            hook(LibraryFunctions.END_POOL, "ends that pool"),
+            hook(LibraryFunctions.RELEASE_POOL, "releases that pool"));
 
     private LibraryOptions() {}
 
@@ -79,7 +79,7 @@ final class LibraryOptions {
     }
 
     private static SpecOption<String> hook(String key, String meaning) {
-        return option(key, "a symbol", "none", "its function for this: " + meaning, AllocatorOptions::text);
+        return option(key, "a symbol", "none", "a function that " + meaning, AllocatorOptions::text);
     }
 
     private static <T> SpecOption<T> option(

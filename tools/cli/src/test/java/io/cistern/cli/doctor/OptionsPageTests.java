@@ -31,12 +31,11 @@ class OptionsPageTests {
 
             <!-- Made by OptionsPageTests from what providers declare. With -Dcistern.docs.write=true it writes the page. -->
 
-            The options that a spec of an allocator, an adaptor or a segment source may name: `caching:fit=tight,max_bytes=8GiB`.
+            The options of a spec of an allocator, an adaptor or a segment source: `caching:fit=tight,max_bytes=8GiB`.
             A list is in brackets, a spec within a spec in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`.
-            Cistern rejects unknown keys, invalid values and options that contradict each other, and lists what is legal.
-            `cistern options NAME` prints the same, for plug-ins too. A number of bytes is written
-            [as in settings](settings.md): `8g`, `8GiB`, or a share of the device, `0.5` or `50%`, where all devices have the
-            same size.
+            Cistern rejects unknown keys, invalid values and options that contradict each other, and lists the legal ones.
+            `cistern options NAME` prints the same, for plug-ins too. Bytes are written [as in settings](settings.md); a share
+            needs devices of equal size.
 
             A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`.
             In code, `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` and
