@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Admission implements AutoCloseable {
-    /// By what an admission is decided, after the limits.
+    /// How an admission is decided, after the limits.
     public enum Basis {
         /// The estimates are trusted: the device's memory, less its reserve, what all allocators have
         /// reserved and
@@ -55,10 +55,9 @@ public final class Admission implements AutoCloseable {
         return device;
     }
 
-    /// Says that the other code has its memory, so that the driver's free bytes are without it from now on. An
-    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it leaves
-    /// room
-    /// until the [#close], which is safe and admits less.
+    /// Records that the other code has its memory, so the driver's free bytes no longer include it. An
+    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it
+    /// leaves room until the [#close], which is safe and admits less.
     public void taken() {
         if (!closed.get() && taken.compareAndSet(false, true)) {
             admissions.taken(device, byteSize);

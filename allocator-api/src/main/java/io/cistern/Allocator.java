@@ -28,8 +28,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
-/// An allocator that was opened, as a program sees it. The framework counts and limits its blocks, also if a
-/// plug-in provides it. A [MemoryPool] is an allocator too.
+/// An open allocator, as a program sees it. The framework counts and limits its blocks, also if a plug-in
+/// provides it. A [MemoryPool] is an allocator too.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
@@ -219,24 +219,23 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
                 opened.reservedBytes(device));
     }
 
-    /// Sets all peaks of a device to the present values: those of the framework, and those that the allocator
-    /// keeps itself ([MemoryStatistics]).
+    /// Resets all peaks of a device to the current values: those of the framework, and those that the
+    /// allocator keeps itself ([MemoryStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
         opened.resetPeaks(device);
     }
 
-    /// Sets all totals of a device to 0: allocations, frees and their bytes, and the totals that the allocator
-    /// keeps itself ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
+    /// Resets all totals of a device to 0: allocations, frees and their bytes, and the totals that the
+    /// allocator keeps itself ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         opened.resetTotals(device);
     }
 
-    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't
-    /// tell.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if unknown.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
@@ -257,10 +256,10 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Moves live memory on a device together and gives the memory that this frees back to the driver, for
-    /// example before a server's rush hour. No address changes. Pages that their source needs, that are captured
-    /// or asleep stay. The program must have [registered][Listeners#onCompaction] a
-    /// [pause][Listeners.WorkPause]; without one nothing moves.
+    /// Compacts live memory on a device and gives the freed memory back to the driver, for example before a
+    /// server's rush hour. No address changes. Pages that their source needs, that are captured or asleep
+    /// stay. The program must have [registered][Listeners#onCompaction] a [pause][Listeners.WorkPause];
+    /// without one nothing moves.
     ///
     /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -273,7 +272,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Returns the memory that the allocator holds on a device, with the blocks that fill it: see
+    /// Returns the segments that the allocator holds on a device, with their blocks: see
     /// [MemoryStatistics#segments].
     ///
     /// @return empty if the allocator can't tell, or holds nothing
@@ -309,7 +308,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return figures;
     }
 
-    /// Returns the [figures][#memoryStatistics] as a text for people.
+    /// Returns the [figures][#memoryStatistics] as readable text.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -355,9 +354,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return memory.registry.builtOn(opened);
     }
 
-    /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads.
-    /// Its memory goes back to the driver when the last live block has been freed, which may be now. Closing
-    /// twice does nothing.
+    /// Closes the allocator: it rejects further allocations, and waits for those in flight in other
+    /// threads. Its memory goes back to the driver when the last live block has been freed, which may be
+    /// now. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of this
     ///     allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for it; or of
@@ -377,7 +376,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Returns the blocks of this allocator that are alive: see [DeviceMemory#leaks].
+    /// Returns this allocator's live blocks: see [DeviceMemory#leaks].
     public List<LiveBlock> leaks() {
         return memory.leaks.blocks(opened::leads);
     }

@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
 
-/// An event: a mark in a stream that others can wait for. It may be recorded again; a stream that was told to
-/// wait before that waits for the earlier mark.
+/// An event: a mark in a stream that other streams and the host can wait for. It may be recorded again; a
+/// stream that was told to wait before that waits for the earlier mark.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
@@ -17,7 +17,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         super(memory, device, handle, own);
     }
 
-    /// Creates an event that does not measure time, which is the cheap kind.
+    /// Creates an event that does not measure time, which is cheaper.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent open(DeviceMemory memory, int device) {
@@ -38,7 +38,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return new CudaEvent(memory, device, handle, false);
     }
 
-    /// Marks the present end of a stream of its device.
+    /// Marks the current end of a stream of its device.
     ///
     /// @return this
     /// @throws IllegalStateException if one of them is closed

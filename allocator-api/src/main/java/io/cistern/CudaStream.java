@@ -62,7 +62,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return new CudaStream(memory, device, handle, false);
     }
 
-    /// Returns the device memory to whose allocators the end is announced.
+    /// Returns the device memory whose allocators are notified of the stream's end.
     public DeviceMemory memory() {
         return memory;
     }
@@ -83,8 +83,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of
-    /// another device. A wait for a stream of the same device is announced to the allocators.
+    /// Makes later work of this stream wait for the last mark of an event, which may be of another device.
+    /// A wait for a stream of the same device is announced to the allocators.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
@@ -96,8 +96,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Makes work that this stream is given from now on wait for all work that another stream has been given so
-    /// far.
+    /// Makes later work of this stream wait for all work enqueued so far on another stream.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses

@@ -6,9 +6,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams: for code that often wants
-/// a stream, and may share it. A stream is made when it is first handed out and lives as long as the pool, so
-/// that allocators can reuse the memory that they keep for it.
+/// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams: for code that often
+/// needs a stream, and may share it. A stream is made when it is first handed out and lives as long as the
+/// pool, so that allocators can reuse the memory that they keep for it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {
@@ -26,7 +26,7 @@ public final class CudaStreamPool implements AutoCloseable {
         streams = new AtomicReferenceArray<>(count);
     }
 
-    /// Opens a pool of streams of the usual priority.
+    /// Opens a pool of streams with the default priority.
     ///
     /// @param count the most streams, at least 1
     /// @throws IllegalArgumentException for less
@@ -34,7 +34,7 @@ public final class CudaStreamPool implements AutoCloseable {
         return open(memory, device, count, 0);
     }
 
-    /// Opens a pool of streams of a priority.
+    /// Opens a pool of streams with a priority.
     ///
     /// @param count the most streams, at least 1
     /// @param priority see [CudaStream#open(DeviceMemory, int, int)]

@@ -55,8 +55,7 @@ public final class DeviceLimits {
         return limits[Devices.check(device, limits.length)];
     }
 
-    /// Sets how many bytes of a device are left to what allocates past Cistern. Idle memory is given back now
-    /// if
+    /// Reserves bytes of a device for code that allocates past Cistern. Idle memory is given back now if
     /// fewer are free. Memory of blocks is not taken away.
     ///
     /// @param byteSize bytes; 0 for no reserve
@@ -73,7 +72,7 @@ public final class DeviceLimits {
         memory.reserveWatch.reserve(device, byteSize);
     }
 
-    /// Returns how many bytes of a device are left to others; 0 if there is no reserve.
+    /// Returns the bytes of a device that are reserved for other code; 0 if there is no reserve.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reserveBytes(int device) {

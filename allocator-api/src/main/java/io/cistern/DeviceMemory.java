@@ -198,8 +198,8 @@ public final class DeviceMemory implements AutoCloseable {
         return SystemDeviceMemory.get();
     }
 
-    /// Starts to open device memory on a driver, such as [io.cistern.cuda.CudaDrivers#openBest]
-    /// opens. The caller closes the driver, after the device memory.
+    /// Returns a builder that opens device memory on a driver, such as
+    /// [io.cistern.cuda.CudaDrivers#openBest] opens. The caller closes the driver, after the device memory.
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
@@ -214,8 +214,8 @@ public final class DeviceMemory implements AutoCloseable {
         return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator as options say: from a spec, from an object that the program made, or
-    /// around an allocator that is open. It is not current until [Currents#set] makes it so.
+    /// Opens an allocator from options: from a spec, from an object that the program made, or around an
+    /// allocator that is open. It is not current until [Currents#set] makes it so.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
     ///     [Catalog#allocator]
@@ -632,8 +632,7 @@ public final class DeviceMemory implements AutoCloseable {
         return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
     }
 
-    /// Returns the statistics of a device as a text for people: of each allocator, and of all
-    /// together.
+    /// Returns the statistics of a device as readable text: of each allocator, and of all together.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -681,7 +680,7 @@ public final class DeviceMemory implements AutoCloseable {
         failures.rethrow();
     }
 
-    /// Returns the driver and the allocators that are open, for people and logs.
+    /// Returns the driver and the open allocators, for logs.
     @Override
     public String toString() {
         return "DeviceMemory[" + driver().description() + "; open: " + allocators() + "]";
@@ -741,8 +740,7 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets the steps that are tried when there is no memory for a request. Without this call all are
-        /// tried.
+        /// Sets the steps that are tried when a request finds no memory. Without this call all are tried.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;

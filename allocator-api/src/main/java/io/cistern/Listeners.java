@@ -74,7 +74,7 @@ public final class Listeners {
         void overBudget(int device, long bytesOverBudget);
     }
 
-    /// The program's word that it rests. Nothing else lets live memory move.
+    /// The program's promise to launch no work for a while. Nothing else lets live memory move.
     ///
     /// [Compaction][ReclaimStep#COMPACTION] exchanges the pages under live blocks. For a moment an address has
     /// no memory, and work of the device that uses the address then ends the context. Only the program knows
@@ -264,8 +264,8 @@ public final class Listeners {
         return registration;
     }
 
-    /// Returns how many [events][MemoryEvent] no observer was notified of, because the Java heap was full. Such
-    /// events are lost, but the calls that caused them go on as if nobody observed.
+    /// Returns the number of [events][MemoryEvent] that were lost because the Java heap was full. The calls
+    /// that caused them go on as if nobody observed.
     public long lostEvents() {
         return observers.lost();
     }

@@ -79,7 +79,7 @@ public final class MemoryLimit {
         this.begun = home.begin() == null;
     }
 
-    /// Makes a limit that is under no other one.
+    /// Creates a limit without a parent.
     ///
     /// @param name a name for messages
     /// @param byteSize the most bytes requested at once; [Long#MAX_VALUE] for no limit until one is set
@@ -88,7 +88,7 @@ public final class MemoryLimit {
         return new MemoryLimit(LimitHandle.of(name, byteSize, null), Home.NONE);
     }
 
-    /// Makes a limit that is under no other one, as a share of the memory of all devices together.
+    /// Creates a limit without a parent, as a share of the memory of all devices together.
     ///
     /// @param name a name for messages
     /// @param share above 0, at most 1
@@ -98,7 +98,7 @@ public final class MemoryLimit {
         return new MemoryLimit(LimitHandle.of(name, part(share, DeviceLimits.capacity(memory)), null), home);
     }
 
-    /// Makes a limit whose bytes count against this one as well.
+    /// Creates a limit under this one: its bytes count against both.
     ///
     /// @param name a name for messages
     /// @param byteSize the most bytes requested at once; may be more than this limit, which holds too
@@ -118,7 +118,7 @@ public final class MemoryLimit {
         return handle.budget().limitBytes();
     }
 
-    /// Returns whether there is a limit now.
+    /// Returns whether a limit is set.
     public boolean isSet() {
         return byteSize() != Budget.UNLIMITED;
     }
@@ -149,8 +149,7 @@ public final class MemoryLimit {
         }
     }
 
-    /// Sets the limit to a share of the memory that it is about: of its device, or of all devices together.
-    /// See
+    /// Sets the limit to a share of the memory of its device, or of all devices together. See
     /// [#setByteSize].
     ///
     /// @param share above 0, at most 1

@@ -27,10 +27,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// An allocator over a private set of device memory: segments of its own from a source of its own, with its
-/// own
-/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope]. Each method
-/// that takes an [Allocator] takes a pool.
+/// An allocator over a private set of device memory: with its own segments, source, statistics, limit
+/// and lifetime. Code allocates from it directly, or within a [Scope]. Each method that takes an
+/// [Allocator] takes a pool.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -113,7 +112,7 @@ public final class MemoryPool extends Allocator {
         return builder(DeviceMemory.system()).functions(maker, deleter).open();
     }
 
-    /// Starts to open a pool.
+    /// Returns a builder that opens a pool.
     public static Builder builder(DeviceMemory memory) {
         return new Builder(memory);
     }
@@ -170,9 +169,9 @@ public final class MemoryPool extends Allocator {
         return blocks;
     }
 
-    /// Lets kernels and copies of a device read and write the pool's present and later memory on another
-    /// device, under the same addresses. Memory of other pools is not opened. The program itself orders the
-    /// streams of the two devices.
+    /// Lets kernels and copies of a device read and write the pool's present and future memory on
+    /// another device, at the same addresses. Memory of other pools is not opened. The program itself
+    /// orders the streams of the two devices.
     ///
     /// @param device the device that the memory is on
     /// @param peer the device that gets access; if it is the same, nothing happens
@@ -248,7 +247,7 @@ public final class MemoryPool extends Allocator {
         return memory().pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and the pool with it unless a scope still uses the pool. The pool serves
+    /// Ends the program's own use, and closes the pool unless a scope still uses it. The pool serves
     /// such a scope until it ends, but lends no more. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
@@ -356,10 +355,10 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Uses a source of the program's own under the pool's allocator, which must have the option `source`,
-        /// as `caching` does. A [io.cistern.spi.PageSource] is used page by page, a
-        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes the source when its last block is
-        /// gone, or when [#open] fails.
+        /// Uses the program's own source under the pool's allocator, which must have the option
+        /// `source`, as `caching` does. A [io.cistern.spi.PageSource] is used page by page, a
+        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes the source when its last
+        /// block is gone, or when [#open] fails.
         public Builder source(SegmentSource source) {
             this.source = source;
             this.upstream = null;
@@ -383,9 +382,9 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Uses two functions of the program's own as the source: segments come from the maker and
-        /// go back to the deleter. A maker without memory returns 0. It must not return blocks of an open
-        /// allocator or pool, which have an owner already: see [#upstream].
+        /// Uses two functions of the program as the source, to obtain segments and to give them back.
+        /// The first returns 0 if it has no memory. It must not return blocks of an open allocator or
+        /// pool, which have an owner already: see [#upstream].
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }
@@ -396,10 +395,10 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets whether idle blocks of the pool serve allocations outside pools that would else fail for lack
-        /// of memory. Pools don't borrow, and a pool never obtains memory in order to lend it. A lent block is
-        /// one of the pool's: it is charged to the pool's limits and to that of the scope that asked, and goes
-        /// back to the pool. False without this call.
+        /// Sets whether idle blocks of the pool serve allocations outside pools that would otherwise
+        /// run out of memory. Pools don't borrow, and a pool never obtains memory in order to lend it.
+        /// A lent block is one of the pool's: it is charged to the pool's limits and to that of the
+        /// scope that asked, and goes back to the pool. False without this call.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
@@ -420,9 +419,9 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets a limit of the pool's own on the bytes requested from it at once, on all devices
-        /// together: never exceeded, and nothing that fits is refused. [Allocator#limit] changes it
-        /// later. Replaces an earlier [#limit].
+        /// Sets the pool's own limit on the bytes requested from it at once, on all devices together:
+        /// never exceeded, and nothing that fits is refused. [Allocator#limit] changes it later.
+        /// Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -439,8 +438,8 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets how much memory the pool obtains when it is opened, so that a first block of this size on that
-        /// stream, or smaller ones split off it, need no growth. At most the limit.
+        /// Sets the bytes that the pool obtains when it is opened, so that a first block of this size
+        /// on that stream, or smaller ones cut from it, need no growth. At most the limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -450,7 +449,7 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets how much memory the pool obtains when it is opened, for a first block on a stream: see
+        /// Sets the bytes that the pool obtains when it is opened, for a first block on a stream: see
         /// [#initialBytes(long, int, long)].
         public Builder initialBytes(long byteSize, CudaStream stream) {
             return initialBytes(byteSize, stream.device(), stream.handle());

@@ -65,8 +65,8 @@ public final class ModuleSupport {
         this.leakLevel = leakLevel;
     }
 
-    /// Returns what is wrong with a value of the setting `cistern.observe`: a line for each name that no observer
-    /// has.
+    /// Returns the errors in a value of the setting `cistern.observe`: a line for each name that no
+    /// observer has.
     ///
     /// @param names separated by commas
     public static List<String> problemsOfObservers(String names) {
@@ -87,7 +87,7 @@ public final class ModuleSupport {
         return attachments.get(type, () -> opening.apply(memory));
     }
 
-    /// Returns the last [attached][#attachment] object that has a type; empty if there is none.
+    /// Returns the last [attached][#attachment] object of a type; empty if there is none.
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
     }
@@ -103,8 +103,8 @@ public final class ModuleSupport {
         return leakLevel;
     }
 
-    /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that are over when an
-    /// event of the program has passed.
+    /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that end when an event
+    /// of the program has passed.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device; its last mark counts
@@ -152,8 +152,8 @@ public final class ModuleSupport {
         return memory.captures.isOn(device);
     }
 
-    /// Frees a block after all work that its device has been given so far, for code that doesn't know which
-    /// streams use the block.
+    /// Frees a block after all work enqueued so far on its device, for code that doesn't know which streams
+    /// use the block.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @throws UnknownAddressException if no live block begins there
@@ -173,9 +173,9 @@ public final class ModuleSupport {
         return memory.serving(device, stream);
     }
 
-    /// Gives a device work on live memory where the program may not expect it, such as a copy in the middle of
-    /// an allocation. It waits, with a bound, while live memory moves, and meanwhile none moves. The caller holds
-    /// no lock.
+    /// Enqueues work on live memory where the program may not expect it, such as a copy in the middle of an
+    /// allocation. It waits, with a bound, while live memory moves, and meanwhile none moves. The caller
+    /// holds no lock.
     ///
     /// @param otherwise the result if the bound is over and nothing was done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {

@@ -9,7 +9,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /// Options for [DeviceMemory#open(OpenOptions)]: an allocator by its spec, one that the program made, or an
-/// adaptor around one that is open; and a limit on all its blocks.
+/// adaptor around an open one; and a limit on all its blocks.
 ///
 /// ```java
 /// memory.open(OpenOptions.spec("caching").limit(serving));
@@ -54,7 +54,7 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 
-    /// Returns options for an adaptor around an allocator that is open, however it was opened.
+    /// Returns options for an adaptor around an open allocator, however it was opened.
     ///
     /// ```java
     /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));

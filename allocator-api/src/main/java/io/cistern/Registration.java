@@ -1,7 +1,7 @@
 package io.cistern;
 
-/// A listener that was registered. Closing it removes the listener; a call that has begun may go on. Closing
-/// twice does nothing.
+/// A registered listener. Closing it removes the listener; a call that has begun may go on. Closing twice
+/// does nothing.
 ///
 /// **Threads.** Any thread may close it at any time.
 @FunctionalInterface

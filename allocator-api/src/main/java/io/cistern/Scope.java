@@ -91,7 +91,7 @@ public final class Scope implements AutoCloseable {
         }
     }
 
-    /// Returns allocator, thread and state, for people and logs.
+    /// Returns allocator, thread and state, for logs.
     @Override
     public String toString() {
         return "Scope[" + allocator + ", thread " + owner.getName() + (closed ? ", closed" : "") + "]";

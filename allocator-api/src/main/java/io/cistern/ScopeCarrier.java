@@ -53,7 +53,7 @@ public final class ScopeCarrier {
         return new ScopeCarrier(memory.scopes, scopes);
     }
 
-    /// Returns a carrier of no scopes: code that it wraps is served by the current allocator.
+    /// Returns a carrier of no scopes: the current allocator serves the code that it wraps.
     public static ScopeCarrier none(DeviceMemory memory) {
         return new ScopeCarrier(memory.scopes, null);
     }

@@ -54,7 +54,7 @@ public interface AllocatorContext {
     /// Returns the object that records fences and orders streams.
     StreamOrder streams();
 
-    /// Returns an object that only some environments have. `extension(CudaDriver.class)` returns the driver,
+    /// Returns an optional object of the environment. `extension(CudaDriver.class)` returns the driver,
     /// `extension(MemoryReclaim.Choice.class)` the reclaim steps that an allocator may take by itself.
     ///
     /// @return empty if this environment lacks it

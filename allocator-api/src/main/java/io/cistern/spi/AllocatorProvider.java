@@ -26,7 +26,7 @@ public interface AllocatorProvider {
         return 0;
     }
 
-    /// Returns the options that [#open] reads, for people: `cistern options NAME` shows them.
+    /// Returns the options that [#open] reads, for documentation: `cistern options NAME` shows them.
     default List<? extends SpecOption<?>> options() {
         return List.of();
     }
@@ -37,8 +37,8 @@ public interface AllocatorProvider {
         return Availability.yes();
     }
 
-    /// Returns the spec of another allocator that the options ask for, such as a backend by its name. The framework
-    /// opens that one instead, with its own name.
+    /// Returns the spec of another allocator that the options request, such as a backend by its name. The
+    /// framework opens that one instead, with its own name.
     ///
     /// @param options those of the spec. If another allocator is opened, the ones that were not read are refused
     /// @return empty to open this one, which is the default

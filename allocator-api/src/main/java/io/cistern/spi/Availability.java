@@ -7,12 +7,12 @@ package io.cistern.spi;
 public record Availability(boolean available, String reason) {
     private static final Availability YES = new Availability(true, "");
 
-    /// Returns the answer yes.
+    /// Returns that it is available.
     public static Availability yes() {
         return YES;
     }
 
-    /// Returns the answer no.
+    /// Returns that it is not available, with the reason.
     ///
     /// @param reason why not, and what to do about it
     public static Availability no(String reason) {

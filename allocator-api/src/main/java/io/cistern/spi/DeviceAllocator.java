@@ -130,9 +130,9 @@ public interface DeviceAllocator extends AutoCloseable {
     /// recorded fences stay valid: see [StreamOrder]. Streams that end unannounced are not reported.
     default void streamClosing(int device, long stream) {}
 
-    /// Called after the program made a stream wait for another stream of the device: work that `stream` is
-    /// given from now on runs after all work that `awaited` had been given at some earlier moment. Only waits
-    /// made by [io.cistern.CudaStream#await] are announced, so an allocator may record them but can't rely on
+    /// Called after the program made a stream wait for another stream of the device: later work of `stream`
+    /// runs after all work that was enqueued on `awaited` at some earlier moment. Only waits made by
+    /// [io.cistern.CudaStream#await] are announced, so an allocator may record them but can't rely on
     /// hearing of all. Must not throw.
     default void streamWaits(int device, long stream, long awaited) {}
 

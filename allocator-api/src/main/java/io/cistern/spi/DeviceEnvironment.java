@@ -8,7 +8,7 @@ public interface DeviceEnvironment {
     /// Returns the driver API's version: 1000 × major + 10 × minor.
     int driverVersion();
 
-    /// Returns how many devices there are. Ordinals run from 0.
+    /// Returns the number of devices. Ordinals run from 0.
     int deviceCount();
 
     /// Returns a device's name.
@@ -26,7 +26,7 @@ public interface DeviceEnvironment {
     /// Returns whether a device has address ranges and physical handles, and if not, why.
     Availability virtualMemory(int device);
 
-    /// Returns whether a device has managed memory that the host and it use at the same time, and if not, why.
+    /// Returns whether a device has managed memory that the host can use at the same time, and if not, why.
     default Availability managedMemory(int device) {
         return Availability.no("this environment does not report managed memory");
     }

@@ -16,8 +16,8 @@ public interface EventSink {
     /// @param change bytes obtained; negative for bytes given back
     default void reservedChanged(int device, long change) {}
 
-    /// Reports that a physical page is used at another address from now on, under which it is mapped too. The
-    /// former address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
+    /// Reports that a physical page now serves another address, at which it is mapped, too. The former
+    /// address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
     ///
     /// @param formerAddress where it was used before
     default void pageMoved(int device, long formerAddress, long address, long byteSize) {}

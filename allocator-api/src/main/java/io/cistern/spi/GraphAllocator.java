@@ -13,9 +13,9 @@ package io.cistern.spi;
 ///
 /// **Threads.** As [DeviceAllocator].
 public interface GraphAllocator extends DeviceAllocator {
-    /// Called when no graph uses the memory any more and none will: their launches have ended. Free memory may go
-    /// back, and live blocks are freed like others. Streams may be captured into other graphs meanwhile. If the
-    /// driver refuses a call for that reason, this may throw its [io.cistern.cuda.CudaException], and is called
-    /// again after the captures. [#close] follows after the last of those blocks.
+    /// Called when no graph uses the memory any more: all launches have ended. Free memory may go back, and
+    /// live blocks are freed like others. Streams may be captured into other graphs meanwhile. If the
+    /// driver refuses a call for that reason, this may throw its [io.cistern.cuda.CudaException], and is
+    /// called again after the captures. [#close] follows after the last of those blocks.
     void graphsGone();
 }

@@ -17,7 +17,7 @@ public interface HostMemory {
         /// Returns the memory, of the requested size.
         MemorySegment segment();
 
-        /// Frees the block, which no work uses any more. Does not throw.
+        /// Frees the block; no work may use it any more. Does not throw.
         @Override
         void close();
     }

@@ -18,10 +18,10 @@ import java.util.Set;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
-    /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a request that this
-    /// allocator refused needs it. The framework calls it after callbacks and pools that lend, and a few times
-    /// more as long as it gives something and the request is still refused. [Choice#reclaimsLater] tells the
-    /// allocator whether this call will come.
+    /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a refused request
+    /// needs it. The framework calls it after callbacks and pools that lend, and a few times more as long
+    /// as it gives something and the request is still refused. [Choice#reclaimsLater] tells the allocator
+    /// whether this call will come.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
     ///     work, but not for that of captured streams
@@ -49,8 +49,8 @@ public interface MemoryReclaim {
         return Optional.empty();
     }
 
-    /// Moves live memory together, and gives the memory that this frees back to the driver. No address changes.
-    /// It waits for all work of the device first.
+    /// Compacts live memory, and gives the freed memory back to the driver. No address changes. It waits
+    /// for all work of the device first.
     ///
     /// Only the framework calls it, while the program [pauses][io.cistern.Listeners.WorkPause]. Allocations and
     /// frees of other threads go on.
@@ -63,8 +63,7 @@ public interface MemoryReclaim {
         return Optional.empty();
     }
 
-    /// Says what [#compact] would do now, as far as that is known without it. Moves nothing and waits for
-    /// nothing.
+    /// Estimates the result of [#compact]. Moves nothing and waits for nothing.
     ///
     /// @return the bytes that would come free and would be copied, and the obstacle if there is one; empty if
     ///     the allocator can't move live memory, or another one that the framework asks would move it

@@ -6,8 +6,7 @@ import java.util.Optional;
 /// addresses, and other processes. An allocator implements the methods that it can; the defaults say that it
 /// can't.
 public interface MemorySharing {
-    /// Lets a device read and write the allocator's memory on another device, both the present and all later
-    /// memory.
+    /// Lets a device read and write the allocator's present and future memory on another device.
     ///
     /// @implSpec Later memory is open to the peer before a block of it is handed out. A second call does
     ///     nothing.

@@ -32,8 +32,7 @@ public interface MemorySleep {
         throw new UnsupportedOperationException("MemorySleep: " + canSleep().reason());
     }
 
-    /// Returns whether [#sleep] was called and no waking was committed since, even if there was nothing to give
-    /// back.
+    /// Returns whether [#sleep] was called and no waking was committed since, even if no memory went back.
     default boolean isAsleep() {
         return false;
     }

@@ -21,15 +21,15 @@ import java.util.OptionalLong;
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
 /// allocate, exact at rest.
 public interface MemoryStatistics {
-    /// Returns the figures of a device, in an order for people to read.
+    /// Returns the figures of a device, in a readable order.
     default Map<String, Long> statistics(int device) {
         return Map.of();
     }
 
-    /// Sets all peaks to the present values, [#reservedPeakBytes] included.
+    /// Resets all peaks to the current values, [#reservedPeakBytes] included.
     default void resetPeaks(int device) {}
 
-    /// Sets all totals to 0: `allocated`, `freed` and the counts of events.
+    /// Resets all totals to 0: `allocated`, `freed` and the counts of events.
     default void resetTotals(int device) {}
 
     /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: peaks
@@ -48,9 +48,9 @@ public interface MemoryStatistics {
         return List.of();
     }
 
-    /// Returns the memory that the allocator holds on a device, with the blocks that fill it, for a snapshot.
-    /// Takes time in proportion to the number of blocks and makes no driver call. Each segment shows one
-    /// moment; segments may show different moments.
+    /// Returns the segments that the allocator holds on a device, with their blocks, for a snapshot. Takes
+    /// time in proportion to the number of blocks and makes no driver call. Each segment shows one moment;
+    /// segments may show different moments.
     ///
     /// @return empty if the allocator can't tell
     default List<SegmentMemory> segments(int device) {
@@ -58,7 +58,7 @@ public interface MemoryStatistics {
     }
 
     /// Returns the memory of a device that the allocator holds and can't use for a request, by reason, the most
-    /// bytes first: for the report of an out of memory. Takes time in proportion to the number of free blocks and
+    /// bytes first, for out-of-memory reports. Takes time in proportion to the number of free blocks and
     /// calls no driver.
     ///
     /// @return empty if the allocator can't tell

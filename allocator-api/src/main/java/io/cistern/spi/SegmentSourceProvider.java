@@ -11,7 +11,7 @@ public interface SegmentSourceProvider {
     /// Returns the name of the source in specs: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Returns the options that [#open] reads, for people: `cistern options NAME` shows them.
+    /// Returns the options that [#open] reads, for documentation: `cistern options NAME` shows them.
     default List<? extends SpecOption<?>> options() {
         return List.of();
     }

@@ -34,8 +34,8 @@ package io.cistern.spi;
 /// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] if the driver refuses,
 /// for example because the context is dead.
 public interface StreamOrder {
-    /// Records a fence at the present end of a stream, or of all streams of the device if that stream can't be
-    /// marked.
+    /// Records a fence at the current end of a stream, or of all streams of the device if that stream can't
+    /// be marked.
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
@@ -50,12 +50,12 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Records a fence at the present end of all streams of a device, for work on a stream that has no name
-    /// here: another thread's default stream, or a stream that ended. The fence is like others, but waits for
-    /// more work than was meant.
+    /// Records a fence at the current end of all streams of a device, for work on a stream that can't be
+    /// named here: another thread's default stream, or a stream that ended. The fence is like others, but
+    /// waits for more work than was meant.
     long recordAll(int device);
 
-    /// Returns whether the stream has got past the fence. Does not wait, except that it may wait for an owed
+    /// Returns whether the stream has passed the fence. Does not wait, except that it may wait for an owed
     /// fence as step 3 does.
     ///
     /// @param device the device that the fence was recorded on
@@ -71,10 +71,10 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Returns whether an [independent][#independent] stream has finished all work that it was given until now.
-    /// Does not wait. It takes one driver call; recording a fence and querying it take two. Do
-    /// not call it for other streams: a stream that waits for the legacy default stream may be idle although
-    /// its next work comes after unfinished work.
+    /// Returns whether an [independent][#independent] stream has finished all work enqueued so far. Does
+    /// not wait. It takes one driver call; recording a fence and querying it take two. Do not call it for
+    /// other streams: a stream that waits for the legacy default stream may be idle although its next work
+    /// comes after unfinished work.
     ///
     /// @param stream a stream that exists
     /// @return false also if that is unknown now, as the default implementation says
@@ -82,8 +82,7 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes work that is given to a stream from now on run after the fence. Neither the host nor work
-    /// given before waits.
+    /// Makes later work of a stream run after the fence. Neither the host nor work given before waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists; if it is the fence's own stream, nothing waits
@@ -95,7 +94,7 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier
+    /// Waits on the host until the stream has passed the fence; a virtual thread leaves its carrier
     /// meanwhile.
     ///
     /// @param device the device that the fence was recorded on

@@ -1,8 +1,8 @@
 package io.cistern.spi;
 
-/// The optional ability of a [DeviceAllocator] to keep a freed block until streams other than that of the free
-/// have got past their uses of it. For an allocator without it, the framework makes the stream of the free wait
-/// for the others. That is always right, but holds up the stream.
+/// The optional ability of a [DeviceAllocator] to keep a freed block until streams other than that of the
+/// free have passed their uses of it. For an allocator without it, the framework makes the stream of the
+/// free wait for the others. That is always right, but holds up the stream.
 ///
 /// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it
 /// is.

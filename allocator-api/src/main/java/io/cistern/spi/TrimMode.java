@@ -2,7 +2,7 @@ package io.cistern.spi;
 
 /// Says whether a trim may wait for running work.
 public enum TrimMode {
-    /// Waits for nothing. Only memory that no running work can use goes back.
+    /// Does not wait. Only memory that no running work can use goes back.
     WITHOUT_WAITING,
 
     /// First waits for all work that was given to the device, so that all idle memory can go back. While a

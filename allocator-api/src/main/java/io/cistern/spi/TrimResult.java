@@ -20,15 +20,15 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
     public enum Reason {
         /// In blocks that are alive.
         IN_USE,
-        /// Idle, but work on the stream that it belongs to has not finished.
+        /// Idle, but work on its stream has not finished.
         IN_FLIGHT,
-        /// Freed, but another stream that used it last is not past the free.
+        /// Freed, but another stream that used it has not passed the free.
         USED_BY_OTHER_STREAM,
         /// Idle, in a page or a segment that has a block in use as well.
         SHARED_WITH_USED,
         /// Registered, exported or captured, and so bound to its address.
         PINNED,
-        /// Idle, and kept because the target is reached.
+        /// Idle, and kept because the target was reached.
         KEPT,
         /// Idle, but the driver refused to take it back. A later trim tries again.
         REFUSED

@@ -15,7 +15,7 @@ sealed interface BatchCopy {
 
     /// A copy that the driver may make in one call with others: the device reaches both sides by an address.
     sealed interface Together extends BatchCopy {
-        /// Returns the piece to hand to the driver.
+        /// Returns the piece for the driver.
         Piece piece();
 
         @Override

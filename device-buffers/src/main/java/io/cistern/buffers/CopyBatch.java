@@ -66,7 +66,7 @@ public final class CopyBatch {
         return this;
     }
 
-    /// Adds a copy of one buffer to the beginning of another, which may lie on another device.
+    /// Adds a copy of one buffer to the beginning of another, which may be on another device.
     ///
     /// @return this
     /// @throws IndexOutOfBoundsException if the source is longer

@@ -28,9 +28,9 @@ public final class CopyOptions {
         return BufferSupport.of(memory).copyOptions;
     }
 
-    /// Sets whether to report non-blocking copies that can't run beside other work because their host memory is
-    /// not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Without
-    /// this call the setting `cistern.copies.report` decides.
+    /// Sets whether to report non-blocking copies that can't overlap other work because their host memory
+    /// is not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`.
+    /// Without this call the setting `cistern.copies.report` decides.
     ///
     /// If set, each non-blocking copy asks the driver about its host memory; otherwise it costs nothing.
     ///

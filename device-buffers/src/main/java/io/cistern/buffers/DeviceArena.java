@@ -10,7 +10,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// A region of device memory whose buffers end together, in the spirit of [java.lang.foreign.Arena]: an
-/// allocation moves a mark forward, and no buffer is freed alone.
+/// allocation advances a pointer, and no buffer is freed alone.
 ///
 /// ```java
 /// try (DeviceArena arena = DeviceArena.builder(memory).name("step").confined().open(0, stream)) {
@@ -233,7 +233,7 @@ public final class DeviceArena implements AutoCloseable {
         return used;
     }
 
-    /// Returns the bytes that the arena has from its allocator.
+    /// Returns the bytes that the arena holds from its allocator.
     public synchronized long reservedBytes() {
         long reserved = chunk.end - chunk.base;
         for (ArenaChunk each : full) {
@@ -295,8 +295,8 @@ public final class DeviceArena implements AutoCloseable {
             this.from = memory::allocate;
         }
 
-        /// Takes memory from an allocator or pool, whichever is current. Without this call the
-        /// arena takes memory from the allocator that is current, or that the scope names, when it grows.
+        /// Takes memory from an allocator or pool instead of the current one. Without this call the arena
+        /// takes memory from the allocator that is current, or that the scope names, when it grows.
         ///
         /// @throws IllegalArgumentException if it is an allocator of other device memory
         public Builder from(Allocator allocator) {
@@ -307,7 +307,7 @@ public final class DeviceArena implements AutoCloseable {
             return this;
         }
 
-        /// Names a kind of arenas: each begins with as much memory as earlier ones of its name needed. The 1,024
+        /// Names the arena: it begins with as much memory as earlier arenas of that name needed. The 1,024
         /// names that were used last are remembered. Without this call the arena shares one kind with all
         /// unnamed arenas of the device memory.
         public Builder name(String name) {

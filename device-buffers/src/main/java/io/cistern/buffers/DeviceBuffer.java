@@ -223,8 +223,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return ofForeign(memory, address, byteSize, device, stream, (_, _) -> {});
     }
 
-    /// Wraps memory that other code made, as [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells
-    /// its owner when the memory is no longer used.
+    /// Wraps memory that other code made, as [#ofForeign(DeviceMemory, long, long, int, long)] does, and
+    /// notifies its owner when the memory is no longer used.
     ///
     /// @param owner is called once, when the buffer and all its retained slices are closed, unless there are 0
     ///     bytes; it stays reachable until then
@@ -285,7 +285,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return byteSize;
     }
 
-    /// Returns the ordinal of the device that the memory lies on.
+    /// Returns the ordinal of the memory's device.
     public int device() {
         return device;
     }

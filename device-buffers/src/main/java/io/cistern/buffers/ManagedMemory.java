@@ -10,7 +10,7 @@ import io.cistern.cuda.UnifiedMemory;
 import java.util.List;
 import java.util.Optional;
 
-/// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
+/// Advises the driver where managed memory should be and how it will be used. Managed buffers come from the
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
 ///
 /// ```java
@@ -76,8 +76,8 @@ public final class ManagedMemory {
         buffers.forEach(buffer -> prefetch(buffer, target, stream));
     }
 
-    /// Tells the driver how a buffer will be used. The advice holds from now on, for everything in the buffer's
-    /// pages.
+    /// Advises the driver how a buffer will be used. The advice holds from now on, for everything in the
+    /// buffer's pages.
     ///
     /// @param place the place that the advice is about; ignored if [MemoryAdvice] names none
     /// @throws IllegalArgumentException if the buffer is not managed
@@ -94,7 +94,7 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the advice that holds for a whole buffer, and where it was prefetched last.
+    /// Returns the advice for a whole buffer, and the place of its last prefetch.
     ///
     /// @return no advice and no prefetch for a buffer of 0 bytes
     /// @throws IllegalArgumentException if the buffer is not managed

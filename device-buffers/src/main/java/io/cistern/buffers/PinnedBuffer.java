@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
-/// A buffer of pinned host memory: the GPU copies from and to it at the link's full speed, beside other work,
-/// and kernels reach it by its address.
+/// A buffer of pinned host memory: the GPU copies from and to it at the link's full speed, overlapping
+/// other work, and kernels reach it by its address.
 ///
 /// ```java
 /// PinnedMemory pinned = PinnedMemory.of(memory);

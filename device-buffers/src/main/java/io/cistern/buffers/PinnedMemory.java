@@ -22,7 +22,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Pinned host memory that is kept when it is freed, since pinning is slow. It is a cache like PyTorch's
+/// Caches pinned host memory, since pinning is slow. It is a cache like PyTorch's
 /// `CachingHostAllocator`, with its rules.
 ///
 /// **Sizes** are powers of two from 4 KiB to 1 MiB, and above that eighths of a power of two: a large block has
@@ -84,7 +84,7 @@ public final class PinnedMemory implements HostMemory {
         memory.listeners().onStreamClosing(this::streamClosing);
     }
 
-    /// Returns the pinned memory of a device memory, which closes it too. Keep the result if you allocate
+    /// Returns the pinned memory of a device memory, which also closes it. Keep the result if you allocate
     /// often.
     public static PinnedMemory of(DeviceMemory memory) {
         return BufferSupport.of(memory).pinned;
@@ -108,9 +108,8 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    /// Pins native memory that the program has already, such as a mapped file's or another library's. It is
-    /// not
-    /// part of this cache, and in none of its figures.
+    /// Pins native memory that the program already has, such as a mapped file's or another library's. It is
+    /// not part of this cache, and in none of its figures.
     ///
     /// @param memory native memory that lives at least until the region is closed, in no page of which other
     ///     memory is
@@ -124,7 +123,7 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedRegion(driver, memory);
     }
 
-    /// Returns how many bytes are pinned for a buffer that needs a new block.
+    /// Returns the bytes that are pinned for a buffer that needs a new block.
     ///
     /// @param byteSize the buffer's bytes, from 1 to 4 TiB
     public static long pinnedBytes(long byteSize) {
@@ -456,9 +455,8 @@ public final class PinnedMemory implements HostMemory {
         statistics.resetPeaks(pinned);
     }
 
-    /// Sets the totals to 0: what was allocated and freed, and the driver's calls and their times. Current
-    /// values and
-    /// peaks stay.
+    /// Resets the totals to 0: allocations, frees, driver calls and their times. Current values and peaks
+    /// stay.
     public synchronized void resetTotals() {
         statistics.resetTotals(pinned);
     }

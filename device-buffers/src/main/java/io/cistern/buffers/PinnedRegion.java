@@ -24,7 +24,7 @@ public final class PinnedRegion implements AutoCloseable {
         driver.memory().registerHost(DEVICE, memory);
     }
 
-    /// Returns the memory that is pinned.
+    /// Returns the pinned memory.
     public MemorySegment segment() {
         return memory;
     }
