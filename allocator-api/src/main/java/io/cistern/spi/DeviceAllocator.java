@@ -5,8 +5,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
-/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps nothing but what the
-/// driver refused to take back. One that keeps freed memory also implements [#trim], [#streamClosing] and [#close].
+/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed memory,
+/// unless the driver refuses it. An allocator that does also implements [#trim], [#streamClosing] and [#close].
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
 /// them for every allocator, at its own boundary.

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Set;
 
-/// What a file holds, as its first bytes tell; its name says nothing.
+/// The content of a file by its first bytes, whatever its name.
 public enum Content {
     /// Python's, of protocol 2 or later, or a dictionary.
     PICKLE("a pickle", "cistern fit reads it, and cistern import makes a trace of it"),

@@ -18,7 +18,7 @@ public final class InputFile {
     /// As a zip archive of gzip files.
     private static final int MOST_LAYERS = 2;
 
-    /// What Java puts in place of a byte that it can't decode.
+    /// Java's replacement for a byte that it can't decode.
     private static final char REPLACED = '\uFFFD';
 
     private InputFile() {}
