@@ -52,8 +52,8 @@ final class BrokenSources {
 
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {
-            Segment segment = super.acquire(byteSize + 512, 512, device);
-            return new Segment(segment.address() + 256, byteSize, device);
+            Segment segment = super.acquire(byteSize + 256, 256, device);
+            return new Segment(segment.address() + 128, byteSize, device);
         }
     }
 

@@ -15,12 +15,6 @@ final class CompactionWorkload {
 
     private CompactionWorkload() {}
 
-    static void makePagesLarge(GpuProgram program) {
-        program.allocate(512 * MIB, 0);
-        program.freeAll(0);
-        program.allocator.trim(0, 0, TrimMode.SYNCHRONIZE);
-    }
-
     static void onDemand(GpuProgram program) {
         fragment(program);
         program.allocator.compact(0); // which only tells what could move, since the program has not said that it rests
@@ -64,7 +58,9 @@ final class CompactionWorkload {
         }
     }
 
+    /// The blocks come to lie in pages that a larger one had, so that the gaps end within pages.
     private static void fragment(GpuProgram program) {
+        program.free(program.allocate(512 * MIB, 0), 0);
         List<Long> gaps = new ArrayList<>();
         for (int i = 0; i < BLOCKS; i++) {
             program.allocate(3 * MIB, 0);

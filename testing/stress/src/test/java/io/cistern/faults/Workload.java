@@ -103,11 +103,6 @@ enum Workload {
     /// Live memory that moves, on demand and for a request.
     COMPACTS(true) {
         @Override
-        void prepare(GpuProgram program) {
-            CompactionWorkload.makePagesLarge(program);
-        }
-
-        @Override
         void run(GpuProgram program) {
             CompactionWorkload.onDemand(program);
             CompactionWorkload.forRequest(program);
