@@ -12,6 +12,10 @@ public final class FrameworkFrames {
             "io.cistern.internal.",
             "io.cistern.graph.",
             "io.cistern.buffers.",
+            "io.cistern.jcuda.CisternMalloc",
+            "io.cistern.jcuda.JCudaMalloc",
+            "io.cistern.javacpp.CisternMalloc",
+            "io.cistern.javacpp.DevicePointer",
             "io.cistern.observability.MemoryHistory$");
 
     private FrameworkFrames() {}
