@@ -35,6 +35,8 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         sortOptions = false)
 public final class FitCommand implements Callable<Integer> {
+    private static final long LEAST_CAPACITY = 1 << 20;
+
     @Spec
     private @Nullable CommandSpec command;
 
@@ -78,6 +80,10 @@ public final class FitCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--html", html, files);
+        if (capacity != null && capacity < LEAST_CAPACITY) {
+            throw new InputException(
+                    "--capacity " + capacity, "means so many bytes; write " + capacity + "GiB, or MiB");
+        }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Fitting fitting =
                 Fitting.with(allocators, capacity, command.commandLine().getErr());

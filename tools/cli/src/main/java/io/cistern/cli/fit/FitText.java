@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
+import java.util.function.LongFunction;
 import java.util.stream.Collectors;
 
 /// Says in a few lines how a program fits.
@@ -177,17 +178,21 @@ final class FitText {
                         + ByteSize.format(holders.getFirst().byteSize());
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
-                .map(answer -> (fit.room().isEmpty() || answer.failures().isEmpty() ? "It fits" : "It does not fit")
-                        + fit.room()
-                                .map(room -> " on " + ByteSize.format(room.byteSize()))
-                                .orElse("")
-                        + " with " + answer.spec()
-                        + answer.smallestBytes().stream()
-                                .mapToObj(bytes -> ", which needs " + ByteSize.format(bytes))
-                                .collect(Collectors.joining())
-                        + others(fit, judged)
-                        + held + ".")
+                .map(answer -> verdict(fit, answer, ByteSize::format) + others(fit, judged) + held + ".")
                 .collect(Collectors.joining("\n"));
+    }
+
+    private static String verdict(Fit fit, Answer answer, LongFunction<String> bytes) {
+        String needs = answer.smallestBytes().stream()
+                .mapToObj(bytes)
+                .map(needed -> " needs " + needed)
+                .collect(Collectors.joining());
+        if (fit.room().isEmpty()) {
+            return answer.spec() + (needs.isEmpty() ? " can't run it" : needs) + " (name --capacity to check a device)";
+        }
+        return (answer.failures().isEmpty() ? "It fits on " : "It does not fit on ")
+                + bytes.apply(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()
+                + (needs.isEmpty() ? "" : ", which" + needs);
     }
 
     private static String others(Fit fit, List<String> judged) {

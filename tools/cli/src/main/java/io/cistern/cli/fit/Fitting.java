@@ -108,7 +108,15 @@ record Fitting(
             throws IOException {
         List<Snapshot> pages = new ArrayList<>();
         if (snapshot != null) {
-            pages.add(Snapshot.of(name, snapshot, "A snapshot that PyTorch took", text));
+            pages.add(Snapshot.of(
+                    name,
+                    snapshot,
+                    "A snapshot that PyTorch took"
+                            + (fits.stream().anyMatch(fit -> fit.refusal().isPresent())
+                                    ? "; what is live below is what was live then, after the exception had freed what the"
+                                            + " refused step held: the text above tells of the refusal"
+                                    : ""),
+                    text));
         }
         for (Fit fit : fits) {
             for (Answer answer : fit.answers()) {

@@ -14,9 +14,10 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// The growth of live memory from the end of one recording of a program to the end of another.
+/// The growth of live memory from one recording of a program to another. Each is looked at when its last request was
+/// refused, since an exception then frees what it held, else at its end.
 ///
-/// @param changes by call stack, the greatest growth first; without those that did not change
+/// @param changes by call stack as it is shown, the greatest growth first; without those that did not change
 record Growth(List<Change> changes) {
     private static final int MOST_CHANGES = 10;
     private static final int MOST_FRAMES = 4;
@@ -50,7 +51,10 @@ record Growth(List<Change> changes) {
         Trace trace = recording.trace();
         int[] madeBy = new int[trace.slotCount()];
         Arrays.fill(madeBy, -1);
-        for (int row = 0; row < trace.ops().length; row++) {
+        int end = recording.refusals().isEmpty()
+                ? trace.ops().length
+                : recording.refusals().getLast().row();
+        for (int row = 0; row < end; row++) {
             if (Trace.isOperation(trace.ops()[row])) {
                 madeBy[trace.slots()[row]] = trace.ops()[row] == Trace.ALLOCATE ? row : -1;
             }
@@ -59,7 +63,7 @@ record Growth(List<Change> changes) {
         for (int row : madeBy) {
             if (row >= 0) {
                 live.merge(
-                        recording.callStacks().lines(recording.stacks()[row]),
+                        shown(recording.callStacks().lines(recording.stacks()[row])),
                         new Live(trace.byteSizes()[row], 1),
                         (one, other) -> new Live(one.byteSize + other.byteSize, one.blocks + other.blocks));
             }
@@ -83,7 +87,8 @@ record Growth(List<Change> changes) {
                         Math.abs(change.blocks) == 1 ? " " : "s",
                         place(change.frames)))
                 .collect(Collectors.joining());
-        return "From the end of " + first + " to the end of " + second + ": " + signed(all) + "\n" + lines
+        return "From " + first + " to " + second + ", at the refused request or else at the end: " + signed(all) + "\n"
+                + lines
                 + (changes.size() > MOST_CHANGES
                         ? "  and " + (changes.size() - MOST_CHANGES) + " more call stacks\n"
                         : "");
@@ -93,11 +98,14 @@ record Growth(List<Change> changes) {
         return (bytes < 0 ? "-" : "+") + ByteSize.format(Math.abs(bytes));
     }
 
-    /// Returns the lines of the program's own code, or the innermost ones if there are none.
-    private static String place(List<String> frames) {
+    /// Returns the innermost lines of the program's own code, or of all code if there are none.
+    private static List<String> shown(List<String> frames) {
         List<String> own = frames.stream().filter(CallStacks::isOwn).toList();
-        String place = (own.isEmpty() ? frames : own)
-                .stream().limit(MOST_FRAMES).map(CallStacks::shortened).collect(Collectors.joining(" < "));
+        return (own.isEmpty() ? frames : own).stream().limit(MOST_FRAMES).toList();
+    }
+
+    private static String place(List<String> frames) {
+        String place = frames.stream().map(CallStacks::shortened).collect(Collectors.joining(" < "));
         return place.isEmpty() ? "no call stack recorded" : place;
     }
 

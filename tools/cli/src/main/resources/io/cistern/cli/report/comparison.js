@@ -1,5 +1,8 @@
 // Several runs side by side: their figures, and their curves over each other.
 
+const OF_THE_MOMENT = new Set(["Requested now", "Reserved now", "Idle now", "Largest idle piece", "Allocations",
+  "Mean allocation", "Segments acquired"]);
+
 function comparisonSection(runs, charts) {
   const made = section("comparison", "Runs side by side", figureTable(runs));
   const withHistory = runs.filter((run) => run.history);
@@ -11,7 +14,9 @@ function comparisonSection(runs, charts) {
   return made;
 }
 
+/** Snapshots of a running program are of one moment; a recorded one may have ended in a refusal, and its replay before. */
 function figureTable(runs) {
+  const isOneMoment = runs.every((run) => run.snapshot.takenAt);
   const peak = (run) => run.history ? peakOf(run).bytes : null;
   const most = (curve) => curve.reduce((a, b) => Math.max(a, b), 0);
   const reservedPeak = (run) => run.history ? most(reservedCurve(run)) : null;
@@ -34,8 +39,9 @@ function figureTable(runs) {
     ["Mean allocation", meanAllocation, secondsText],
     ["Segments acquired", ofKind(KIND.segmentAcquired), countText],
     ["Requests refused", ofKind(KIND.outOfMemory), countText],
+  ].filter(([title]) => isOneMoment || !OF_THE_MOMENT.has(title)).concat([
     ["What stands out", (run) => findingsOf(run).map((finding) => finding.title).join("; ") || "nothing", null],
-  ];
+  ]);
   return element("div", { class: "table" }, element("table", { class: "figures" },
     element("caption", {}, "Figures; percentages compare with the first run"),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Figure"),

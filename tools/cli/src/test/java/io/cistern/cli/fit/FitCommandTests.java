@@ -146,7 +146,7 @@ class FitCommandTests {
                 .containsExactly(
                         "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
                         "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
-                        "From the end of " + first + " to the end of " + second + ": +0 B");
+                        "From " + first + " to " + second + ", at the refused request or else at the end: +0 B");
     }
 
     @Test
