@@ -62,7 +62,7 @@ final class UnusableSurvey {
     private void surveyPages(PageTable table, Map<Long, Long> explained) {
         table.lock();
         try {
-            for (PageOwner owner : table.owners()) {
+            for (PageOwner owner : table.owners) {
                 long stream = owner.timeline().key;
                 owner.findIdle((arena, from, to) -> split(stream, arena, from, to, explained));
             }
@@ -74,8 +74,8 @@ final class UnusableSurvey {
     private void split(long stream, PageArena arena, long from, long to, Map<Long, Long> explained) {
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
-            long end = Math.min(to, home.end());
-            boolean isWhole = at == home.address && end == home.end();
+            long end = Math.min(to, home.end);
+            boolean isWhole = at == home.address && end == home.end;
             long slots = Math.max(0, arena.slotStart(end + 1 - arena.slotBytes) - arena.slotStart(at));
             long byteSize = isWhole ? end - at : slots;
             if (!home.page.isAsleep() && !home.page.isOnHost() && byteSize > 0) {

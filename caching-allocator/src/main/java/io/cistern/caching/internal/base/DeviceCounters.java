@@ -141,13 +141,6 @@ public final class DeviceCounters {
         of(event).addAndGet(byteSize);
     }
 
-    /// Counts an event without an atomic addition. The caller holds the one lock under which this
-    /// event is counted.
-    public void countAlone(CacheEvent event) {
-        AtomicLong counter = of(event);
-        counter.setRelease(counter.getPlain() + 1);
-    }
-
     private AtomicLong of(CacheEvent event) {
         return Objects.requireNonNull(events.get(event));
     }

@@ -62,19 +62,17 @@ public final class Gauge {
 
     private void lease(long wanted) {
         long step = Math.max(chunk, Long.highestOneBit(peak) >>> STEP_SHIFT);
-        setLease(Sizes.roundUp(wanted, step));
+        long more = Sizes.roundUp(wanted, step) - leased;
+        shared.add(more);
+        leased += more;
         ceiling = Math.min(peak, leased);
         floor = leased - 2 * step;
     }
 
-    private void setLease(long wanted) {
-        shared.add(wanted - leased);
-        leased = wanted;
-    }
-
     /// Sets the lease to the current number, which does not change any more.
     void end() {
-        setLease(current());
+        shared.add(current() - leased);
+        leased = current();
     }
 
     public void resetPeak() {

@@ -120,7 +120,7 @@ public final class CompactionPlan {
         Map<Page, SparsePage> found = new LinkedHashMap<>();
         table.lock();
         try {
-            for (PageOwner owner : table.owners()) {
+            for (PageOwner owner : table.owners) {
                 owner.findIdle((arena, from, to) -> add(found, arena, from, to));
             }
         } finally {
@@ -134,11 +134,11 @@ public final class CompactionPlan {
         long end = arena.slotStart(to + 1 - arena.slotBytes);
         for (long at = arena.slotStart(from); at < end; ) {
             Mapping home = Objects.requireNonNull(arena.mappingAt(at));
-            long freeEnd = Math.min(end, home.end());
+            long freeEnd = Math.min(end, home.end);
             if (!home.page.isPinned() && home.isHome()) {
                 found.computeIfAbsent(home.page, SparsePage::new).addFree(at, freeEnd);
             }
-            at = home.end();
+            at = home.end;
         }
     }
 

@@ -115,7 +115,7 @@ final class PageSplit {
     private void makeHomes() {
         long at = home.address;
         for (int i = 0; i <= froms.length; i++) {
-            long to = i < froms.length ? froms[i] : home.end();
+            long to = i < froms.length ? froms[i] : home.end;
             if (at < to) {
                 spares.add(new PhysicalPages.Stranded());
                 homes.add(new Page(0, to - at, home.arena, at).home);
@@ -226,10 +226,10 @@ final class PageSplit {
         if (page.isOnHost()) {
             home.owner.sleeps(page.byteSize, false);
         }
-        pages.counters().announceReleased(home.address, page.byteSize);
+        pages.counters.announceReleased(home.address, page.byteSize);
         for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
             Page smaller = homes.get(i).page;
-            pages.counters().announceAcquired(homes.get(i).address, smaller.byteSize);
+            pages.counters.announceAcquired(homes.get(i).address, smaller.byteSize);
             if (smaller.isOnHost()) {
                 home.owner.sleeps(smaller.byteSize, true);
             }

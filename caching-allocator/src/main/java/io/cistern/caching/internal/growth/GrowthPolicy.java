@@ -50,6 +50,10 @@ final class GrowthPolicy {
     private final long slotBytes;
 
     private final long fixedBytes;
+
+    /// The unit of the sizes of holes and pages.
+    final long unit;
+
     private final int share;
     private final boolean takesPlenty;
 
@@ -79,6 +83,7 @@ final class GrowthPolicy {
     GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes, long capBytes) {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
+        this.unit = fixedBytes != 0 ? fixedBytes : slotBytes;
         boolean isTight = policy.fit() == PageFit.TIGHT;
         this.share = isTight ? FINEST_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
@@ -141,18 +146,13 @@ final class GrowthPolicy {
         return Math.max(0, roomBytes - reservedBytes);
     }
 
-    /// The unit of the sizes of holes and pages.
-    long unit() {
-        return fixedBytes != 0 ? fixedBytes : slotBytes;
-    }
-
     /// Returns the size of the next page.
     ///
     /// @param isForSmall whether small blocks will lie in it
     /// @param reservedBytes the bytes reserved now
     long pageBytes(boolean isForSmall, long reservedBytes) {
         if (isForSmall || fixedBytes != 0) {
-            return unit();
+            return unit;
         }
         long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
         long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);

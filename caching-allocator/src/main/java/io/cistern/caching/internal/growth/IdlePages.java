@@ -20,8 +20,10 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
     private final List<Page> pages = new ArrayList<>();
     private List<PageOwner> shards = List.of();
     private long number;
-    private long liveBytes;
-    private int liveLarge;
+    /// Live bytes of all shards in the survey.
+    long liveBytes;
+    /// The number of streams that have large live blocks.
+    int liveLarge;
     private boolean sorted;
 
     IdlePages(CrossStreamOrder order) {
@@ -39,28 +41,15 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
         liveLarge = 0;
         for (PageOwner shard : shards) {
             shard.lookedAt();
-            lookAt(shard.timeline(), taker.timeline(), waits);
+            StreamTimeline giver = shard.timeline();
+            if (giver.seenIn != number) {
+                giver.seenIn = number;
+                giver.newestTakeable = order.newestTakeable(taker.timeline(), giver, waits);
+            }
             long live = shard.liveBytes();
             liveBytes += live;
             liveLarge += live > 0 && !shard.isSmall() ? 1 : 0;
         }
-    }
-
-    private void lookAt(StreamTimeline giver, StreamTimeline taker, boolean waits) {
-        if (giver.seenIn != number) {
-            giver.seenIn = number;
-            giver.newestTakeable = order.newestTakeable(taker, giver, waits);
-        }
-    }
-
-    /// Live bytes of all shards in the survey.
-    long liveBytes() {
-        return liveBytes;
-    }
-
-    /// Whether several streams have large live blocks.
-    boolean haveSeveralStreams() {
-        return liveLarge > 1;
     }
 
     /// Whether a page is idle, may be taken, and was not taken in this survey.
@@ -107,11 +96,11 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
     public void add(PageArena arena, long from, long to) {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
-            if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
+            if (mapping.address >= from && mapping.end <= to && has(mapping.page)) {
                 mapping.page.seenFreedAt = mapping.freedAt;
                 pages.add(mapping.page);
             }
-            at = mapping.end();
+            at = mapping.end;
         }
     }
 }

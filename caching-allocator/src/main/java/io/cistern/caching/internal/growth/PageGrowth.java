@@ -83,24 +83,21 @@ public final class PageGrowth implements Growth {
         shard.driverLock.lock();
         try {
             shard.settle(fences);
-            return growAndAllocate(shard, byteSize, idleFirst);
+            if (byteSize > deviceBytes && table.pages.onDevice) {
+                throw new DeviceOutOfMemoryException(
+                        byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
+            }
+            look();
+            WindowFill.Way way = idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
+            Attempts attempts = new Attempts(table.stable ? WindowFill.Way.CREATE : way);
+            long address = 0;
+            while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
+                address = attempt(shard, byteSize, attempts);
+            }
+            return address;
         } finally {
             shard.driverLock.unlock();
         }
-    }
-
-    private long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
-        if (byteSize > deviceBytes && table.pages.onDevice) {
-            throw new DeviceOutOfMemoryException(
-                    byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
-        }
-        look();
-        Attempts attempts = new Attempts(way(idleFirst));
-        long address = 0;
-        while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
-            address = attempt(shard, byteSize, attempts);
-        }
-        return address;
     }
 
     /// The outcomes of one request's attempts, which decide the next one.
@@ -116,20 +113,17 @@ public final class PageGrowth implements Growth {
         Attempts(WindowFill.Way chosen) {
             this.chosen = chosen;
         }
-
-        WindowFill.Way way() {
-            return changed > MAX_CHANGED ? WindowFill.Way.CREATE : chosen;
-        }
     }
 
     /// @return the block's address; 0 if another attempt is due
     private long attempt(Shard shard, long byteSize, Attempts attempts) {
         order.poll();
-        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, attempts.way())) {
+        WindowFill.Way way = attempts.changed > MAX_CHANGED ? WindowFill.Way.CREATE : attempts.chosen;
+        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
             WindowFill.State state = plan(fill, shard, byteSize, attempts.waits);
             return switch (state) {
                 case ALLOCATED -> {
-                    table.pages.counters().count(CacheEvent.PAGES_HIT);
+                    table.pages.counters.count(CacheEvent.PAGES_HIT);
                     yield fill.keep();
                 }
                 case PLANNED -> fill(fill, attempts);
@@ -149,11 +143,8 @@ public final class PageGrowth implements Growth {
         table.lock();
         try {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
-            idle.look(table.owners(), shard, waits);
-            growthPolicy.needed(
-                    idle.liveBytes() + byteSize,
-                    idle.haveSeveralStreams(),
-                    table.pages.counters().reservedBytes());
+            idle.look(table.owners, shard, waits);
+            growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
             return fill.plan(order);
         } finally {
             table.unlock();
@@ -161,13 +152,16 @@ public final class PageGrowth implements Growth {
     }
 
     private long fill(WindowFill fill, Attempts attempts) {
-        if (fill.lacksIdle() && !attempts.hasSettled) {
+        if (fill.lacksIdle && !attempts.hasSettled) {
             attempts.hasSettled = true;
             fill.close();
             settleAll();
             return 0;
         }
-        if (attempts.waits && wouldRatherCreate(fill, attempts)) {
+        if (attempts.waits
+                && attempts.chosen == WindowFill.Way.USUAL
+                && growthPolicy.hasPlenty(table.pages.counters.reservedBytes())
+                && fill.wouldWait(order)) {
             attempts.waits = false;
             return 0;
         }
@@ -180,20 +174,14 @@ public final class PageGrowth implements Growth {
             }
             return 0;
         }
-        table.pages.counters().count(CacheEvent.PAGES_MISS);
+        table.pages.counters.count(CacheEvent.PAGES_MISS);
         table.lent.unmapOld(order);
         return fill.keep();
     }
 
-    private boolean wouldRatherCreate(WindowFill fill, Attempts attempts) {
-        return attempts.chosen == WindowFill.Way.USUAL
-                && growthPolicy.hasPlenty(table.pages.counters().reservedBytes())
-                && fill.wouldWait(order);
-    }
-
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void look() {
-        long reserved = table.pages.counters().reservedBytes();
+        long reserved = table.pages.counters.reservedBytes();
         if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
             return;
         }
@@ -212,18 +200,11 @@ public final class PageGrowth implements Growth {
         List<PageOwner> all;
         table.lock();
         try {
-            all = List.copyOf(table.owners());
+            all = List.copyOf(table.owners);
         } finally {
             table.unlock();
         }
         all.forEach(each -> each.trySettle(fences));
-    }
-
-    private WindowFill.Way way(boolean idleFirst) {
-        if (table.stable) {
-            return WindowFill.Way.CREATE;
-        }
-        return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
     }
 
     @Override
@@ -280,7 +261,7 @@ public final class PageGrowth implements Growth {
     }
 
     private PageArena newArena(Shard shard, long byteSize) {
-        long least = Sizes.roundUp(byteSize, growthPolicy.unit());
+        long least = Sizes.roundUp(byteSize, growthPolicy.unit);
         for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
             try {
                 return PageArena.reserve(shard, wanted, table);
@@ -293,13 +274,13 @@ public final class PageGrowth implements Growth {
     }
 
     private long smaller(long refused, long least) {
-        return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit()));
+        return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit));
     }
 
     private long reservation(Shard shard, long byteSize) {
         long eighth = Math.max(deviceBytes, LEAST_ROOM_BYTES) / 8;
         long usual = shard.isSmall() ? eighth : eighth * 9;
         long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);
-        return Sizes.roundUp(Math.max(shared, byteSize), growthPolicy.unit());
+        return Sizes.roundUp(Math.max(shared, byteSize), growthPolicy.unit);
     }
 }

@@ -83,7 +83,8 @@ final class WindowFill implements AutoCloseable {
     /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
-    private boolean lacksIdle;
+    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
+    boolean lacksIdle;
 
     /// Whether the device seems to have less memory left than the new pages need.
     private boolean seemsTooMuch;
@@ -128,7 +129,7 @@ final class WindowFill implements AutoCloseable {
     }
 
     private boolean plan(MappingWindow claimed) {
-        end = claimed.end();
+        end = claimed.end;
         for (int i = 0; i < claimed.count; i++) {
             if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
                 return false;
@@ -139,13 +140,8 @@ final class WindowFill implements AutoCloseable {
                 planHole(claimed, claimed.start(i), claimed.ends[i]);
             }
         }
-        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters().reservedBytes());
+        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters.reservedBytes());
         return true;
-    }
-
-    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
-    boolean lacksIdle() {
-        return lacksIdle;
     }
 
     private boolean comeHome(MappingWindow claimed, long at) {
@@ -185,9 +181,9 @@ final class WindowFill implements AutoCloseable {
         long at = from;
         while (at < wanted) {
             next = planPage(claimed, at, wanted - at, holeEnd - at, next);
-            at = added.getLast().end();
+            at = added.getLast().end;
         }
-        if (holeEnd == claimed.end()) {
+        if (holeEnd == claimed.end) {
             end = at;
         }
     }
@@ -197,14 +193,14 @@ final class WindowFill implements AutoCloseable {
     /// @param next where the search among idle pages goes on
     /// @return where it goes on after this page
     private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
-        long reserved = table.pages.counters().reservedBytes() + createdBytes;
+        long reserved = table.pages.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
         boolean moves = way != Way.CREATE && !table.stable;
         if (way == Way.USUAL && moves && policy.isNeeded(reserved)) {
             create(claimed, at, usual);
             return next;
         }
-        long atMost = Math.min(Sizes.roundUp(missing, policy.unit()), space);
+        long atMost = Math.min(Sizes.roundUp(missing, policy.unit), space);
         int taken = moves ? take(claimed, at, atMost, next) : Integer.MAX_VALUE;
         if (taken == Integer.MAX_VALUE) {
             lacksIdle |= moves;
@@ -266,7 +262,9 @@ final class WindowFill implements AutoCloseable {
         MappingWindow claimed = Objects.requireNonNull(window);
         try {
             reserve(claimed);
-            askForAll();
+            if (seemsTooMuch && added.size() > 1) { // a refusal then comes before many pages are created and given back
+                table.pages.release(table.pages.create(createdBytes), createdBytes);
+            }
             precede(order);
             map();
             publish(claimed);
@@ -292,20 +290,13 @@ final class WindowFill implements AutoCloseable {
         }
     }
 
-    /// Asks for all planned memory at once if there seems to be less: a refusal then comes before many pages are
-    /// created, mapped and given back.
-    private void askForAll() {
-        PhysicalPages pages = table.pages;
-        if (seemsTooMuch && added.size() > 1) {
-            pages.release(pages.create(createdBytes), createdBytes);
-        }
-    }
-
     private void precede(CrossStreamOrder order) {
         Page newest = newestForeign();
         if (newest != null) {
             precede(order, newest);
-            foreign.forEach(page -> precede(order, page));
+            for (Page page : foreign) {
+                precede(order, page);
+            }
         }
     }
 
@@ -319,11 +310,11 @@ final class WindowFill implements AutoCloseable {
         for (int i = 0; i < added.size(); i++) {
             Mapping mapping = added.get(i);
             map(pages, mapping);
-            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end();
+            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end;
             if (runEnds) {
                 long from = added.get(opened).address;
                 pages.memory.setAccess(
-                        pages.device, from, mapping.end() - from, pages.accessors, AccessRights.READ_WRITE);
+                        pages.device, from, mapping.end - from, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
@@ -359,9 +350,9 @@ final class WindowFill implements AutoCloseable {
             for (int i = 0; i < added.size(); i++) {
                 table.comesHome(added.get(i));
             }
-            endFill();
+            table.endFill(inFill);
             if (createdBytes > 0) {
-                table.pages.counters().count(CacheEvent.DEVICE_ALLOC);
+                table.pages.counters.count(CacheEvent.DEVICE_ALLOC);
             }
         } finally {
             table.unlock();
@@ -437,12 +428,7 @@ final class WindowFill implements AutoCloseable {
             shard.spend(stuck.get(i));
             table.stuck(stuck.get(i));
         }
-        endFill();
-    }
-
-    private void endFill() {
         table.endFill(inFill);
-        inFill = 0;
     }
 
     private void takeBack(Mapping home) {

@@ -29,7 +29,7 @@ import java.util.function.IntPredicate;
 ///
 /// Guarded by the shard's lock.
 public final class FreeRuns {
-    private final SizeBins bins;
+    final SizeBins bins;
     /// The free runs that begin with a hole or an aliased block, by their first block.
     private final SizeBins others;
 
@@ -40,7 +40,8 @@ public final class FreeRuns {
     /// the driver.
     private boolean inSegments;
     private int inner = Blocks.NONE;
-    private int aliases;
+    /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
+    public int aliases;
 
     FreeRuns(Blocks blocks, ShardCounters counters, FreeBlockObserver observer) {
         this.blocks = blocks;
@@ -53,16 +54,6 @@ public final class FreeRuns {
     /// Records that blocks lie in plain segments from now on.
     void holdSegments() {
         inSegments = true;
-    }
-
-    /// Returns the free block to take for a request, or [Blocks#NONE].
-    int bestFit(long byteSize) {
-        return bins.bestFit(byteSize);
-    }
-
-    /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
-    public int aliases() {
-        return aliases;
     }
 
     private boolean inGap(int block) {

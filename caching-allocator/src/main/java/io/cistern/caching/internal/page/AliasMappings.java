@@ -130,8 +130,8 @@ public final class AliasMappings {
     private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
-            for (int i = 0; i < table.all().size(); i++) {
-                Page page = table.all().get(i);
+            for (int i = 0; i < table.all.size(); i++) {
+                Page page = table.all.get(i);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);
                     if (mapping.owner == owner && !mapping.isHome()) {
@@ -147,10 +147,12 @@ public final class AliasMappings {
     /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not
     /// fail an allocation.
     public void unmapOld(CrossStreamOrder order) {
-        Map<StreamTimeline, Long> streams = streamsOfOld();
-        if (streams.isEmpty()) {
+        if (count
+                <= MAX_A_PAGE
+                        * table.all.size()) { // read without the lock: a mapping added now waits for the next miss
             return;
         }
+        Map<StreamTimeline, Long> streams = streamsOfOld();
         List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
             streams.forEach(order::ask);
@@ -189,13 +191,9 @@ public final class AliasMappings {
         }
     }
 
-    private int most() {
-        return MAX_A_PAGE * table.all().size();
-    }
-
     private void forEachOld(Consumer<Mapping> action) {
         Mapping each = oldest;
-        for (int left = count - most(); left > 0 && each != null; left--) {
+        for (int left = count - MAX_A_PAGE * table.all.size(); left > 0 && each != null; left--) {
             action.accept(each);
             each = each.lentAfter;
         }
@@ -230,7 +228,7 @@ public final class AliasMappings {
         try {
             remove(mapping);
             table.unmapped(mapping);
-            table.pages.counters().countAlone(CacheEvent.PAGE_UNALIASED);
+            table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
         } finally {
             table.unlock();
         }

@@ -31,8 +31,9 @@ public final class PageTable {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
-    private final List<PageOwner> owners = new ArrayList<>();
-    private final ArrayList<Page> all = new ArrayList<>(0);
+    /// The owners that have arenas.
+    public final List<PageOwner> owners = new ArrayList<>();
+    final ArrayList<Page> all = new ArrayList<>(0);
 
     /// Pages that the next [#exchange] may add; others leave room for them.
     private int promised;
@@ -55,11 +56,6 @@ public final class PageTable {
 
     public void unlock() {
         lock.unlock();
-    }
-
-    /// The owners that have arenas. The caller holds the lock.
-    public List<PageOwner> owners() {
-        return owners;
     }
 
     /// Adds a new arena.
@@ -129,28 +125,24 @@ public final class PageTable {
     /// new. The caller holds the lock.
     public void comesHome(Mapping mapping) {
         Page page = mapping.page;
+        DeviceCounters counters = pages.counters;
         if (mapping.isHome()) {
             add(page);
-            pages.counters().announceAcquired(mapping.address, page.byteSize);
-        } else {
-            moves(page, mapping);
+            counters.announceAcquired(mapping.address, page.byteSize);
+            return;
         }
-        page.home = mapping;
-    }
-
-    private void moves(Page page, Mapping to) {
-        DeviceCounters counters = pages.counters();
-        counters.countAlone(CacheEvent.PAGE_TAKEN);
-        if (page.home.owner.timeline() != to.owner.timeline()) {
-            counters.countAlone(CacheEvent.STEAL);
+        counters.count(CacheEvent.PAGE_TAKEN);
+        if (page.home.owner.timeline() != mapping.owner.timeline()) {
+            counters.count(CacheEvent.STEAL);
         }
         lent.left(page.home);
-        if (page.add(to)) {
-            counters.countAlone(CacheEvent.PAGE_ALIASED);
+        if (page.add(mapping)) {
+            counters.count(CacheEvent.PAGE_ALIASED);
         } else {
-            lent.remove(to);
+            lent.remove(mapping);
         }
-        pages.counters().announceMoved(page.home.address, to.address, page.byteSize);
+        counters.announceMoved(page.home.address, mapping.address, page.byteSize);
+        page.home = mapping;
     }
 
     private void add(Page page) {
@@ -199,7 +191,7 @@ public final class PageTable {
         if (page.isAsleep()) {
             return 0;
         }
-        pages.counters().announceReleased(from, to - from);
+        pages.counters.announceReleased(from, to - from);
         return page.isOnHost() ? 0 : to - from;
     }
 
@@ -264,10 +256,10 @@ public final class PageTable {
             for (int i = 0; i < homes.size(); i++) {
                 Mapping home = homes.get(i);
                 forgetRange(page, at, home.address);
-                at = home.end();
+                at = home.end;
                 add(home.page);
             }
-            forgetRange(page, at, page.home.end());
+            forgetRange(page, at, page.home.end);
             page.home.owner.exchange(page.home, homes, parts);
         } finally {
             lock.unlock();
@@ -278,11 +270,6 @@ public final class PageTable {
         if (from < to) {
             ranges.remove(page.home.arena, from, to - from);
         }
-    }
-
-    /// All pages. The caller holds the lock.
-    List<Page> all() {
-        return all;
     }
 
     /// Pins the pages under a range of live blocks. While a page has a pin, it is not moved,
@@ -298,7 +285,7 @@ public final class PageTable {
                 if (home != null) {
                     home.page.pin(reason);
                 }
-                at = home == null ? arena.slotStart(at + 1) : home.end();
+                at = home == null ? arena.slotStart(at + 1) : home.end;
             }
         } finally {
             lock.unlock();
@@ -425,7 +412,7 @@ public final class PageTable {
                     aliasMappings += mapping.isHome() || mapping.isStuck ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping
-                                    && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
+                                    && mapping.arena.mappingAt(mapping.end - 1) == mapping,
                             "a mapping is found by its address",
                             mapping.address);
                 }

@@ -28,8 +28,8 @@ public final class PhysicalPages {
     /// The devices that may access the memory. The list is immutable; it is replaced under the
     /// lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
+    public final DeviceCounters counters;
     private final PageSource source;
-    private final DeviceCounters counters;
     private final HostPages host;
     private final RefusedHandles refused = new RefusedHandles((handle, byteSize) -> refusal(handle, byteSize) == null);
     private final ArrayList<Stranded> stranded = new ArrayList<>(0);
@@ -212,9 +212,5 @@ public final class PhysicalPages {
             sum += page.isOnHost() ? 0 : page.byteSize;
         }
         return sum;
-    }
-
-    public DeviceCounters counters() {
-        return counters;
     }
 }

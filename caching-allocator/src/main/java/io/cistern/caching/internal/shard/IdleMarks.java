@@ -23,24 +23,20 @@ import java.util.concurrent.atomic.AtomicLong;
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
 /// and was freed at its time or before.
 ///
-/// Guarded by the shard's lock. [#areKept] and [#asked] are also called without it; then they are guesses.
+/// Guarded by the shard's lock. [#kept] and [#asked] are also used without it; then they are guesses.
 public final class IdleMarks implements FreeBlockObserver {
     /// A walk costs about as much as this many allocations save without marks.
     private static final int UNASKED = 1024;
 
     private final Blocks blocks;
     private final AtomicLong clock;
-    private boolean kept = true;
+    /// Whether the marks are up to date.
+    boolean kept = true;
     private int takings;
 
     IdleMarks(Blocks blocks, AtomicLong clock) {
         this.blocks = blocks;
         this.clock = clock;
-    }
-
-    /// Whether the marks are up to date.
-    public boolean areKept() {
-        return kept;
     }
 
     /// Records that a search reads the marks.
@@ -101,14 +97,14 @@ public final class IdleMarks implements FreeBlockObserver {
         long now = clock.get();
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
-            if (home.address >= start && home.end() <= end) {
+            if (home.address >= start && home.end <= end) {
                 home.idle = true;
                 home.idleBlock = free;
-                if (anew || home.address < from || home.end() > to) {
+                if (anew || home.address < from || home.end > to) {
                     home.freedAt = now;
                 }
             }
-            at = home.end();
+            at = home.end;
         }
     }
 
@@ -127,7 +123,7 @@ public final class IdleMarks implements FreeBlockObserver {
             for (long at = blocks.address[free]; at < to; ) {
                 Mapping home = arena.homeAt(at);
                 home.idle = false;
-                at = home.end();
+                at = home.end;
             }
         }
     }

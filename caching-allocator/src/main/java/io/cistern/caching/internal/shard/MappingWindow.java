@@ -9,6 +9,7 @@ import io.cistern.caching.internal.page.PageArena;
 public final class MappingWindow {
     public final PageArena arena;
     public final long address;
+    public final long end;
     public final int count;
 
     /// The states of the blocks before they were claimed.
@@ -42,11 +43,7 @@ public final class MappingWindow {
             ends[i] = all.end(block);
             block = all.next[block];
         }
-    }
-
-    /// The end of the window.
-    public long end() {
-        return ends[count - 1];
+        this.end = ends[length - 1];
     }
 
     /// The start of the window's block number `i`.

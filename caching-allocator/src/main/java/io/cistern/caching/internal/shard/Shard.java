@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
@@ -66,7 +65,7 @@ public final class Shard implements PageOwner {
     final DeviceCounters ofDevice;
     private final Blocks blocks;
     private final FreeRuns freeRuns;
-    private final IdleMarks marks;
+    final IdleMarks marks;
     private final WindowSearch search;
     private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
     private final FencedFrees fenced;
@@ -124,12 +123,12 @@ public final class Shard implements PageOwner {
     /// Bytes of live blocks; may be one operation old.
     @Override
     public long liveBytes() {
-        return heap.liveBytes();
+        return counters.allocatedBytes.current();
     }
 
     /// Bytes of memory; may be one operation old.
     public long reservedBytes() {
-        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+        return counters.reservedBytes.current();
     }
 
     // Blocks.
@@ -139,8 +138,8 @@ public final class Shard implements PageOwner {
         try (ShortLock _ = lock.hold()) {
             long address = heap.allocate(byteSize);
             if (address != 0) {
-                counters.searched(true);
-                counters.requested(asked);
+                counters.hits++;
+                counters.requestedBytes.add(asked);
             }
             return address;
         }
@@ -159,8 +158,8 @@ public final class Shard implements PageOwner {
                 }
             }
             if (into.count > from) {
-                counters.searched(true);
-                counters.requested(asked);
+                counters.hits++;
+                counters.requestedBytes.add(asked);
             }
         }
         into.reverse();
@@ -168,19 +167,19 @@ public final class Shard implements PageOwner {
 
     /// See [BlockHeap#missedOwnPages].
     public boolean missedOwnPages() {
-        return heap.missedOwnPages();
+        return heap.missedOwnPages;
     }
 
     public void missed() {
         try (ShortLock _ = lock.hold()) {
-            counters.searched(false);
+            counters.misses++;
         }
     }
 
     /// Counts the bytes of a request that was served after a miss.
     void requested(long asked) {
         try (ShortLock _ = lock.hold()) {
-            counters.requested(asked);
+            counters.requestedBytes.add(asked);
         }
     }
 
@@ -207,7 +206,7 @@ public final class Shard implements PageOwner {
     public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         try (ShortLock _ = lock.hold()) {
             int block = heap.retire(range, address);
-            counters.returned(asked);
+            counters.requestedBytes.remove(asked);
             if (lastStream != stream || closed || uses.mayContain(address)) {
                 fenced.add(block, lastStream);
             } else {
@@ -395,7 +394,7 @@ public final class Shard implements PageOwner {
             }
             long address = heap.fillAndAllocate(first, window.count, end, byteSize);
             if (cameBytes > 0) {
-                counters.came(cameBytes);
+                counters.reservedBytes.add(cameBytes);
             }
             return address;
         }
@@ -413,7 +412,7 @@ public final class Shard implements PageOwner {
     /// Retires the addresses of a mapping that the driver would not unmap; they are a part of a hole.
     public void spend(Mapping stuck) {
         try (ShortLock _ = lock.hold()) {
-            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
+            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end);
             stuck.arena.enter(stuck);
         }
     }
@@ -430,7 +429,7 @@ public final class Shard implements PageOwner {
     @Override
     public void lookedAt() {
         marks.asked();
-        if (!marks.areKept()) { // read without the lock: marks dropped at this moment are refused later
+        if (!marks.kept) { // read without the lock: marks dropped at this moment are refused later
             try (ShortLock _ = lock.hold()) {
                 marks.renew(heap.ranges(), freeRuns);
             }
@@ -451,23 +450,23 @@ public final class Shard implements PageOwner {
     @Override
     public boolean mayBeIdle(Mapping home) {
         marks.asked();
-        return !marks.areKept() || (home.idle && !home.page.isPinned());
+        return !marks.kept || (home.idle && !home.page.isPinned());
     }
 
     @Override
     public boolean lend(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
-            if (!marks.areKept() || !home.idle || !home.isHome()) {
+            if (!marks.kept || !home.idle || !home.isHome()) {
                 return false;
             }
             int free = home.idleBlock;
-            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end())) {
-                free = freeRuns.findFree(home.arena, home.address, home.end());
+            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end)) {
+                free = freeRuns.findFree(home.arena, home.address, home.end);
             }
             blocks.reserve(2);
-            home.block = freeRuns.lend(free, home.address, home.end());
+            home.block = freeRuns.lend(free, home.address, home.end);
             if (taker != this) {
-                counters.went(home.page.byteSize);
+                counters.reservedBytes.remove(home.page.byteSize);
             }
             return true;
         }
@@ -477,7 +476,7 @@ public final class Shard implements PageOwner {
     public void takeBack(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
             if (taker != this) {
-                counters.came(home.page.byteSize);
+                counters.reservedBytes.add(home.page.byteSize);
             }
             freeRuns.claim(home.block, home.block);
             heap.restore(home.block);
@@ -515,7 +514,7 @@ public final class Shard implements PageOwner {
                 home.arena.enter(homes.get(i));
             }
             for (int part : parts) {
-                counters.went(blocks.byteSize[part]);
+                counters.reservedBytes.remove(blocks.byteSize[part]);
                 heap.gaveBack(part);
             }
             marks.drop(); // the smaller pages have none
@@ -559,9 +558,9 @@ public final class Shard implements PageOwner {
     public void sleeps(long byteSize, boolean asleep) {
         try (ShortLock _ = lock.hold()) {
             if (asleep) {
-                counters.went(byteSize);
+                counters.reservedBytes.remove(byteSize);
             } else {
-                counters.came(byteSize);
+                counters.reservedBytes.add(byteSize);
             }
         }
     }
@@ -732,7 +731,7 @@ public final class Shard implements PageOwner {
     }
 
     private boolean hasNothingInUse() {
-        return heap.liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
+        return liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
     }
 
     private boolean isFree(AddressRange range) {
@@ -839,7 +838,7 @@ public final class Shard implements PageOwner {
         transferCache.checkInvariants();
         driverLock.lock();
         try (ShortLock _ = lock.hold()) {
-            return new ShardCheck(heap, marks).check();
+            return new ShardCheck(this).check();
         } finally {
             driverLock.unlock();
         }

@@ -135,7 +135,13 @@ final class WindowSearch {
             }
             takeIn(block, arena);
             if (length >= byteSize) {
-                compare(block, gapFirst, gap);
+                if (gap < bestGap) {
+                    bestStart = gapFirst;
+                    bestFirst = first;
+                    bestLast = block;
+                    bestGap = gap;
+                    isLacking = holes > 0;
+                }
                 return true;
             }
         }
@@ -151,7 +157,7 @@ final class WindowSearch {
             if (mapping == null || !isLent(mapping) || isUsable(mapping.page)) {
                 return block;
             }
-            if (mapping.end() == gapEnd) {
+            if (mapping.end == gapEnd) {
                 break;
             }
             block = blocks.next[mapping.block];
@@ -258,15 +264,5 @@ final class WindowSearch {
     private Mapping mapping(int block) {
         PageArena arena = (PageArena) blocks.range[block];
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
-    }
-
-    private void compare(int last, int gapFirst, long gap) {
-        if (gap < bestGap) {
-            bestStart = gapFirst;
-            bestFirst = first;
-            bestLast = last;
-            bestGap = gap;
-            isLacking = holes > 0;
-        }
     }
 }

@@ -23,7 +23,8 @@ final class ThreadCacheCounters {
     private final Gauge requested;
     private long hits;
     private long hitBytes;
-    private long misses;
+    /// Requests that found no block.
+    long misses;
     private long refills;
     private long refillBytes;
 
@@ -46,11 +47,6 @@ final class ThreadCacheCounters {
     void hit(long blocks, long byteSize) {
         hits += blocks;
         hitBytes += blocks * byteSize;
-    }
-
-    /// Counts a request that found no block.
-    void missed() {
-        misses++;
     }
 
     /// Counts blocks that came from a shard to be kept, not to serve a request at once.

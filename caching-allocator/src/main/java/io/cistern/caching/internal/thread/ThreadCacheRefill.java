@@ -78,12 +78,12 @@ public final class ThreadCacheRefill {
         if (address != 0) {
             return address;
         }
-        threadCache.small.missed();
+        threadCache.small.misses++;
         return bins == null ? shards.find(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
     }
 
     private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
-        threadCache.large.missed();
+        threadCache.large.misses++;
         threadCache.largeMissed(shard, byteSize);
         if (threadCache.holdsLarge()) {
             giveBackLarge(threadCache);
@@ -187,20 +187,16 @@ public final class ThreadCacheRefill {
     private void emptyOwn(ThreadCache threadCache, Shard shard) {
         AddressBatch batch = threadCache.batch;
         try {
-            evictAll(threadCache);
+            if (threadCache.tryEnter()) {
+                try {
+                    threadCache.evictAll(batch);
+                } finally {
+                    threadCache.leave();
+                }
+            }
             shard.transferCache.empty(batch);
         } finally {
             batch.freeAll(ranges);
-        }
-    }
-
-    private static void evictAll(ThreadCache threadCache) {
-        if (threadCache.tryEnter()) {
-            try {
-                threadCache.evictAll(threadCache.batch);
-            } finally {
-                threadCache.leave();
-            }
         }
     }
 
@@ -293,7 +289,7 @@ public final class ThreadCacheRefill {
             if (address != 0) {
                 threadCache.small.took(byteSize);
             } else {
-                threadCache.small.missed();
+                threadCache.small.misses++;
             }
             return address;
         } finally {

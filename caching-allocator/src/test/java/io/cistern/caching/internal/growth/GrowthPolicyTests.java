@@ -119,6 +119,6 @@ class GrowthPolicyTests {
         growthPolicy.needed(17 * GIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
-        assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.unit).isEqualTo(4 * MIB);
     }
 }
