@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
@@ -69,11 +70,8 @@ final class PageSleep {
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
         for (Shard shard : cache.shards.all()) {
-            shard.driverLock.lock();
-            try {
+            try (Held _ = shard.holdDriver()) {
                 table.lent.unmap(shard);
-            } finally {
-                shard.driverLock.unlock();
             }
         }
     }
@@ -90,11 +88,8 @@ final class PageSleep {
     /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (Shard shard : cache.shards.all()) {
-            shard.driverLock.lock();
-            try {
+            try (Held _ = shard.holdDriver()) {
                 table.beginChange(shard, which, claimed);
-            } finally {
-                shard.driverLock.unlock();
             }
         }
         claimed.sort(Comparator.comparingLong(page -> Objects.requireNonNull(page).home.address));

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -60,14 +61,11 @@ final class UnusableSurvey {
     }
 
     private void surveyPages(PageTable table, Map<Long, Long> explained) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (PageOwner owner : table.owners) {
                 long stream = owner.timeline().key;
                 owner.findIdle((arena, from, to) -> split(stream, arena, from, to, explained));
             }
-        } finally {
-            table.unlock();
         }
     }
 

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
@@ -118,13 +119,10 @@ public final class CompactionPlan {
 
     private static List<SparsePage> sparse(PageTable table) {
         Map<Page, SparsePage> found = new LinkedHashMap<>();
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (PageOwner owner : table.owners) {
                 owner.findIdle((arena, from, to) -> add(found, arena, from, to));
             }
-        } finally {
-            table.unlock();
         }
         found.values().removeIf(each -> each.keptBytes() == 0);
         return new ArrayList<>(found.values());

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -97,11 +98,8 @@ final class PageSplit {
 
     private boolean claim(List<@Nullable Page> pinned) {
         Shard shard = Shard.of(home.arena);
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             table.beginChange(shard, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
-        } finally {
-            shard.driverLock.unlock();
         }
         if (pinned.isEmpty() || !table.lent.unmap(page)) {
             return false;

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -80,8 +81,7 @@ public final class PageGrowth implements Growth {
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.settle(fences);
             if (byteSize > deviceBytes && table.pages.onDevice) {
                 throw new DeviceOutOfMemoryException(
@@ -95,8 +95,6 @@ public final class PageGrowth implements Growth {
                 address = attempt(shard, byteSize, attempts);
             }
             return address;
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
@@ -140,14 +138,11 @@ public final class PageGrowth implements Growth {
     }
 
     private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.look(table.owners, shard, waits);
             growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
             return fill.plan(order);
-        } finally {
-            table.unlock();
         }
     }
 
@@ -186,11 +181,8 @@ public final class PageGrowth implements Growth {
             return;
         }
         long free = freeBytes.getAsLong();
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             growthPolicy.left(reserved, free);
-        } finally {
-            table.unlock();
         }
     }
 
@@ -198,11 +190,8 @@ public final class PageGrowth implements Growth {
     /// than creating one.
     private void settleAll() {
         List<PageOwner> all;
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             all = List.copyOf(table.owners);
-        } finally {
-            table.unlock();
         }
         all.forEach(each -> each.trySettle(fences));
     }
@@ -230,11 +219,8 @@ public final class PageGrowth implements Growth {
 
     @Override
     public boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             return shard.passPagesTo(successor, anew);
-        } finally {
-            table.unlock();
         }
     }
 

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -280,13 +281,10 @@ final class WindowFill implements AutoCloseable {
     /// under the table's lock alone.
     private void reserve(MappingWindow claimed) {
         stuck.ensureCapacity(added.size());
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             shard.reserve(claimed.arena, end);
             table.beginFill(added);
             inFill = added.size();
-        } finally {
-            table.unlock();
         }
     }
 
@@ -334,8 +332,7 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void publish(MappingWindow claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < added.size(); i++) {
                 table.reserveFor(added.get(i), added.size());
             }
@@ -354,8 +351,6 @@ final class WindowFill implements AutoCloseable {
             if (createdBytes > 0) {
                 table.pages.counters.count(CacheEvent.DEVICE_ALLOC);
             }
-        } finally {
-            table.unlock();
         }
     }
 
@@ -404,11 +399,8 @@ final class WindowFill implements AutoCloseable {
             shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
             return;
         }
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             undo();
-        } finally {
-            table.unlock();
         }
     }
 

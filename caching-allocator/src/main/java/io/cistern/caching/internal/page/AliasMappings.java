@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -88,8 +89,7 @@ public final class AliasMappings {
     }
 
     private boolean claimAll(Page page, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < page.mappings.size(); i++) {
                 Mapping mapping = page.mappings.get(i);
                 if (!mapping.isHome() && !tryClaim(mapping, claimed)) {
@@ -97,8 +97,6 @@ public final class AliasMappings {
                 }
             }
             return true;
-        } finally {
-            table.unlock();
         }
     }
 
@@ -128,8 +126,7 @@ public final class AliasMappings {
 
     @SuppressWarnings("ReferenceEquality") // there is one object for each owner
     private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < table.all.size(); i++) {
                 Page page = table.all.get(i);
                 for (int j = 0; j < page.mappings.size(); j++) {
@@ -139,8 +136,6 @@ public final class AliasMappings {
                     }
                 }
             }
-        } finally {
-            table.unlock();
         }
     }
 
@@ -169,25 +164,19 @@ public final class AliasMappings {
     /// Returns the streams of the mappings that are too many, each with the time of the latest free among them.
     private Map<StreamTimeline, Long> streamsOfOld() {
         Map<StreamTimeline, Long> streams = new HashMap<>();
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
-        } finally {
-            table.unlock();
         }
         return streams;
     }
 
     private void claimOld(CrossStreamOrder order, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             forEachOld(each -> {
                 if (order.isPassed(each.owner.timeline(), each.freedAt)) {
                     tryClaim(each, claimed);
                 }
             });
-        } finally {
-            table.unlock();
         }
     }
 
@@ -224,28 +213,22 @@ public final class AliasMappings {
     }
 
     private void gone(Mapping mapping) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             remove(mapping);
             table.unmapped(mapping);
             table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
-        } finally {
-            table.unlock();
         }
     }
 
     /// Makes the mappings that were not unmapped aliased again.
     private void release(List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
                 if (each != null) {
                     each.owner.unclaim(each, each.isStuck);
                 }
             }
-        } finally {
-            table.unlock();
         }
     }
 

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -30,6 +31,7 @@ public final class PageTable {
     public final boolean stable;
 
     private final ReentrantLock lock = new ReentrantLock();
+    private final Held held = lock::unlock;
     private final List<PageArena> arenas = new ArrayList<>();
     /// The owners that have arenas.
     public final List<PageOwner> owners = new ArrayList<>();
@@ -50,37 +52,29 @@ public final class PageTable {
         this.stable = stable;
     }
 
-    public void lock() {
+    /// Takes the lock for a `try` statement, which releases it.
+    public Held hold() {
         lock.lock();
-    }
-
-    public void unlock() {
-        lock.unlock();
+        return held;
     }
 
     /// Adds a new arena.
     public void enter(PageArena arena) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             arenas.add(arena); // first: a caller that fails later forgets it
             if (!owners.contains(arena.pageOwner)) {
                 owners.add(arena.pageOwner);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Removes an arena that has no mapping left.
     void forget(PageArena arena) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             arenas.remove(arena);
             if (!hasArena(arena.pageOwner)) {
                 owners.remove(arena.pageOwner);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -206,21 +200,15 @@ public final class PageTable {
     }
 
     private Page pageAt(PageArena arena, long home) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return Objects.requireNonNull(arena.mappingAt(home)).page;
-        } finally {
-            lock.unlock();
         }
     }
 
     private void leave(Page page) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             remove(page);
             page.home.owner.erase(page.home);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -234,12 +222,9 @@ public final class PageTable {
     /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap. The room stays, whatever
     /// others add meanwhile. One thread at a time.
     public void reserve(int more) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             all.ensureCapacity(all.size() + more + inFills);
             promised = more;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -248,8 +233,7 @@ public final class PageTable {
     /// @param homes the homes of the smaller pages, by address
     /// @param parts claimed blocks of the page that have no memory now
     public void exchange(Page page, List<Mapping> homes, int[] parts) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             promised = 0;
             remove(page);
             long at = page.home.address;
@@ -261,8 +245,6 @@ public final class PageTable {
             }
             forgetRange(page, at, page.home.end);
             page.home.owner.exchange(page.home, homes, parts);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -278,8 +260,7 @@ public final class PageTable {
         if (!(ranges.find(address) instanceof PageArena arena)) {
             return;
         }
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (long at = address; at < address + byteSize; ) {
                 Mapping home = arena.mappingAt(at);
                 if (home != null) {
@@ -287,15 +268,12 @@ public final class PageTable {
                 }
                 at = home == null ? arena.slotStart(at + 1) : home.end;
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Returns all current mappings.
     public List<Mapping> mappings() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             List<Mapping> mappings = new ArrayList<>();
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
@@ -307,18 +285,13 @@ public final class PageTable {
                 }
             }
             return mappings;
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Whether a mapping still exists.
     public boolean has(Mapping mapping) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -329,8 +302,7 @@ public final class PageTable {
     /// @param claimed receives the pages, also those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
     public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
                 if (page.home.owner == owner && !page.home.isStuck && which.test(page)) {
@@ -338,8 +310,6 @@ public final class PageTable {
                     page.pin(Page.Pin.CHANGING);
                 }
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -347,52 +317,40 @@ public final class PageTable {
     ///
     /// @param asleep whether the page sleeps now
     public void endChange(Page page, boolean asleep) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             page.unpin(Page.Pin.CHANGING);
             if (asleep) {
                 page.pin(Page.Pin.ASLEEP);
             } else {
                 page.unpin(Page.Pin.ASLEEP);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long bytes = 0;
             for (int i = 0; i < all.size(); i++) {
                 bytes += all.get(i).hasMemory ? 0 : all.get(i).byteSize;
             }
             return bytes;
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Pages whose memory is on the host.
     public List<Page> onHost() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return List.copyOf(all).stream().filter(Page::isOnHost).toList();
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Removes a pin from all pages.
     public void unpinAll(Page.Pin reason) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
                 all.get(i).unpin(reason);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -400,8 +358,7 @@ public final class PageTable {
     ///
     /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
@@ -418,8 +375,6 @@ public final class PageTable {
                 }
             }
             lent.checkInvariants(aliasMappings);
-        } finally {
-            lock.unlock();
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -166,11 +167,8 @@ public final class DeviceShards {
     /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
     /// calls for the shard.
     public ShardSurvey survey(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             return shard.survey(true);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 

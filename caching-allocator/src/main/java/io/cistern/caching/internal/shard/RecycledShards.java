@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
@@ -180,11 +181,8 @@ public final class RecycledShards {
     }
 
     private void recordFences(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.recordFences(fences);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
@@ -352,8 +350,7 @@ public final class RecycledShards {
     /// @param givesBack whether to give its idle memory back first
     /// @return false if its stream's work may still run
     private boolean drop(Shard shard, boolean givesBack) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             if (!isLeft(shard)) {
                 return true;
             }
@@ -371,23 +368,18 @@ public final class RecycledShards {
             }
             System.getLogger(RecycledShards.class.getName())
                     .log(Level.WARNING, "an ended stream keeps its addresses for now: " + refusal.getMessage());
-        } finally {
-            shard.driverLock.unlock();
         }
         return true;
     }
 
     /// Drops a shard that has no memory and no work any more.
     public void dispose(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first: unmapLent goes over all pages
             if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);
                 forget(shard, shard.timeline());
             }
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 }

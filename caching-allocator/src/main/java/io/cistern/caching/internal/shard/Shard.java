@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.Sizes;
@@ -52,6 +53,7 @@ public final class Shard implements PageOwner {
     public final boolean small;
 
     public final ReentrantLock driverLock = new ReentrantLock();
+    private final Held heldDriver = driverLock::unlock;
 
     /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
     /// then finds what the first one's wait made free. Taken before the driver lock.
@@ -129,6 +131,12 @@ public final class Shard implements PageOwner {
     /// Bytes of memory; may be one operation old.
     public long reservedBytes() {
         return counters.reservedBytes.current();
+    }
+
+    /// Takes the driver lock for a `try` statement, which releases it.
+    public Held holdDriver() {
+        driverLock.lock();
+        return heldDriver;
     }
 
     // Blocks.
@@ -285,30 +293,21 @@ public final class Shard implements PageOwner {
         } finally {
             endWait(wait, fences);
         }
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             return settle(fences);
-        } finally {
-            driverLock.unlock();
         }
     }
 
     private FenceWait beginWait(Fences fences) {
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             recordFences(fences);
             return fenced.beginWait();
-        } finally {
-            driverLock.unlock();
         }
     }
 
     private void endWait(FenceWait wait, Fences fences) {
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             fenced.endWait(wait, fences);
-        } finally {
-            driverLock.unlock();
         }
     }
 
@@ -674,11 +673,8 @@ public final class Shard implements PageOwner {
     /// Like [#closed], but waits until no thread makes driver calls for this shard: it might be about to record
     /// on the stream.
     void closedAtRest(long end) {
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             closed(end);
-        } finally {
-            driverLock.unlock();
         }
     }
 
@@ -836,11 +832,9 @@ public final class Shard implements PageOwner {
     /// @throws IllegalStateException if an invariant does not hold
     public long checkInvariants() {
         transferCache.checkInvariants();
-        driverLock.lock();
-        try (ShortLock _ = lock.hold()) {
+        try (Held _ = holdDriver();
+                ShortLock _ = lock.hold()) {
             return new ShardCheck(this).check();
-        } finally {
-            driverLock.unlock();
         }
     }
 }
