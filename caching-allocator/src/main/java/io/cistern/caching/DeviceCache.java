@@ -61,7 +61,7 @@ final class DeviceCache {
     final CacheStatistics statistics;
     private final Fences fences;
     private final CrossStreamOrder order;
-    private final ThreadCacheRefill refill;
+    final ThreadCacheRefill refill;
 
     /// The bytes obtained with the first request and free after it.
     private final long initialBytes;
@@ -89,7 +89,8 @@ final class DeviceCache {
         this.threadCaches =
                 new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
-        RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, this.threadCaches, counters);
+        RecycledShards ended =
+                new RecycledShards(growth, fences, order, open, ranges, this.threadCaches::end, counters);
         this.shards = new DeviceShards(
                 ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
@@ -208,13 +209,6 @@ final class DeviceCache {
             shards.requested(address, byteSize);
         }
         return address;
-    }
-
-    /// Frees a block that the calling thread's cache did not keep.
-    ///
-    /// @param found as for [#allocate]
-    void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
-        refill.free(found, address, byteSize, stream);
     }
 
     /// Returns the memory held for each stream; ended streams only if they have blocks in use.

@@ -44,12 +44,7 @@ final class PageSleep {
         this.table = table;
     }
 
-    boolean isEmpty() {
-        return asleep.isEmpty();
-    }
-
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be, and
-    ///     [#isEmpty] tells whether that is all of them
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);

@@ -53,7 +53,8 @@ final class UnusableSurvey {
         List<UnusableMemory> found = new ArrayList<>();
         bytes.forEach((reason, streams) -> streams.forEach((stream, byteSize) -> {
             if (byteSize > 0) {
-                found.add(new UnusableMemory(reason, byteSize, holder(reason, stream), remedy(reason)));
+                String holder = reason == Reason.ROUNDING ? "" : "stream 0x" + Long.toHexString(stream);
+                found.add(new UnusableMemory(reason, byteSize, holder, remedy(reason)));
             }
         }));
         found.sort(Comparator.comparingLong(UnusableMemory::byteSize).reversed());
@@ -109,10 +110,6 @@ final class UnusableSurvey {
 
     private void add(Reason reason, long stream, long byteSize) {
         bytes.computeIfAbsent(reason, _ -> new TreeMap<>()).merge(stream, byteSize, Long::sum);
-    }
-
-    private static String holder(Reason reason, long stream) {
-        return reason == Reason.ROUNDING ? "" : "stream 0x" + Long.toHexString(stream);
     }
 
     private String remedy(Reason reason) {

@@ -60,15 +60,10 @@ public final class DeviceCounters {
         sink.reservedChanged(device, byteSize);
     }
 
-    private void subtract(long byteSize) {
-        reserved.addAndGet(-byteSize);
-        sink.reservedChanged(device, -byteSize);
-    }
-
     /// Counts a released page.
     public void destroyed(long byteSize) {
         count(CacheEvent.PAGE_RELEASED);
-        subtract(byteSize);
+        released(byteSize);
     }
 
     /// Announces that a range became usable, whose bytes were counted as [created][#created].
@@ -99,9 +94,10 @@ public final class DeviceCounters {
         sink.segmentReleased(device, address, byteSize);
     }
 
-    /// Counts a segment that went back.
+    /// Counts memory that went back.
     public void released(long byteSize) {
-        subtract(byteSize);
+        reserved.addAndGet(-byteSize);
+        sink.reservedChanged(device, -byteSize);
     }
 
     /// Announces that a segment stays, since its source did not take it back.

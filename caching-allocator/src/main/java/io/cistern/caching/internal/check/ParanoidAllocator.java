@@ -134,7 +134,8 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         boolean guarded = !unguarded.remove(address);
         try {
             driver.devices().synchronize(device);
-            long wrong = guarded ? firstOtherInGuard(device, address + byteSize) : -1;
+            long wrong =
+                    guarded ? pattern.firstOther(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, 0) : -1;
             pattern.fill(device, address, byteSize + GUARD_BYTES, MemoryPattern.FREED, 0);
             driver.streams().synchronize(device, 0);
             poisoned.add(address, byteSize + GUARD_BYTES);
@@ -142,10 +143,6 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         } catch (CudaException refused) {
             return -1;
         }
-    }
-
-    private long firstOtherInGuard(int device, long guard) {
-        return pattern.firstOther(device, guard, GUARD_BYTES, MemoryPattern.GUARD, 0);
     }
 
     @Override

@@ -41,7 +41,7 @@ public final class Compaction implements AutoCloseable {
         DeviceCounters counters = table.pages.counters;
         counters.count(CacheEvent.COMPACTION);
         try {
-            for (SparsePage each : plan.pages()) {
+            for (SparsePage each : plan.pages) {
                 split(each);
                 returnFromHost();
             }

@@ -32,9 +32,10 @@ import java.util.Set;
 public final class CompactionPlan {
     /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`, but for those that
     /// are copied by way of the host.
-    private final List<SparsePage> pages = new ArrayList<>();
+    final List<SparsePage> pages = new ArrayList<>();
 
-    private final Set<SparsePage> byHost = new HashSet<>();
+    /// Those whose bytes wait on the host, since there is no room for a copy.
+    final Set<SparsePage> byHost = new HashSet<>();
 
     private final long room;
 
@@ -153,14 +154,5 @@ public final class CompactionPlan {
     /// Pages to replace.
     public int pageCount() {
         return pages.size();
-    }
-
-    List<SparsePage> pages() {
-        return pages;
-    }
-
-    /// Whether a page's bytes wait on the host, since there is no room for a copy.
-    boolean isByHost(SparsePage page) {
-        return byHost.contains(page);
     }
 }

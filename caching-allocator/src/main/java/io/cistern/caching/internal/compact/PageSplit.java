@@ -73,8 +73,8 @@ final class PageSplit {
         this.page = sparse.page;
         this.home = sparse.home;
         this.mayUseHost = mayUseHost;
-        this.froms = sparse.froms();
-        this.tos = sparse.tos();
+        this.froms = sparse.froms;
+        this.tos = sparse.tos;
         this.parts = new int[froms.length];
     }
 

@@ -248,7 +248,9 @@ public final class PageGrowth implements Growth {
 
     private PageArena newArena(Shard shard, long byteSize) {
         long least = Sizes.roundUp(byteSize, growthPolicy.unit);
-        for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
+        for (long wanted = reservation(shard, byteSize);
+                ;
+                wanted = Math.max(least, Sizes.roundUp(wanted / 8, growthPolicy.unit))) {
             try {
                 return PageArena.reserve(shard, wanted, table);
             } catch (CudaException refusal) {
@@ -257,10 +259,6 @@ public final class PageGrowth implements Growth {
                 }
             }
         }
-    }
-
-    private long smaller(long refused, long least) {
-        return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit));
     }
 
     private long reservation(Shard shard, long byteSize) {

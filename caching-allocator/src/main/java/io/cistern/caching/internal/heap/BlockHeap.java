@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 public final class BlockHeap {
     public final Blocks blocks;
     public final FreeRuns freeRuns;
-    private final List<AddressRange> ranges = new ArrayList<>();
+    public final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
     private final SmallerRuns smallerRuns;
@@ -320,11 +320,6 @@ public final class BlockHeap {
             }
         }
         return false;
-    }
-
-    /// The shard's address ranges, for a survey.
-    public List<AddressRange> ranges() {
-        return ranges;
     }
 
     public long largestFreeBytes() {

@@ -164,7 +164,8 @@ final class SizeBins {
         int block = head(bin);
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
             long gap = blocks.gapBytes[block];
-            if (blocks.byteSize[block] >= byteSize && (gap < bestGap || (gap == bestGap && lower(block, best)))) {
+            if (blocks.byteSize[block] >= byteSize
+                    && (gap < bestGap || (gap == bestGap && blocks.address[block] < blocks.address[best]))) {
                 if (bin < EXACT) {
                     return block;
                 }
@@ -173,10 +174,6 @@ final class SizeBins {
             }
         }
         return best;
-    }
-
-    private boolean lower(int block, int other) {
-        return blocks.address[block] < blocks.address[other];
     }
 
     /// Returns the first non-empty bin from `bin` on, or -1.

@@ -208,16 +208,12 @@ public final class AliasMappings {
             return false;
         }
         table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-        gone(mapping);
-        return true;
-    }
-
-    private void gone(Mapping mapping) {
         try (Held _ = table.hold()) {
             remove(mapping);
             table.unmapped(mapping);
             table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
         }
+        return true;
     }
 
     /// Makes the mappings that were not unmapped aliased again.

@@ -34,8 +34,8 @@ public final class Page {
     public long handle;
     public final long byteSize;
 
-    /// Its index in [PageTable#all], or -1.
-    int number = -1;
+    /// Its index in [PageTable#all], or -1; without the table's lock, a guess.
+    public int number = -1;
     /// All mappings, the home among them; the oldest first.
     final ArrayList<Mapping> mappings = new ArrayList<>(0);
     /// One bit for each [Pin].
@@ -62,11 +62,6 @@ public final class Page {
         this.home = new Mapping(this, arena, address);
         mappings.ensureCapacity(mappings.size() + 1);
         add(home);
-    }
-
-    /// Its place among the pages of its table, or -1; without the table's lock, a guess.
-    public int number() {
-        return number;
     }
 
     /// Adds a mapping; the caller has [reserved][ArrayList#ensureCapacity] room.

@@ -173,12 +173,18 @@ public final class PageTable {
     ///     or wake; it then keeps its home
     /// @throws CudaException if the driver refuses; the page then keeps its home too
     long giveBack(PageArena arena, long from, long to) {
-        Page page = pageAt(arena, from);
+        Page page;
+        try (Held _ = hold()) {
+            page = Objects.requireNonNull(arena.mappingAt(from)).page;
+        }
         if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
             return AddressRange.STAYS;
         }
         ranges.remove(arena, from, to - from);
-        leave(page);
+        try (Held _ = hold()) {
+            remove(page);
+            page.home.owner.erase(page.home);
+        }
         if (page.hasMemory) {
             pages.release(page);
         }
@@ -197,19 +203,6 @@ public final class PageTable {
             pages.memory.unmap(pages.device, page.home.address, page.byteSize);
         }
         return true;
-    }
-
-    private Page pageAt(PageArena arena, long home) {
-        try (Held _ = hold()) {
-            return Objects.requireNonNull(arena.mappingAt(home)).page;
-        }
-    }
-
-    private void leave(Page page) {
-        try (Held _ = hold()) {
-            remove(page);
-            page.home.owner.erase(page.home);
-        }
     }
 
     /// Removes an unmapped mapping of a page with its home elsewhere. The caller holds the lock.

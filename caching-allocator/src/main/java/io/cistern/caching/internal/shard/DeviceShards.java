@@ -53,7 +53,7 @@ public final class DeviceShards {
 
     /// Returns the shard of a stream for blocks of a size; makes it if there is none.
     public Shard shard(long key, long byteSize) {
-        Shard shard = open.find(key, byteSize);
+        Shard shard = open.find(key, Sizes.hasClass(byteSize));
         if (shard != null) {
             return shard;
         }
@@ -150,11 +150,6 @@ public final class DeviceShards {
     /// Records that a handle is in use (again).
     public void opened(long stream) {
         fences.opened(Fences.key(stream));
-    }
-
-    /// Whether a shard holds blocks of this size, provided that its stream is the right one.
-    public boolean isOf(Shard shard, long byteSize) {
-        return Sizes.hasClass(byteSize) == shard.small;
     }
 
     /// Returns all shards, those of ended streams first.

@@ -7,8 +7,9 @@ import io.cistern.caching.internal.order.Fences;
 ///
 /// Guarded by the driver lock of the shard.
 final class FenceWait {
-    private final long[] fences;
-    private final boolean[] mine;
+    final long[] fences;
+    /// Which of them this wait has to release.
+    final boolean[] mine;
 
     /// @param fences fences other than [Fences#PASSED]
     FenceWait(long[] fences) {
@@ -35,18 +36,5 @@ final class FenceWait {
             }
         }
         return false;
-    }
-
-    int size() {
-        return fences.length;
-    }
-
-    long fence(int i) {
-        return fences[i];
-    }
-
-    /// Whether this wait has to release a fence.
-    boolean isMine(int i) {
-        return mine[i];
     }
 }

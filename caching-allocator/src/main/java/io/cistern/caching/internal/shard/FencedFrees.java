@@ -261,9 +261,9 @@ final class FencedFrees {
     /// Ends a wait, whether its fences have passed or not. The caller holds the driver lock only.
     void endWait(FenceWait wait, Fences fences) {
         waits.remove(wait);
-        for (int i = 0; i < wait.size(); i++) {
-            if (wait.isMine(i)) {
-                release(fences, wait.fence(i));
+        for (int i = 0; i < wait.fences.length; i++) {
+            if (wait.mine[i]) {
+                release(fences, wait.fences[i]);
             }
         }
     }

@@ -14,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
 import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -34,14 +35,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one stream ends at a time, and one stream takes over at a time for each range of sizes.
 public final class RecycledShards {
-    /// Keeps live blocks of shards, so that threads get them without a lock.
-    public interface BlockKeeper {
-        /// Gives up the blocks of a closed stream's shards for good.
-        ///
-        /// @param evicted receives the blocks, also those removed before a failure
-        void end(List<Shard> shards, AddressBatch evicted);
-    }
-
     private static final ObjLongConsumer<Shard> AT_REST = Shard::closedAtRest;
 
     /// The number of stream ends for which a shard waits for a successor. A shard that no stream wanted until
@@ -62,7 +55,7 @@ public final class RecycledShards {
     private final Shards open;
     private final RecordedUses uses;
     private final AddressRangeMap ranges;
-    private final BlockKeeper keeper;
+    private final BiConsumer<List<Shard>, AddressBatch> evicting;
     private final DeviceCounters counters;
 
     /// Taken before all other locks. While a stream ends, its shards are for a moment neither open nor here; a
@@ -76,14 +69,14 @@ public final class RecycledShards {
     private volatile int ends;
 
     /// @param open the shards of streams that have not ended
-    /// @param keeper gives up blocks of ended streams
+    /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
     public RecycledShards(
             Growth growth,
             Fences fences,
             CrossStreamOrder order,
             Shards open,
             AddressRangeMap ranges,
-            BlockKeeper keeper,
+            BiConsumer<List<Shard>, AddressBatch> evicting,
             DeviceCounters counters) {
         this.growth = growth;
         this.fences = fences;
@@ -91,7 +84,7 @@ public final class RecycledShards {
         this.open = open;
         this.uses = fences.uses;
         this.ranges = ranges;
-        this.keeper = keeper;
+        this.evicting = evicting;
         this.counters = counters;
     }
 
@@ -211,7 +204,7 @@ public final class RecycledShards {
 
     private void letGo(List<Shard> left, AddressBatch evicted) {
         try {
-            keeper.end(left, evicted);
+            evicting.accept(left, evicted);
         } finally {
             evicted.freeAll(ranges);
         }

@@ -287,27 +287,20 @@ public final class Shard implements PageOwner {
     /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
     /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
-        FenceWait wait = beginWait(fences);
+        FenceWait wait;
+        try (Held _ = holdDriver()) {
+            recordFences(fences);
+            wait = fenced.beginWait();
+        }
         try {
             wait.await(fences);
         } finally {
-            endWait(wait, fences);
+            try (Held _ = holdDriver()) {
+                fenced.endWait(wait, fences);
+            }
         }
         try (Held _ = holdDriver()) {
             return settle(fences);
-        }
-    }
-
-    private FenceWait beginWait(Fences fences) {
-        try (Held _ = holdDriver()) {
-            recordFences(fences);
-            return fenced.beginWait();
-        }
-    }
-
-    private void endWait(FenceWait wait, Fences fences) {
-        try (Held _ = holdDriver()) {
-            fenced.endWait(wait, fences);
         }
     }
 
@@ -430,7 +423,7 @@ public final class Shard implements PageOwner {
         marks.asked();
         if (!marks.kept) { // read without the lock: marks dropped at this moment are refused later
             try (ShortLock _ = lock.hold()) {
-                marks.renew(heap.ranges(), freeRuns);
+                marks.renew(heap.ranges, freeRuns);
             }
         }
     }
@@ -727,7 +720,7 @@ public final class Shard implements PageOwner {
     }
 
     private boolean hasNothingInUse() {
-        return liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
+        return liveBytes() == 0 && heap.ranges.stream().allMatch(range -> isFree(range) && !range.isPinned());
     }
 
     private boolean isFree(AddressRange range) {
@@ -752,7 +745,7 @@ public final class Shard implements PageOwner {
     /// Makes all free blocks count as freed now, and aliased mappings as left now.
     private void freeAnew() {
         marks.stamp(freeRuns);
-        List<AddressRange> ranges = heap.ranges();
+        List<AddressRange> ranges = heap.ranges;
         for (int i = 0; i < ranges.size(); i++) {
             for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 if (blocks.state[block] == Blocks.LENT) {
@@ -809,14 +802,14 @@ public final class Shard implements PageOwner {
     ///     the driver lock
     public ShardSurvey survey(boolean tellReturnable) {
         try (ShortLock _ = lock.hold()) {
-            return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
+            return ShardSurvey.of(this, heap.blocks, heap.ranges, tellReturnable);
         }
     }
 
     /// Returns the memory of this shard with its blocks.
     public List<SegmentMemory> segments() {
         try (ShortLock _ = lock.hold()) {
-            return ShardSegments.of(this, heap.blocks, heap.ranges());
+            return ShardSegments.of(this, heap.blocks, heap.ranges);
         }
     }
 

@@ -36,7 +36,7 @@ final class ShardCheck {
     ///
     /// @return bytes that have memory
     long check() {
-        for (AddressRange range : heap.ranges()) {
+        for (AddressRange range : heap.ranges) {
             checkRegion(range);
             if (marks.kept && range instanceof PageArena arena) {
                 arena.forEachHome(this::checkMark);

@@ -43,12 +43,6 @@ public final class Shards {
         this.counters = counters;
     }
 
-    /// Returns the shard of a stream for blocks of a size, or null.
-    @Nullable
-    Shard find(long key, long byteSize) {
-        return find(key, Sizes.hasClass(byteSize));
-    }
-
     /// Returns the shard of a stream for small blocks or for large ones, or null.
     @Nullable
     Shard find(long key, boolean small) {

@@ -91,17 +91,14 @@ final class WindowSearch {
 
     private int whoseArePages() {
         for (int block = bestFirst; ; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.LENT && isFromAnotherStream(mapping(block))) {
+            Mapping lent = blocks.state[block] == Blocks.LENT ? mapping(block) : null;
+            if (lent != null && lent.page.home.owner.timeline() != lent.owner.timeline()) {
                 return SmallerRuns.OTHER_PAGES;
             }
             if (block == bestLast) {
                 return SmallerRuns.OWN_PAGES;
             }
         }
-    }
-
-    private static boolean isFromAnotherStream(Mapping lent) {
-        return lent.page.home.owner.timeline() != lent.owner.timeline();
     }
 
     private void begin(@Nullable UsablePages pages, long bytes, int most) {
@@ -225,7 +222,7 @@ final class WindowSearch {
     ///
     /// @return the address where it met the page before; 0 if it did not
     private long meet(Page page, long address) {
-        int number = Math.max(0, page.number()); // a page that is being removed has none: the guess is wrong then
+        int number = Math.max(0, page.number); // a page that is being removed has none: the guess is wrong then
         if (number >= searches.length) {
             addresses = Arrays.copyOf(addresses, 2 * number);
             searches = Arrays.copyOf(searches, 2 * number);

@@ -140,7 +140,7 @@ public final class ThreadCache extends ThreadState {
             taken = last.pop(sizeClass);
         }
         if (taken != 0) {
-            small.took(byteSize);
+            small.requested.add(byteSize);
         }
         return taken;
     }
@@ -149,7 +149,7 @@ public final class ThreadCache extends ThreadState {
         if (byteSize <= 0 || rounded(byteSize) != key) {
             return 0;
         }
-        large.took(byteSize);
+        large.requested.add(byteSize);
         large.hit(1, key);
         return takeLast();
     }
@@ -197,7 +197,7 @@ public final class ThreadCache extends ThreadState {
         boolean kept = last.knowsSmall(block) && moveToStack();
         if (kept) {
             setLast(Sizes.classOf(byteSize), block);
-            small.gave(byteSize);
+            small.requested.remove(byteSize);
         }
         return kept;
     }
@@ -206,7 +206,7 @@ public final class ThreadCache extends ThreadState {
         boolean kept = last.knowsLarge(block) && mayKeepLarge(byteSize) && moveToStack();
         if (kept) {
             setLast(rounded(byteSize), block);
-            large.gave(byteSize);
+            large.requested.remove(byteSize);
         }
         return kept;
     }
@@ -497,8 +497,8 @@ public final class ThreadCache extends ThreadState {
     }
 
     void resetPeaks() {
-        small.resetPeak();
-        large.resetPeak();
+        small.requested.resetPeak();
+        large.requested.resetPeak();
     }
 
     /// Checks the invariants.

@@ -145,7 +145,7 @@ public final class ThreadCacheRefill {
         }
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
-            threadCache.small.took(byteSize);
+            threadCache.small.requested.add(byteSize);
             threadCache.small.hit(1, size);
         } else {
             threadCache.small.refilled(batch.count, size);
@@ -235,7 +235,7 @@ public final class ThreadCacheRefill {
             return;
         }
         try {
-            (shard.small ? threadCache.small : threadCache.large).gave(byteSize);
+            (shard.small ? threadCache.small : threadCache.large).requested.remove(byteSize);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {
@@ -277,7 +277,7 @@ public final class ThreadCacheRefill {
     private boolean belongsInThreadCache(long address, Shard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
-                && shards.isOf(shard, byteSize)
+                && Sizes.hasClass(byteSize) == shard.small
                 && !shards.isUsedElsewhere(address);
     }
 
@@ -287,7 +287,7 @@ public final class ThreadCacheRefill {
             ThreadCacheBins bins = threadCache.find(key);
             long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
             if (address != 0) {
-                threadCache.small.took(byteSize);
+                threadCache.small.requested.add(byteSize);
             } else {
                 threadCache.small.misses++;
             }
@@ -322,7 +322,7 @@ public final class ThreadCacheRefill {
             ThreadCacheBins bins = threadCache.of(shard);
             boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(byteSize));
             if (kept) {
-                threadCache.small.gave(byteSize);
+                threadCache.small.requested.remove(byteSize);
             }
             return kept;
         } finally {

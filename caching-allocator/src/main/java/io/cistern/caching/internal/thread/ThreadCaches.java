@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
@@ -21,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// go back to their shards after the claims have ended. Owners never wait for that.
 ///
 /// **Threads.** Any. Threads that empty thread caches take turns; they take no lock of a shard meanwhile.
-public final class ThreadCaches implements RecycledShards.BlockKeeper {
+public final class ThreadCaches {
     private final ThreadTable<ThreadCache> threads;
     private final AddressRangeMap ranges;
 
@@ -114,7 +113,9 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         shard.transferCache.empty(evicted);
     }
 
-    @Override
+    /// Evicts the blocks of a closed stream's shards, and forgets the stream.
+    ///
+    /// @param evicted receives the blocks, also those taken out before a failure
     public void end(List<Shard> shards, AddressBatch evicted) {
         threads.claimEach(threadCache -> {
             for (Shard shard : shards) {
