@@ -165,7 +165,6 @@ final class CacheReturns {
         }
     }
 
-    /// Gives back idle memory without waiting.
     void giveBackIdle() {
         shards.all().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
     }

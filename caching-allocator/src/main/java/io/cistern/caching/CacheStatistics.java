@@ -97,7 +97,6 @@ final class CacheStatistics {
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
     }
 
-    /// Sets all totals to 0.
     void resetTotals() {
         Map<String, Long> now = sinceOpening();
         now.keySet().removeIf(name -> !addsUp(name));

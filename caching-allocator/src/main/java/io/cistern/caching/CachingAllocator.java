@@ -297,7 +297,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Removes a pin from all memory of all devices.
     void unpinAll(Page.Pin reason) {
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);

@@ -286,12 +286,10 @@ record CachingOptions(
         }
     }
 
-    /// Returns how memory grows by plain segments.
     SegmentPolicy segments() {
         return new SegmentPolicy(alignment, blockUnit(), splits);
     }
 
-    /// Returns the unit of all block sizes.
     long blockUnit() {
         return Math.max(Sizes.GRANULE, alignment);
     }

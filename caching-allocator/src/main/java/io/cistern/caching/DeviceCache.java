@@ -255,8 +255,6 @@ final class DeviceCache {
     }
 
     /// Checks the shards, and that the reserved bytes are those of the shards.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         threadCaches.checkInvariants();
         growth.checkInvariants();

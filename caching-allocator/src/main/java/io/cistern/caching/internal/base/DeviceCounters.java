@@ -26,7 +26,6 @@ public final class DeviceCounters {
     private final ShardTotals goneSmall = new ShardTotals();
     private final ShardTotals goneLarge = new ShardTotals();
 
-    /// Makes counters at 0.
     public DeviceCounters(int device, EventSink sink) {
         this.device = device;
         this.sink = sink;
@@ -48,7 +47,6 @@ public final class DeviceCounters {
         large.put(part, new SharedPeak(peak(part), peak(whole, false)));
     }
 
-    /// Counts a new page.
     public void created(long byteSize) {
         count(CacheEvent.PAGE_CREATED);
         add(byteSize);
@@ -60,7 +58,6 @@ public final class DeviceCounters {
         sink.reservedChanged(device, byteSize);
     }
 
-    /// Counts a released page.
     public void destroyed(long byteSize) {
         count(CacheEvent.PAGE_RELEASED);
         released(byteSize);

@@ -141,17 +141,14 @@ public final class CompactionPlan {
         }
     }
 
-    /// Bytes that will become free.
     public long freeBytes() {
         return pages.stream().mapToLong(SparsePage::freeBytes).sum();
     }
 
-    /// Bytes to copy.
     public long keptBytes() {
         return pages.stream().mapToLong(SparsePage::keptBytes).sum();
     }
 
-    /// Pages to replace.
     public int pageCount() {
         return pages.size();
     }

@@ -245,7 +245,6 @@ public final class CrossStreamOrder {
         ended.isGone = true;
     }
 
-    /// Releases all fences.
     public synchronized void close() {
         for (StreamTimeline timeline : List.copyOf(withFences)) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);

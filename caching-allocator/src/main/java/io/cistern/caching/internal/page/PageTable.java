@@ -58,7 +58,6 @@ public final class PageTable {
         return held;
     }
 
-    /// Adds a new arena.
     public void enter(PageArena arena) {
         try (Held _ = hold()) {
             arenas.add(arena); // first: a caller that fails later forgets it
@@ -264,7 +263,6 @@ public final class PageTable {
         }
     }
 
-    /// Returns all current mappings.
     public List<Mapping> mappings() {
         try (Held _ = hold()) {
             List<Mapping> mappings = new ArrayList<>();
@@ -281,7 +279,6 @@ public final class PageTable {
         }
     }
 
-    /// Whether a mapping still exists.
     public boolean has(Mapping mapping) {
         try (Held _ = hold()) {
             return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
@@ -338,7 +335,6 @@ public final class PageTable {
         }
     }
 
-    /// Removes a pin from all pages.
     public void unpinAll(Page.Pin reason) {
         try (Held _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
@@ -348,8 +344,6 @@ public final class PageTable {
     }
 
     /// Checks the pages.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
         try (Held _ = hold()) {
             long aliasMappings = 0;

@@ -43,7 +43,6 @@ public final class PhysicalPages {
         private @Nullable Page page;
     }
 
-    /// Makes the physical memory of a device over a source.
     public PhysicalPages(int device, CudaDriver driver, PageSource source, DeviceCounters counters) {
         this.device = device;
         this.memory = driver.virtualMemory();
@@ -89,7 +88,6 @@ public final class PhysicalPages {
         }
     }
 
-    /// Asks the source whether a mapping may be unmapped.
     public boolean mayUnmap(Mapping mapping) {
         return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }

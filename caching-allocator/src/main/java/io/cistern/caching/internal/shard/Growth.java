@@ -24,8 +24,6 @@ public interface Growth {
     }
 
     /// Checks the invariants of the growth's own tables.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     default void checkInvariants() {}
 
     /// Reserved bytes that belong to no shard, because the driver would not take them back.
@@ -45,9 +43,8 @@ public interface Growth {
     /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
     /// shard's driver lock.
     ///
-    /// @param successor as in [Shard#passTo]
-    /// @param anew as in [Shard#passTo]
     /// @return false if the shard is not vacant
+    /// @see Shard#passTo
     default boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         return false;
     }

@@ -44,7 +44,6 @@ public final class IdleMarks implements FreeBlockObserver {
         takings = 0;
     }
 
-    /// Rebuilds the marks.
     void renew(Iterable<AddressRange> ranges, FreeRuns freeRuns) {
         if (kept) {
             return;
@@ -78,7 +77,6 @@ public final class IdleMarks implements FreeBlockObserver {
         freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block), true));
     }
 
-    /// Makes an aliased mapping count as left now.
     void stamp(Mapping lent) {
         lent.freedAt = clock.get();
     }
@@ -108,7 +106,6 @@ public final class IdleMarks implements FreeBlockObserver {
         }
     }
 
-    /// A request found a free block.
     @Override
     public void served() {
         if (kept) {
@@ -116,7 +113,6 @@ public final class IdleMarks implements FreeBlockObserver {
         }
     }
 
-    /// The start of a free block, up to an address, is taken.
     @Override
     public void taken(int free, long to) {
         if (kept && blocks.range[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {

@@ -68,7 +68,6 @@ public final class RecycledShards {
     /// The number of streams that have ended. Written under the same lock.
     private volatile int ends;
 
-    /// @param open the shards of streams that have not ended
     /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
     public RecycledShards(
             Growth growth,

@@ -83,8 +83,6 @@ public final class Shard implements PageOwner {
     /// Only one warning is logged; two threads may log two.
     private boolean refusalLogged;
 
-    /// Makes a shard without memory.
-    ///
     /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's clock
     /// @param ofDevice the counters of the device
@@ -107,7 +105,6 @@ public final class Shard implements PageOwner {
         this.fenced = new FencedFrees(this);
     }
 
-    /// Returns the shard whose blocks lie in a range.
     public static Shard of(AddressRange range) {
         return (Shard) range.owner;
     }
@@ -122,7 +119,6 @@ public final class Shard implements PageOwner {
         return timeline;
     }
 
-    /// Bytes of live blocks; may be one operation old.
     @Override
     public long liveBytes() {
         return counters.allocatedBytes.current();
@@ -392,7 +388,6 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Gives up a claimed window.
     public void abandon(MappingWindow window) {
         try (ShortLock _ = lock.hold()) {
             for (int i = 0; i < window.count; i++) {
@@ -806,7 +801,6 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Returns the memory of this shard with its blocks.
     public List<SegmentMemory> segments() {
         try (ShortLock _ = lock.hold()) {
             return ShardSegments.of(this, heap.blocks, heap.ranges);

@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 public final class Shards {
     /// The shards that ended streams left.
     public interface Left {
-        /// Returns a shard for a new stream, or null.
         @Nullable
         Shard takeOver(StreamTimeline successor, boolean small);
     }

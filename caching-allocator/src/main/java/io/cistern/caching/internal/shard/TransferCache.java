@@ -138,8 +138,6 @@ public final class TransferCache {
     }
 
     /// Checks the shelves.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         try (ShortLock _ = lock.hold()) {
             long sum = 0;

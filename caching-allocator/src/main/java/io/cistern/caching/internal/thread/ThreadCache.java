@@ -91,8 +91,6 @@ public final class ThreadCache extends ThreadState {
     /// How many requests in a row such a block would have served.
     private int repeats;
 
-    /// Makes a thread cache.
-    ///
     /// @param owned whether one thread alone uses it
     /// @param bound the most bytes of small blocks, without the block freed last
     public ThreadCache(boolean owned, long bound, DeviceCounters counters) {
@@ -159,7 +157,6 @@ public final class ThreadCache extends ThreadState {
         return address;
     }
 
-    /// Whether large blocks are kept here.
     boolean keepsLarge() {
         return repeats >= PROOF;
     }
@@ -296,7 +293,6 @@ public final class ThreadCache extends ThreadState {
         return stream == lastStream && last.isOf(shard);
     }
 
-    /// Returns the bins of a stream, or null.
     @Nullable
     ThreadCacheBins find(long stream) {
         for (ThreadCacheBins each : bins) {
@@ -400,7 +396,6 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Evicts all blocks of a shard.
     void evict(Shard shard, AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             if (each.small == shard) {
@@ -412,7 +407,6 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             each.evictAll(evicted);
@@ -461,7 +455,6 @@ public final class ThreadCache extends ThreadState {
         return now < Sizes.CLASSES ? Sizes.byteSize((int) now) : now;
     }
 
-    /// Bytes of a shard's blocks in this thread cache.
     long bytesOf(Shard shard) {
         long bytes = shard == shardOfLast() ? bytesOfLast() : 0;
         for (ThreadCacheBins each : published()) {
@@ -502,8 +495,6 @@ public final class ThreadCache extends ThreadState {
     }
 
     /// Checks the invariants.
-    ///
-    /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
         long sum = 0;
         for (ThreadCacheBins each : bins) {

@@ -38,7 +38,6 @@ public final class ThreadCacheRefill {
     /// Whether threads keep blocks at all.
     private final boolean keeps;
 
-    /// Makes the connection between a device's shards and its thread caches.
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean keeps) {
         this.shards = shards;
         this.ranges = shards.ranges;
@@ -297,7 +296,6 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Frees for a virtual thread.
     private void freeShared(AddressRange range, long address, long byteSize, long stream) {
         Shard shard = Shard.of(range);
         long key = Fences.key(stream);

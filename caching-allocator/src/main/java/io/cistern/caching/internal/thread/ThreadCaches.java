@@ -24,8 +24,6 @@ public final class ThreadCaches {
     private final ThreadTable<ThreadCache> threads;
     private final AddressRangeMap ranges;
 
-    /// Makes the thread caches of a device.
-    ///
     /// @param entries where threads find their thread caches, for all devices
     /// @param bound the most bytes of small blocks in each
     public ThreadCaches(
@@ -73,7 +71,6 @@ public final class ThreadCaches {
         }
     }
 
-    /// Sets the peaks of all thread caches to their current values.
     public void resetPeaks() {
         threads.claimEach(ThreadCache::resetPeaks);
     }
@@ -92,7 +89,6 @@ public final class ThreadCaches {
         return Math.max(0, before - bytesOf(shards));
     }
 
-    /// Frees a shard's blocks in thread caches.
     public void empty(Shard shard) {
         if (bytesOf(shard) == 0) {
             return;
@@ -128,8 +124,6 @@ public final class ThreadCaches {
     }
 
     /// Checks the invariants of every thread cache.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
         threads.claimEach(ThreadCache::checkInvariants);
     }
