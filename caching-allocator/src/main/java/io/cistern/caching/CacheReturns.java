@@ -151,17 +151,17 @@ final class CacheReturns {
         }
     }
 
+    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
+        try (Held _ = shard.holdDriver()) {
+            return shard.giveBack(claimed);
+        }
+    }
+
     /// @return a fence after the last uses
     private long claim(Shard shard, long wanted, ClaimedBlocks claimed) {
         try (Held _ = shard.holdDriver()) {
             shard.claim(wanted, claimed);
             return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
-        }
-    }
-
-    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
-        try (Held _ = shard.holdDriver()) {
-            return shard.giveBack(claimed);
         }
     }
 

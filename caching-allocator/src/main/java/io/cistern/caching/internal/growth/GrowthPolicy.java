@@ -64,13 +64,13 @@ final class GrowthPolicy {
     private long roomBytes;
 
     /// The reserved bytes at which the driver is asked again.
-    private volatile long lookAtBytes;
+    volatile long lookAtBytes;
 
     /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
     private long peakBytes;
 
     /// The bytes of all pages that moved since then.
-    private long movedBytes;
+    long movedBytes;
 
     /// The share of the device that is too little to save.
     private final long leastPeakBytes;
@@ -91,11 +91,6 @@ final class GrowthPolicy {
         this.peakBytes = leastPeakBytes;
         this.capBytes = capBytes;
         this.roomBytes = Math.min(deviceBytes, capBytes);
-    }
-
-    /// Whether enough is reserved by now to ask the driver again how much is left.
-    boolean looksDue(long reservedBytes) {
-        return reservedBytes >= lookAtBytes;
     }
 
     /// Records how much is left.
@@ -119,11 +114,6 @@ final class GrowthPolicy {
         lastReservedBytes = reservedBytes;
         peakBytes = Math.max(peakBytes, liveBytes);
         haveSeveralStreams = ofSeveral;
-    }
-
-    /// Records that a page moves to another place, by driver calls.
-    void moved(long byteSize) {
-        movedBytes += byteSize;
     }
 
     /// Whether a missing page is created although others are idle.
@@ -156,13 +146,9 @@ final class GrowthPolicy {
         }
         long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
         long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);
-        long size = Math.min(twoSizesADoubling(most), PagePolicy.LARGEST_BYTES);
-        return Math.max(size / slotBytes * slotBytes, slotBytes);
-    }
-
-    private static long twoSizesADoubling(long most) {
         long power = Long.highestOneBit(most);
-        long between = power + power / 2;
-        return between <= most ? between : power;
+        long between = power + power / 2; // two sizes a doubling
+        long size = Math.min(between <= most ? between : power, PagePolicy.LARGEST_BYTES);
+        return Math.max(size / slotBytes * slotBytes, slotBytes);
     }
 }

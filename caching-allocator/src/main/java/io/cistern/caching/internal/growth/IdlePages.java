@@ -6,16 +6,17 @@ import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
-import io.cistern.caching.internal.shard.UsablePages;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
 
 /// Lists the pages that may serve a stream, as one miss sees them. A page can change at any time, so a taker
 /// asks its owner [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
+public final class IdlePages implements PageOwner.FreeBlocks {
+    final Predicate<Page> usable = this::has;
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<PageOwner> shards = List.of();
@@ -53,8 +54,7 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
     }
 
     /// Whether a page is idle, may be taken, and was not taken in this survey.
-    @Override
-    public boolean has(Page page) {
+    boolean has(Page page) {
         Mapping home = page.home;
         PageOwner shard = home.owner;
         return home.idle

@@ -177,7 +177,7 @@ public final class PageGrowth implements Growth {
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void look() {
         long reserved = table.pages.counters.reservedBytes();
-        if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
+        if (!table.pages.onDevice || reserved < growthPolicy.lookAtBytes) {
             return;
         }
         long free = freeBytes.getAsLong();

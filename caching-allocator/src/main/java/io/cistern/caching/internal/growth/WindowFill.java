@@ -115,7 +115,7 @@ final class WindowFill implements AutoCloseable {
         if (address != 0) {
             return State.ALLOCATED;
         }
-        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle);
+        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle.usable);
         if (window == null) {
             return State.NO_WINDOW;
         }
@@ -130,15 +130,15 @@ final class WindowFill implements AutoCloseable {
     }
 
     private boolean plan(MappingWindow claimed) {
-        end = claimed.end;
+        end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
-            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
+            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.bounds[i])) {
                 return false;
             }
         }
         for (int i = 0; i < claimed.count; i++) {
             if (claimed.states[i] == Blocks.HOLE) {
-                planHole(claimed, claimed.start(i), claimed.ends[i]);
+                planHole(claimed, claimed.bounds[i], claimed.bounds[i + 1]);
             }
         }
         seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters.reservedBytes());
@@ -177,14 +177,14 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
-        long wanted = Math.min(holeEnd, claimed.arena.slotStart(claimed.address + byteSize));
+        long wanted = Math.min(holeEnd, claimed.arena.slotStart(claimed.bounds[0] + byteSize));
         int next = 0; // among the idle pages
         long at = from;
         while (at < wanted) {
             next = planPage(claimed, at, wanted - at, holeEnd - at, next);
             at = added.getLast().end;
         }
-        if (holeEnd == claimed.end) {
+        if (holeEnd == claimed.bounds[claimed.count]) {
             end = at;
         }
     }
@@ -225,7 +225,7 @@ final class WindowFill implements AutoCloseable {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
             if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
-                policy.moved(page.byteSize);
+                policy.movedBytes += page.byteSize;
                 return i + 1;
             }
         }

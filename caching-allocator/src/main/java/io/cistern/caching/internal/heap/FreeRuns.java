@@ -108,7 +108,8 @@ public final class FreeRuns {
         if (!isGap(state)) {
             return;
         }
-        aliases += state == Blocks.LENT ? 1 : 0;
+        boolean merges = state != Blocks.LENT;
+        aliases += merges ? 0 : 1;
         long from = blocks.address[block];
         long to = blocks.end(block);
         int before = blocks.previous[block];
@@ -123,14 +124,14 @@ public final class FreeRuns {
         if (inGap(after)) {
             last = blocks.gapEnd[after];
             unlistFirst(after);
-            if (merge(state, after)) {
+            if (merges && blocks.state[after] == state) {
                 blocks.absorbNext(block);
                 last = last == after ? block : last;
             } else if (blocks.state[after] == Blocks.FREE) {
                 enlist(after);
             }
         }
-        if (inGap(before) && merge(state, before)) {
+        if (merges && inGap(before) && blocks.state[before] == state) {
             blocks.absorbNext(before);
             free = before;
             last = last == block ? before : last;
@@ -141,10 +142,6 @@ public final class FreeRuns {
         if (state == Blocks.FREE) {
             observer.freed(free, from, to, anew);
         }
-    }
-
-    private boolean merge(byte state, int other) {
-        return state != Blocks.LENT && blocks.state[other] == state;
     }
 
     /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides

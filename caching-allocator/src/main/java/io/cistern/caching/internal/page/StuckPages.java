@@ -18,7 +18,11 @@ public final class StuckPages {
 
     /// Tries again to unmap and release the stuck pages.
     public void release() {
-        Mapping left = takeAll();
+        Mapping left;
+        try (Held _ = table.hold()) {
+            left = first;
+            first = null;
+        }
         try {
             while (left != null) {
                 Mapping each = left;
@@ -31,14 +35,6 @@ public final class StuckPages {
             }
         } finally {
             addAgain(left);
-        }
-    }
-
-    private @Nullable Mapping takeAll() {
-        try (Held _ = table.hold()) {
-            Mapping all = first;
-            first = null;
-            return all;
         }
     }
 

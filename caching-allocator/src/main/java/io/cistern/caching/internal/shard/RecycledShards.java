@@ -195,17 +195,13 @@ public final class RecycledShards {
             for (int i = 0; i < left.size(); i++) {
                 closing.accept(left.get(i), end);
             }
-            letGo(left, evicted);
+            try {
+                evicting.accept(left, evicted);
+            } finally {
+                evicted.freeAll(ranges);
+            }
         } finally {
             order.closing(timeline, end);
-        }
-    }
-
-    private void letGo(List<Shard> left, AddressBatch evicted) {
-        try {
-            evicting.accept(left, evicted);
-        } finally {
-            evicted.freeAll(ranges);
         }
     }
 

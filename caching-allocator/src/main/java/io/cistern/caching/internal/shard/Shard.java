@@ -17,6 +17,7 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.cuda.CudaException;
@@ -28,6 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Allocates and frees the blocks of one stream on one device, either small or large ones.
@@ -69,7 +71,7 @@ public final class Shard implements PageOwner {
     private final FreeRuns freeRuns;
     final IdleMarks marks;
     private final WindowSearch search;
-    private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
+    private final Predicate<Page> maybeUsable = Shard::mayBeUsable;
     private final FencedFrees fenced;
 
     /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
@@ -199,6 +201,10 @@ public final class Shard implements PageOwner {
         return search.ready(freeRuns, maybeUsable, block, byteSize);
     }
 
+    private static boolean mayBeUsable(Page page) {
+        return page.home.owner.mayBeIdle(page.home);
+    }
+
     /// Frees a live block. It is free at once if all later work of this shard's stream comes after its
     /// last use. A shard whose stream has ended treats no stream as its own, since another stream may have
     /// the handle now.
@@ -283,7 +289,7 @@ public final class Shard implements PageOwner {
     /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
     /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
-        FenceWait wait;
+        FencedFrees.Wait wait;
         try (Held _ = holdDriver()) {
             recordFences(fences);
             wait = fenced.beginWait();
@@ -349,7 +355,7 @@ public final class Shard implements PageOwner {
     /// @param idle pages that count as present, or null for none
     /// @return null if no window is large enough
     @Nullable
-    public MappingWindow claimWindow(long byteSize, @Nullable UsablePages idle) {
+    public MappingWindow claimWindow(long byteSize, @Nullable Predicate<Page> idle) {
         try (ShortLock _ = lock.hold()) {
             MappingWindow window = search.best(freeRuns, idle, byteSize);
             if (window != null) {

@@ -57,13 +57,12 @@ public final class Shards {
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
     Shard open(long key, long byteSize, RecycledShards ended) {
-        return open(timeline(key, ended.areMany()), Sizes.hasClass(byteSize), ended::takeOver);
-    }
-
-    private StreamTimeline timeline(long key, boolean oneOfMany) {
+        boolean oneOfMany = ended.areMany();
+        StreamTimeline timeline;
         synchronized (timelines) {
-            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
+            timeline = timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
         }
+        return open(timeline, Sizes.hasClass(byteSize), ended::takeOver);
     }
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.

@@ -9,6 +9,7 @@ import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.function.IntPredicate;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the window for a request: in the smallest [free run][FreeRuns] that has one, the first stretch of free
@@ -34,7 +35,7 @@ final class WindowSearch {
     private final Blocks blocks;
     private final IntPredicate searchGap = this::searchGap;
     /// The pages that may come back to their aliased blocks; null for none.
-    private @Nullable UsablePages usable;
+    private @Nullable Predicate<Page> usable;
 
     /// By a page's number: the last search that met it, and the address where it did.
     private long[] searches = new long[64];
@@ -69,7 +70,7 @@ final class WindowSearch {
     /// @param pages pages that may come back to their aliased blocks, or null for none
     /// @return the window; null if none is long enough
     @Nullable
-    MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
+    MappingWindow best(FreeRuns freeRuns, @Nullable Predicate<Page> pages, long bytes) {
         begin(pages, bytes, Integer.MAX_VALUE);
         freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
         return bestFirst == Blocks.NONE ? null : new MappingWindow(blocks, bestStart, bestFirst, bestLast);
@@ -78,7 +79,7 @@ final class WindowSearch {
     /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
     ///
     /// @see SmallerRuns#best
-    int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
+    int ready(FreeRuns freeRuns, Predicate<Page> pages, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
         begin(pages, bytes, FEW);
         freeRuns.forEachGap(bytes, most, searchGap);
@@ -101,7 +102,7 @@ final class WindowSearch {
         }
     }
 
-    private void begin(@Nullable UsablePages pages, long bytes, int most) {
+    private void begin(@Nullable Predicate<Page> pages, long bytes, int most) {
         left = most;
         usable = pages;
         byteSize = bytes;
@@ -169,7 +170,7 @@ final class WindowSearch {
     }
 
     private boolean isUsable(Page page) {
-        return usable != null && usable.has(page);
+        return usable != null && usable.test(page);
     }
 
     private void empty() {
