@@ -72,7 +72,14 @@ final class CacheCompaction {
         if (table == null || !obstacle.isEmpty()) {
             return CompactionResult.nothing(obstacle);
         }
-        return compact(table, asked);
+        try {
+            return planAndRun(table, asked);
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return CompactionResult.nothing(CAPTURED); // it began just now
+            }
+            throw refusal;
+        }
     }
 
     /// Says what [#compact] would do.
@@ -104,17 +111,6 @@ final class CacheCompaction {
             return "the pool sleeps";
         }
         return driver.graphs().isSheltered(device) ? CAPTURED : "";
-    }
-
-    private CompactionResult compact(PageTable table, long asked) {
-        try {
-            return planAndRun(table, asked);
-        } catch (CudaException refusal) {
-            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                return CompactionResult.nothing(CAPTURED); // it began just now
-            }
-            throw refusal;
-        }
     }
 
     private CompactionResult planAndRun(PageTable table, long asked) {

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
@@ -113,12 +114,9 @@ final class CacheReturns {
     }
 
     private Given giveBackNow(Shard shard, long wanted) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             long freed = shard.settle(fences);
             return new Given(freed, shard.giveBack(wanted, () -> shard.quiet(fences)));
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
@@ -153,27 +151,20 @@ final class CacheReturns {
         }
     }
 
+    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
+        try (Held _ = shard.holdDriver()) {
+            return shard.giveBack(claimed);
+        }
+    }
+
     /// @return a fence after the last uses
     private long claim(Shard shard, long wanted, ClaimedBlocks claimed) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.claim(wanted, claimed);
             return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
-    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
-        shard.driverLock.lock();
-        try {
-            return shard.giveBack(claimed);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    /// Gives back idle memory without waiting.
     void giveBackIdle() {
         shards.all().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
     }
@@ -236,11 +227,8 @@ final class CacheReturns {
         if (wait) {
             return shard.settleAfterWaiting(fences);
         }
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             return shard.settle(fences);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 

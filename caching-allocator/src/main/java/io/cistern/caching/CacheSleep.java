@@ -26,7 +26,6 @@ final class CacheSleep implements MemorySleep {
         this.able = able;
     }
 
-    /// Adds a device that is used from now on.
     void add(PageSleep device) {
         devices.add(device);
     }

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
 import java.util.function.Function;
 
 /// The statistics of one device's cache by name: PyTorch's and Cistern's own.
@@ -98,7 +97,6 @@ final class CacheStatistics {
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
     }
 
-    /// Sets all totals to 0.
     void resetTotals() {
         Map<String, Long> now = sinceOpening();
         now.keySet().removeIf(name -> !addsUp(name));
@@ -133,7 +131,10 @@ final class CacheStatistics {
         for (CacheEvent event : CacheEvent.values()) {
             figures.put(event.key(), counters.counted(event));
         }
-        putTiers(figures, all);
+        figures.put(THREAD_CACHE_TIER + ".hits", all.threadCacheHits);
+        figures.put(THREAD_CACHE_TIER + ".misses", all.threadCacheMisses);
+        figures.put(SHARD_TIER + ".hits", all.hits);
+        figures.put(SHARD_TIER + ".misses", all.misses);
         putIdle(figures, surveys, all);
         return figures;
     }
@@ -180,13 +181,6 @@ final class CacheStatistics {
         figures.put(name + '.' + FREED, totals.added(stat) - current);
     }
 
-    private static void putTiers(Map<String, Long> figures, ShardTotals all) {
-        figures.put(THREAD_CACHE_TIER + ".hits", all.threadCacheHits);
-        figures.put(THREAD_CACHE_TIER + ".misses", all.threadCacheMisses);
-        figures.put(SHARD_TIER + ".hits", all.hits);
-        figures.put(SHARD_TIER + ".misses", all.misses);
-    }
-
     private void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {
         figures.put(
                 "largest_free_block",
@@ -203,12 +197,11 @@ final class CacheStatistics {
             long stranded = survey.idleBytes() + survey.waitingBytes();
             if (stranded > 0) {
                 String name = "stranded_bytes." + (survey.small() ? "small_pool." : "large_pool.");
-                figures.merge(name + nameOf(survey.stream()), stranded, Long::sum);
+                String stream = survey.stream().isEmpty()
+                        ? "ended"
+                        : "0x" + Long.toHexString(survey.stream().getAsLong());
+                figures.merge(name + stream, stranded, Long::sum);
             }
         }
-    }
-
-    private static String nameOf(OptionalLong stream) {
-        return stream.isEmpty() ? "ended" : "0x" + Long.toHexString(stream.getAsLong());
     }
 }

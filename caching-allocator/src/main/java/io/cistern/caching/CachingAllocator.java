@@ -111,14 +111,10 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public void free(long address, long byteSize, int device, long stream) {
         ThreadCache threadCache = findThreadCache(device);
         if (threadCache == null
-                || (recordsUses && isUsedElsewhere(address, device))
+                || (recordsUses && cache(device).shards.isUsedElsewhere(address))
                 || !threadCache.keep(address, byteSize, stream)) {
-            cache(device).free(threadCache, address, byteSize, stream);
+            cache(device).refill.free(threadCache, address, byteSize, stream);
         }
-    }
-
-    private boolean isUsedElsewhere(long address, int device) {
-        return cache(device).shards.isUsedElsewhere(address);
     }
 
     @Override
@@ -207,11 +203,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public Map<String, Long> statistics(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? statisticsOfUnused(device) : cache.statistics.map();
-    }
-
-    private Map<String, Long> statisticsOfUnused(int device) {
-        return open(device, NoMemory.SOURCE).statistics.map();
+        return (cache == null ? open(device, NoMemory.SOURCE) : cache).statistics.map();
     }
 
     @Override
@@ -305,7 +297,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Removes a pin from all memory of all devices.
     void unpinAll(Page.Pin reason) {
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);

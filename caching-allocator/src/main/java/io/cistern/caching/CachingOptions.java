@@ -110,10 +110,6 @@ record CachingOptions(
         if (set == null || set.text().equals("streams")) { // an observer checks that, for each allocator
             return CheckLevel.OFF;
         }
-        return level(set);
-    }
-
-    private static CheckLevel level(Settings.Value set) {
         try {
             return CheckLevel.valueOf(set.word().toUpperCase(Locale.ROOT));
         } catch (IllegalSettingException e) {
@@ -290,12 +286,10 @@ record CachingOptions(
         }
     }
 
-    /// Returns how memory grows by plain segments.
     SegmentPolicy segments() {
         return new SegmentPolicy(alignment, blockUnit(), splits);
     }
 
-    /// Returns the unit of all block sizes.
     long blockUnit() {
         return Math.max(Sizes.GRANULE, alignment);
     }

@@ -61,7 +61,7 @@ final class DeviceCache {
     final CacheStatistics statistics;
     private final Fences fences;
     private final CrossStreamOrder order;
-    private final ThreadCacheRefill refill;
+    final ThreadCacheRefill refill;
 
     /// The bytes obtained with the first request and free after it.
     private final long initialBytes;
@@ -89,7 +89,8 @@ final class DeviceCache {
         this.threadCaches =
                 new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
-        RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, this.threadCaches, counters);
+        RecycledShards ended =
+                new RecycledShards(growth, fences, order, open, ranges, this.threadCaches::end, counters);
         this.shards = new DeviceShards(
                 ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
@@ -210,13 +211,6 @@ final class DeviceCache {
         return address;
     }
 
-    /// Frees a block that the calling thread's cache did not keep.
-    ///
-    /// @param found as for [#allocate]
-    void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
-        refill.free(found, address, byteSize, stream);
-    }
-
     /// Returns the memory held for each stream; ended streams only if they have blocks in use.
     List<StreamMemory> describe() {
         Map<Long, StreamMemory> streams = new LinkedHashMap<>();
@@ -261,8 +255,6 @@ final class DeviceCache {
     }
 
     /// Checks the shards, and that the reserved bytes are those of the shards.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         threadCaches.checkInvariants();
         growth.checkInvariants();

@@ -137,7 +137,6 @@ final class OptionReader {
         }
     }
 
-    /// Returns the value of an option, or its default.
     <T> T value(CachingOption<T> option, T usual) {
         T value = value(option);
         return value != null ? value : usual;

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
@@ -43,12 +44,7 @@ final class PageSleep {
         this.table = table;
     }
 
-    boolean isEmpty() {
-        return asleep.isEmpty();
-    }
-
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be, and
-    ///     [#isEmpty] tells whether that is all of them
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
@@ -69,11 +65,8 @@ final class PageSleep {
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
         for (Shard shard : cache.shards.all()) {
-            shard.driverLock.lock();
-            try {
+            try (Held _ = shard.holdDriver()) {
                 table.lent.unmap(shard);
-            } finally {
-                shard.driverLock.unlock();
             }
         }
     }
@@ -90,11 +83,8 @@ final class PageSleep {
     /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (Shard shard : cache.shards.all()) {
-            shard.driverLock.lock();
-            try {
+            try (Held _ = shard.holdDriver()) {
                 table.beginChange(shard, which, claimed);
-            } finally {
-                shard.driverLock.unlock();
             }
         }
         claimed.sort(Comparator.comparingLong(page -> Objects.requireNonNull(page).home.address));

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -52,7 +53,8 @@ final class UnusableSurvey {
         List<UnusableMemory> found = new ArrayList<>();
         bytes.forEach((reason, streams) -> streams.forEach((stream, byteSize) -> {
             if (byteSize > 0) {
-                found.add(new UnusableMemory(reason, byteSize, holder(reason, stream), remedy(reason)));
+                String holder = reason == Reason.ROUNDING ? "" : "stream 0x" + Long.toHexString(stream);
+                found.add(new UnusableMemory(reason, byteSize, holder, remedy(reason)));
             }
         }));
         found.sort(Comparator.comparingLong(UnusableMemory::byteSize).reversed());
@@ -60,22 +62,19 @@ final class UnusableSurvey {
     }
 
     private void surveyPages(PageTable table, Map<Long, Long> explained) {
-        table.lock();
-        try {
-            for (PageOwner owner : table.owners()) {
+        try (Held _ = table.hold()) {
+            for (PageOwner owner : table.owners) {
                 long stream = owner.timeline().key;
                 owner.findIdle((arena, from, to) -> split(stream, arena, from, to, explained));
             }
-        } finally {
-            table.unlock();
         }
     }
 
     private void split(long stream, PageArena arena, long from, long to, Map<Long, Long> explained) {
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
-            long end = Math.min(to, home.end());
-            boolean isWhole = at == home.address && end == home.end();
+            long end = Math.min(to, home.end);
+            boolean isWhole = at == home.address && end == home.end;
             long slots = Math.max(0, arena.slotStart(end + 1 - arena.slotBytes) - arena.slotStart(at));
             long byteSize = isWhole ? end - at : slots;
             if (!home.page.isAsleep() && !home.page.isOnHost() && byteSize > 0) {
@@ -111,10 +110,6 @@ final class UnusableSurvey {
 
     private void add(Reason reason, long stream, long byteSize) {
         bytes.computeIfAbsent(reason, _ -> new TreeMap<>()).merge(stream, byteSize, Long::sum);
-    }
-
-    private static String holder(Reason reason, long stream) {
-        return reason == Reason.ROUNDING ? "" : "stream 0x" + Long.toHexString(stream);
     }
 
     private String remedy(Reason reason) {

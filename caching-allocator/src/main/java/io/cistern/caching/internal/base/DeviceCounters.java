@@ -26,7 +26,6 @@ public final class DeviceCounters {
     private final ShardTotals goneSmall = new ShardTotals();
     private final ShardTotals goneLarge = new ShardTotals();
 
-    /// Makes counters at 0.
     public DeviceCounters(int device, EventSink sink) {
         this.device = device;
         this.sink = sink;
@@ -48,7 +47,6 @@ public final class DeviceCounters {
         large.put(part, new SharedPeak(peak(part), peak(whole, false)));
     }
 
-    /// Counts a new page.
     public void created(long byteSize) {
         count(CacheEvent.PAGE_CREATED);
         add(byteSize);
@@ -60,15 +58,9 @@ public final class DeviceCounters {
         sink.reservedChanged(device, byteSize);
     }
 
-    private void subtract(long byteSize) {
-        reserved.addAndGet(-byteSize);
-        sink.reservedChanged(device, -byteSize);
-    }
-
-    /// Counts a released page.
     public void destroyed(long byteSize) {
         count(CacheEvent.PAGE_RELEASED);
-        subtract(byteSize);
+        released(byteSize);
     }
 
     /// Announces that a range became usable, whose bytes were counted as [created][#created].
@@ -99,9 +91,10 @@ public final class DeviceCounters {
         sink.segmentReleased(device, address, byteSize);
     }
 
-    /// Counts a segment that went back.
+    /// Counts memory that went back.
     public void released(long byteSize) {
-        subtract(byteSize);
+        reserved.addAndGet(-byteSize);
+        sink.reservedChanged(device, -byteSize);
     }
 
     /// Announces that a segment stays, since its source did not take it back.
@@ -139,13 +132,6 @@ public final class DeviceCounters {
     /// Adds `byteSize` to an event that is counted in bytes.
     public void count(CacheEvent event, long byteSize) {
         of(event).addAndGet(byteSize);
-    }
-
-    /// Counts an event without an atomic addition. The caller holds the one lock under which this
-    /// event is counted.
-    public void countAlone(CacheEvent event) {
-        AtomicLong counter = of(event);
-        counter.setRelease(counter.getPlain() + 1);
     }
 
     private AtomicLong of(CacheEvent event) {

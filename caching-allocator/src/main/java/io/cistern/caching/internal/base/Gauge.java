@@ -26,8 +26,6 @@ public final class Gauge {
     /// Below this value too much of the lease is unused, and [#remove] gives some back.
     private long floor;
 
-    /// Makes a gauge at 0.
-    ///
     /// @param chunk the unit of leases; 1 makes the shared peak exact, but then each change costs
     ///     an atomic addition
     public Gauge(SharedPeak shared, long chunk) {
@@ -62,19 +60,17 @@ public final class Gauge {
 
     private void lease(long wanted) {
         long step = Math.max(chunk, Long.highestOneBit(peak) >>> STEP_SHIFT);
-        setLease(Sizes.roundUp(wanted, step));
+        long more = Sizes.roundUp(wanted, step) - leased;
+        shared.add(more);
+        leased += more;
         ceiling = Math.min(peak, leased);
         floor = leased - 2 * step;
     }
 
-    private void setLease(long wanted) {
-        shared.add(wanted - leased);
-        leased = wanted;
-    }
-
     /// Sets the lease to the current number, which does not change any more.
     void end() {
-        setLease(current());
+        shared.add(current() - leased);
+        leased = current();
     }
 
     public void resetPeak() {

@@ -4,6 +4,7 @@ package io.cistern.caching.internal.base;
 public final class Invariant {
     private Invariant() {}
 
+    /// Throws an `IllegalStateException` if the condition does not hold.
     public static void check(boolean holds, String what, long where) {
         if (!holds) {
             throw new IllegalStateException("does not hold: " + what + " (0x" + Long.toHexString(where) + ")");

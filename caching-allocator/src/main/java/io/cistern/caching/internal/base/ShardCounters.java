@@ -15,15 +15,19 @@ import java.util.Objects;
 public final class ShardCounters {
     private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
     private final Gauge allocation;
-    private final Gauge allocatedBytes;
-    private final Gauge requestedBytes;
+    public final Gauge allocatedBytes;
+    /// Bytes that callers requested, out of those allocated.
+    public final Gauge requestedBytes;
+    /// Bytes of memory, from the driver or from other shards.
+    public final Gauge reservedBytes;
     private final Gauge waiting;
     private final Gauge waitingBytes;
     private final Gauge pieces;
     private final Gauge pieceBytes;
     private final DeviceCounters device;
-    private long hits;
-    private long misses;
+    /// Searches that found a block, and those that did not.
+    public long hits;
+    public long misses;
     /// The peak since the last reset, taken only while blocks waited.
     private long activePeak;
     private long activeBytesPeak;
@@ -36,6 +40,7 @@ public final class ShardCounters {
         allocation = gauge(CacheStat.ALLOCATION);
         allocatedBytes = gauge(CacheStat.ALLOCATED_BYTES);
         requestedBytes = gauge(CacheStat.REQUESTED_BYTES);
+        reservedBytes = gauge(CacheStat.RESERVED_BYTES);
         waiting = gauge(CacheStat.ACTIVE);
         waitingBytes = gauge(CacheStat.ACTIVE_BYTES);
         pieces = gauge(CacheStat.INACTIVE_SPLIT);
@@ -72,23 +77,6 @@ public final class ShardCounters {
         waitingBytes.remove(byteSize);
     }
 
-    /// Counts bytes that a caller requested, out of those [allocated][#allocated].
-    public void requested(long byteSize) {
-        requestedBytes.add(byteSize);
-    }
-
-    public void returned(long byteSize) {
-        requestedBytes.remove(byteSize);
-    }
-
-    public void searched(boolean found) {
-        if (found) {
-            hits++;
-        } else {
-            misses++;
-        }
-    }
-
     public void pieceFreed(long byteSize) {
         pieces.add(1);
         pieceBytes.add(byteSize);
@@ -101,26 +89,16 @@ public final class ShardCounters {
     }
 
     public void grown(long byteSize) {
-        came(byteSize);
+        reservedBytes.add(byteSize);
         device.count(CacheEvent.DEVICE_ALLOC);
         gauge(CacheStat.SEGMENT).add(1);
-    }
-
-    /// Counts memory that came, from the driver or from another shard.
-    public void came(long byteSize) {
-        gauge(CacheStat.RESERVED_BYTES).add(byteSize);
-    }
-
-    /// Counts memory that moved to another shard.
-    public void went(long byteSize) {
-        gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
     }
 
     /// Counts memory that went back to the driver.
     ///
     /// @param segment whether it was a plain segment
     public void shrunk(long byteSize, boolean segment) {
-        went(byteSize);
+        reservedBytes.remove(byteSize);
         device.count(CacheEvent.DEVICE_FREE);
         if (segment) {
             gauge(CacheStat.SEGMENT).remove(1);
@@ -155,17 +133,5 @@ public final class ShardCounters {
             case ACTIVE_BYTES -> allocatedBytes.added();
             default -> gauge(stat).added();
         };
-    }
-
-    public long allocatedBytes() {
-        return allocatedBytes.current();
-    }
-
-    long hits() {
-        return hits;
-    }
-
-    long misses() {
-        return misses;
     }
 }

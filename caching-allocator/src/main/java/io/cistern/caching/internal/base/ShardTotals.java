@@ -36,8 +36,8 @@ public final class ShardTotals {
             sum.added += shard.added(stat);
             sum.peak += shard.peak(stat);
         });
-        hits += shard.hits();
-        misses += shard.misses();
+        hits += shard.hits;
+        misses += shard.misses;
     }
 
     public void add(ShardTotals other) {

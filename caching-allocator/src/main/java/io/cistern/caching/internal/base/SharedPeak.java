@@ -9,7 +9,6 @@ public final class SharedPeak {
     private final AtomicLong leased = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
-    /// Makes a sum that is a part of other sums.
     SharedPeak(SharedPeak... wholes) {
         this.wholes = wholes.clone();
     }

@@ -101,20 +101,21 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
             requireSame(block, byteSize, device);
         }
         if (block == null || !blocks.freeing(block)) {
-            Optional<BlockHistory> history = blocks.find(address);
-            if (history.isPresent()) {
-                throw new UnknownAddressException(address, history.get());
-            }
+            requireNoHistory(address);
+        }
+    }
+
+    private void requireNoHistory(long address) {
+        Optional<BlockHistory> history = blocks.find(address);
+        if (history.isPresent()) {
+            throw new UnknownAddressException(address, history.get());
         }
     }
 
     @Override
     public boolean recordUse(long address, int device, long stream) {
         if (blocks.live(address) == null) {
-            Optional<BlockHistory> history = blocks.find(address);
-            if (history.isPresent()) {
-                throw new UnknownAddressException(address, history.get());
-            }
+            requireNoHistory(address);
         }
         requireAnnounced(device, stream, false, address);
         return uses.recordUse(address, device, stream);

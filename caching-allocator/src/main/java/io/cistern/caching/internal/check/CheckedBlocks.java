@@ -71,7 +71,6 @@ final class CheckedBlocks {
         live.remove(address);
     }
 
-    /// Returns the live block that begins at an address, or null.
     @Nullable
     Block live(long address) {
         return live.get(address);

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.check;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
@@ -43,6 +44,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     private final PoisonedRanges poisoned;
     private final MemoryPattern pattern;
     private final ReentrantLock lock = new ReentrantLock();
+    private final Held held = lock::unlock;
 
     /// Live blocks whose guard bytes the driver refused. Guarded by the lock.
     private final Set<Long> unguarded = new HashSet<>();
@@ -57,11 +59,8 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return guarded(caching.allocate(byteSize + GUARD_BYTES, device, stream), byteSize, device, stream);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -72,12 +71,9 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
 
     @Override
     public long tryAllocate(long byteSize, int device, long stream) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long address = caching.tryAllocate(byteSize + GUARD_BYTES, device, stream);
             return address == 0 ? 0 : guarded(address, byteSize, device, stream);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -114,8 +110,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long wrong = -1;
             try {
                 wrong = spoiltGuard(address, byteSize, device);
@@ -129,8 +124,6 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
                         address + byteSize + wrong,
                         "written " + wrong + " bytes behind the end, or before the start of what follows");
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -141,7 +134,8 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         boolean guarded = !unguarded.remove(address);
         try {
             driver.devices().synchronize(device);
-            long wrong = guarded ? firstOtherInGuard(device, address + byteSize) : -1;
+            long wrong =
+                    guarded ? pattern.firstOther(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, 0) : -1;
             pattern.fill(device, address, byteSize + GUARD_BYTES, MemoryPattern.FREED, 0);
             driver.streams().synchronize(device, 0);
             poisoned.add(address, byteSize + GUARD_BYTES);
@@ -149,10 +143,6 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         } catch (CudaException refused) {
             return -1;
         }
-    }
-
-    private long firstOtherInGuard(int device, long guard) {
-        return pattern.firstOther(device, guard, GUARD_BYTES, MemoryPattern.GUARD, 0);
     }
 
     @Override
@@ -175,14 +165,16 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         return inTurn(() -> caching.reclaim(step, refusal, stream));
     }
 
-    private <T> T inTurn(Supplier<T> call) {
+    private Held hold() {
         lock.lock();
-        try {
+        return held;
+    }
+
+    private <T> T inTurn(Supplier<T> call) {
+        try (Held _ = hold()) {
             T result = call.get();
             caching.checkInvariants();
             return result;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -193,12 +185,9 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
 
     @Override
     public void streamClosing(int device, long stream) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             caching.streamClosing(device, stream);
             caching.checkInvariants();
-        } finally {
-            lock.unlock();
         }
     }
 

@@ -38,10 +38,10 @@ public final class Compaction implements AutoCloseable {
     /// @param begun the time when compaction began, on the driver's clock
     /// @throws CudaException if the driver refuses
     public CompactionResult run(CompactionPlan plan, long begun) {
-        DeviceCounters counters = table.pages.counters();
+        DeviceCounters counters = table.pages.counters;
         counters.count(CacheEvent.COMPACTION);
         try {
-            for (SparsePage each : plan.pages()) {
+            for (SparsePage each : plan.pages) {
                 split(each);
                 returnFromHost();
             }
@@ -54,7 +54,7 @@ public final class Compaction implements AutoCloseable {
 
     private void split(SparsePage sparse) {
         if (isReplaced(sparse, canUseHost(table))) {
-            table.pages.counters().count(CacheEvent.PAGE_SPLIT);
+            table.pages.counters.count(CacheEvent.PAGE_SPLIT);
             freedBytes += sparse.freeBytes();
             movedBytes += sparse.keptBytes();
             pages++;

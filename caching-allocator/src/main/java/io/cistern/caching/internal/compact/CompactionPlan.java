@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
@@ -31,9 +32,10 @@ import java.util.Set;
 public final class CompactionPlan {
     /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`, but for those that
     /// are copied by way of the host.
-    private final List<SparsePage> pages = new ArrayList<>();
+    final List<SparsePage> pages = new ArrayList<>();
 
-    private final Set<SparsePage> byHost = new HashSet<>();
+    /// Those whose bytes wait on the host, since there is no room for a copy.
+    final Set<SparsePage> byHost = new HashSet<>();
 
     private final long room;
 
@@ -118,13 +120,10 @@ public final class CompactionPlan {
 
     private static List<SparsePage> sparse(PageTable table) {
         Map<Page, SparsePage> found = new LinkedHashMap<>();
-        table.lock();
-        try {
-            for (PageOwner owner : table.owners()) {
+        try (Held _ = table.hold()) {
+            for (PageOwner owner : table.owners) {
                 owner.findIdle((arena, from, to) -> add(found, arena, from, to));
             }
-        } finally {
-            table.unlock();
         }
         found.values().removeIf(each -> each.keptBytes() == 0);
         return new ArrayList<>(found.values());
@@ -134,35 +133,23 @@ public final class CompactionPlan {
         long end = arena.slotStart(to + 1 - arena.slotBytes);
         for (long at = arena.slotStart(from); at < end; ) {
             Mapping home = Objects.requireNonNull(arena.mappingAt(at));
-            long freeEnd = Math.min(end, home.end());
+            long freeEnd = Math.min(end, home.end);
             if (!home.page.isPinned() && home.isHome()) {
                 found.computeIfAbsent(home.page, SparsePage::new).addFree(at, freeEnd);
             }
-            at = home.end();
+            at = home.end;
         }
     }
 
-    /// Bytes that will become free.
     public long freeBytes() {
         return pages.stream().mapToLong(SparsePage::freeBytes).sum();
     }
 
-    /// Bytes to copy.
     public long keptBytes() {
         return pages.stream().mapToLong(SparsePage::keptBytes).sum();
     }
 
-    /// Pages to replace.
     public int pageCount() {
         return pages.size();
-    }
-
-    List<SparsePage> pages() {
-        return pages;
-    }
-
-    /// Whether a page's bytes wait on the host, since there is no room for a copy.
-    boolean isByHost(SparsePage page) {
-        return byHost.contains(page);
     }
 }

@@ -85,18 +85,9 @@ final class CopySpace implements AutoCloseable {
     /// the whole device.
     boolean isIdle() {
         isIdle = isIdle
-                || isDone(() -> driver.streams().synchronize(device, stream))
-                || isDone(() -> driver.devices().synchronize(device));
+                || DeadContext.isDone(() -> driver.streams().synchronize(device, stream))
+                || DeadContext.isDone(() -> driver.devices().synchronize(device));
         return isIdle;
-    }
-
-    private static boolean isDone(Runnable wait) {
-        try {
-            wait.run();
-            return true;
-        } catch (CudaException refusal) {
-            return refusal.result().endsContext();
-        }
     }
 
     @Override

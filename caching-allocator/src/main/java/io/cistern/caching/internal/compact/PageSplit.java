@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -72,8 +73,8 @@ final class PageSplit {
         this.page = sparse.page;
         this.home = sparse.home;
         this.mayUseHost = mayUseHost;
-        this.froms = sparse.froms();
-        this.tos = sparse.tos();
+        this.froms = sparse.froms;
+        this.tos = sparse.tos;
         this.parts = new int[froms.length];
     }
 
@@ -97,11 +98,8 @@ final class PageSplit {
 
     private boolean claim(List<@Nullable Page> pinned) {
         Shard shard = Shard.of(home.arena);
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             table.beginChange(shard, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
-        } finally {
-            shard.driverLock.unlock();
         }
         if (pinned.isEmpty() || !table.lent.unmap(page)) {
             return false;
@@ -115,7 +113,7 @@ final class PageSplit {
     private void makeHomes() {
         long at = home.address;
         for (int i = 0; i <= froms.length; i++) {
-            long to = i < froms.length ? froms[i] : home.end();
+            long to = i < froms.length ? froms[i] : home.end;
             if (at < to) {
                 spares.add(new PhysicalPages.Stranded());
                 homes.add(new Page(0, to - at, home.arena, at).home);
@@ -226,10 +224,10 @@ final class PageSplit {
         if (page.isOnHost()) {
             home.owner.sleeps(page.byteSize, false);
         }
-        pages.counters().announceReleased(home.address, page.byteSize);
+        pages.counters.announceReleased(home.address, page.byteSize);
         for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
             Page smaller = homes.get(i).page;
-            pages.counters().announceAcquired(homes.get(i).address, smaller.byteSize);
+            pages.counters.announceAcquired(homes.get(i).address, smaller.byteSize);
             if (smaller.isOnHost()) {
                 home.owner.sleeps(smaller.byteSize, true);
             }

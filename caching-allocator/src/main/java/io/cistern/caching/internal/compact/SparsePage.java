@@ -12,8 +12,10 @@ final class SparsePage {
     /// The home when the page was found; an idle page may move.
     final Mapping home;
 
-    private long[] froms = {};
-    private long[] tos = {};
+    /// Where the free ranges begin and end.
+    long[] froms = {};
+
+    long[] tos = {};
     private long freeBytes;
 
     SparsePage(Page page) {
@@ -48,15 +50,5 @@ final class SparsePage {
     /// Bytes that would have to be copied.
     long keptBytes() {
         return page.byteSize - freeBytes;
-    }
-
-    /// Where the free ranges begin.
-    long[] froms() {
-        return froms;
-    }
-
-    /// Where the free ranges end.
-    long[] tos() {
-        return tos;
     }
 }

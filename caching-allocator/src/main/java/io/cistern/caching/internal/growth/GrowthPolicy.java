@@ -50,6 +50,10 @@ final class GrowthPolicy {
     private final long slotBytes;
 
     private final long fixedBytes;
+
+    /// The unit of the sizes of holes and pages.
+    final long unit;
+
     private final int share;
     private final boolean takesPlenty;
 
@@ -60,13 +64,13 @@ final class GrowthPolicy {
     private long roomBytes;
 
     /// The reserved bytes at which the driver is asked again.
-    private volatile long lookAtBytes;
+    volatile long lookAtBytes;
 
     /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
     private long peakBytes;
 
     /// The bytes of all pages that moved since then.
-    private long movedBytes;
+    long movedBytes;
 
     /// The share of the device that is too little to save.
     private final long leastPeakBytes;
@@ -79,6 +83,7 @@ final class GrowthPolicy {
     GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes, long capBytes) {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
+        this.unit = fixedBytes != 0 ? fixedBytes : slotBytes;
         boolean isTight = policy.fit() == PageFit.TIGHT;
         this.share = isTight ? FINEST_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
@@ -86,11 +91,6 @@ final class GrowthPolicy {
         this.peakBytes = leastPeakBytes;
         this.capBytes = capBytes;
         this.roomBytes = Math.min(deviceBytes, capBytes);
-    }
-
-    /// Whether enough is reserved by now to ask the driver again how much is left.
-    boolean looksDue(long reservedBytes) {
-        return reservedBytes >= lookAtBytes;
     }
 
     /// Records how much is left.
@@ -116,11 +116,6 @@ final class GrowthPolicy {
         haveSeveralStreams = ofSeveral;
     }
 
-    /// Records that a page moves to another place, by driver calls.
-    void moved(long byteSize) {
-        movedBytes += byteSize;
-    }
-
     /// Whether a missing page is created although others are idle.
     boolean isNeeded(long reservedBytes) {
         boolean repeats = movedBytes / AliasMappings.MAX_A_PAGE <= reservedBytes;
@@ -141,28 +136,19 @@ final class GrowthPolicy {
         return Math.max(0, roomBytes - reservedBytes);
     }
 
-    /// The unit of the sizes of holes and pages.
-    long unit() {
-        return fixedBytes != 0 ? fixedBytes : slotBytes;
-    }
-
     /// Returns the size of the next page.
     ///
     /// @param isForSmall whether small blocks will lie in it
     /// @param reservedBytes the bytes reserved now
     long pageBytes(boolean isForSmall, long reservedBytes) {
         if (isForSmall || fixedBytes != 0) {
-            return unit();
+            return unit;
         }
         long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
         long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);
-        long size = Math.min(twoSizesADoubling(most), PagePolicy.LARGEST_BYTES);
-        return Math.max(size / slotBytes * slotBytes, slotBytes);
-    }
-
-    private static long twoSizesADoubling(long most) {
         long power = Long.highestOneBit(most);
-        long between = power + power / 2;
-        return between <= most ? between : power;
+        long between = power + power / 2; // two sizes a doubling
+        long size = Math.min(between <= most ? between : power, PagePolicy.LARGEST_BYTES);
+        return Math.max(size / slotBytes * slotBytes, slotBytes);
     }
 }

@@ -6,22 +6,25 @@ import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
-import io.cistern.caching.internal.shard.UsablePages;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
 
 /// Lists the pages that may serve a stream, as one miss sees them. A page can change at any time, so a taker
 /// asks its owner [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
+public final class IdlePages implements PageOwner.FreeBlocks {
+    final Predicate<Page> usable = this::has;
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<PageOwner> shards = List.of();
     private long number;
-    private long liveBytes;
-    private int liveLarge;
+    /// Live bytes of all shards in the survey.
+    long liveBytes;
+    /// The number of streams that have large live blocks.
+    int liveLarge;
     private boolean sorted;
 
     IdlePages(CrossStreamOrder order) {
@@ -39,33 +42,19 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
         liveLarge = 0;
         for (PageOwner shard : shards) {
             shard.lookedAt();
-            lookAt(shard.timeline(), taker.timeline(), waits);
+            StreamTimeline giver = shard.timeline();
+            if (giver.seenIn != number) {
+                giver.seenIn = number;
+                giver.newestTakeable = order.newestTakeable(taker.timeline(), giver, waits);
+            }
             long live = shard.liveBytes();
             liveBytes += live;
             liveLarge += live > 0 && !shard.isSmall() ? 1 : 0;
         }
     }
 
-    private void lookAt(StreamTimeline giver, StreamTimeline taker, boolean waits) {
-        if (giver.seenIn != number) {
-            giver.seenIn = number;
-            giver.newestTakeable = order.newestTakeable(taker, giver, waits);
-        }
-    }
-
-    /// Live bytes of all shards in the survey.
-    long liveBytes() {
-        return liveBytes;
-    }
-
-    /// Whether several streams have large live blocks.
-    boolean haveSeveralStreams() {
-        return liveLarge > 1;
-    }
-
     /// Whether a page is idle, may be taken, and was not taken in this survey.
-    @Override
-    public boolean has(Page page) {
+    boolean has(Page page) {
         Mapping home = page.home;
         PageOwner shard = home.owner;
         return home.idle
@@ -107,11 +96,11 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
     public void add(PageArena arena, long from, long to) {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
-            if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
+            if (mapping.address >= from && mapping.end <= to && has(mapping.page)) {
                 mapping.page.seenFreedAt = mapping.freedAt;
                 pages.add(mapping.page);
             }
-            at = mapping.end();
+            at = mapping.end;
         }
     }
 }

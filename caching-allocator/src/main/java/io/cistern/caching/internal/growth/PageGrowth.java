@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -80,27 +81,21 @@ public final class PageGrowth implements Growth {
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.settle(fences);
-            return growAndAllocate(shard, byteSize, idleFirst);
-        } finally {
-            shard.driverLock.unlock();
+            if (byteSize > deviceBytes && table.pages.onDevice) {
+                throw new DeviceOutOfMemoryException(
+                        byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
+            }
+            look();
+            WindowFill.Way way = idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
+            Attempts attempts = new Attempts(table.stable ? WindowFill.Way.CREATE : way);
+            long address = 0;
+            while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
+                address = attempt(shard, byteSize, attempts);
+            }
+            return address;
         }
-    }
-
-    private long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
-        if (byteSize > deviceBytes && table.pages.onDevice) {
-            throw new DeviceOutOfMemoryException(
-                    byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
-        }
-        look();
-        Attempts attempts = new Attempts(way(idleFirst));
-        long address = 0;
-        while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
-            address = attempt(shard, byteSize, attempts);
-        }
-        return address;
     }
 
     /// The outcomes of one request's attempts, which decide the next one.
@@ -116,20 +111,17 @@ public final class PageGrowth implements Growth {
         Attempts(WindowFill.Way chosen) {
             this.chosen = chosen;
         }
-
-        WindowFill.Way way() {
-            return changed > MAX_CHANGED ? WindowFill.Way.CREATE : chosen;
-        }
     }
 
     /// @return the block's address; 0 if another attempt is due
     private long attempt(Shard shard, long byteSize, Attempts attempts) {
         order.poll();
-        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, attempts.way())) {
+        WindowFill.Way way = attempts.changed > MAX_CHANGED ? WindowFill.Way.CREATE : attempts.chosen;
+        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
             WindowFill.State state = plan(fill, shard, byteSize, attempts.waits);
             return switch (state) {
                 case ALLOCATED -> {
-                    table.pages.counters().count(CacheEvent.PAGES_HIT);
+                    table.pages.counters.count(CacheEvent.PAGES_HIT);
                     yield fill.keep();
                 }
                 case PLANNED -> fill(fill, attempts);
@@ -146,28 +138,25 @@ public final class PageGrowth implements Growth {
     }
 
     private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
-            idle.look(table.owners(), shard, waits);
-            growthPolicy.needed(
-                    idle.liveBytes() + byteSize,
-                    idle.haveSeveralStreams(),
-                    table.pages.counters().reservedBytes());
+            idle.look(table.owners, shard, waits);
+            growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
             return fill.plan(order);
-        } finally {
-            table.unlock();
         }
     }
 
     private long fill(WindowFill fill, Attempts attempts) {
-        if (fill.lacksIdle() && !attempts.hasSettled) {
+        if (fill.lacksIdle && !attempts.hasSettled) {
             attempts.hasSettled = true;
             fill.close();
             settleAll();
             return 0;
         }
-        if (attempts.waits && wouldRatherCreate(fill, attempts)) {
+        if (attempts.waits
+                && attempts.chosen == WindowFill.Way.USUAL
+                && growthPolicy.hasPlenty(table.pages.counters.reservedBytes())
+                && fill.wouldWait(order)) {
             attempts.waits = false;
             return 0;
         }
@@ -180,29 +169,20 @@ public final class PageGrowth implements Growth {
             }
             return 0;
         }
-        table.pages.counters().count(CacheEvent.PAGES_MISS);
+        table.pages.counters.count(CacheEvent.PAGES_MISS);
         table.lent.unmapOld(order);
         return fill.keep();
     }
 
-    private boolean wouldRatherCreate(WindowFill fill, Attempts attempts) {
-        return attempts.chosen == WindowFill.Way.USUAL
-                && growthPolicy.hasPlenty(table.pages.counters().reservedBytes())
-                && fill.wouldWait(order);
-    }
-
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void look() {
-        long reserved = table.pages.counters().reservedBytes();
-        if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
+        long reserved = table.pages.counters.reservedBytes();
+        if (!table.pages.onDevice || reserved < growthPolicy.lookAtBytes) {
             return;
         }
         long free = freeBytes.getAsLong();
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             growthPolicy.left(reserved, free);
-        } finally {
-            table.unlock();
         }
     }
 
@@ -210,20 +190,10 @@ public final class PageGrowth implements Growth {
     /// than creating one.
     private void settleAll() {
         List<PageOwner> all;
-        table.lock();
-        try {
-            all = List.copyOf(table.owners());
-        } finally {
-            table.unlock();
+        try (Held _ = table.hold()) {
+            all = List.copyOf(table.owners);
         }
         all.forEach(each -> each.trySettle(fences));
-    }
-
-    private WindowFill.Way way(boolean idleFirst) {
-        if (table.stable) {
-            return WindowFill.Way.CREATE;
-        }
-        return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
     }
 
     @Override
@@ -249,11 +219,8 @@ public final class PageGrowth implements Growth {
 
     @Override
     public boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             return shard.passPagesTo(successor, anew);
-        } finally {
-            table.unlock();
         }
     }
 
@@ -280,8 +247,10 @@ public final class PageGrowth implements Growth {
     }
 
     private PageArena newArena(Shard shard, long byteSize) {
-        long least = Sizes.roundUp(byteSize, growthPolicy.unit());
-        for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
+        long least = Sizes.roundUp(byteSize, growthPolicy.unit);
+        for (long wanted = reservation(shard, byteSize);
+                ;
+                wanted = Math.max(least, Sizes.roundUp(wanted / 8, growthPolicy.unit))) {
             try {
                 return PageArena.reserve(shard, wanted, table);
             } catch (CudaException refusal) {
@@ -292,14 +261,10 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    private long smaller(long refused, long least) {
-        return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit()));
-    }
-
     private long reservation(Shard shard, long byteSize) {
         long eighth = Math.max(deviceBytes, LEAST_ROOM_BYTES) / 8;
         long usual = shard.isSmall() ? eighth : eighth * 9;
         long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);
-        return Sizes.roundUp(Math.max(shared, byteSize), growthPolicy.unit());
+        return Sizes.roundUp(Math.max(shared, byteSize), growthPolicy.unit);
     }
 }

@@ -14,8 +14,6 @@ public final class PlainSegment extends AddressRange {
     /// a thread that has such an address sees it.
     private volatile boolean gone;
 
-    /// Makes a range for the blocks of a segment.
-    ///
     /// @param from where the first block may begin
     /// @param byteSize the bytes for blocks from there on
     public PlainSegment(SegmentGrowth maker, Shard shard, Segment segment, long from, long byteSize) {

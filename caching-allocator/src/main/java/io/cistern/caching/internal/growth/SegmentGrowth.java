@@ -1,19 +1,18 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
-import java.util.Optional;
 
 /// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
 /// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
@@ -62,34 +61,24 @@ public final class SegmentGrowth implements Growth {
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.settle(fences);
-            return growAndAllocate(shard, byteSize);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    private long growAndAllocate(Shard shard, long byteSize) {
-        long found = shard.allocate(byteSize);
-        if (found != 0) {
-            return found;
-        }
-        refused.begin();
-        try {
-            return enterOrGiveBack(acquireFor(byteSize), shard, byteSize);
-        } finally {
-            refused.end();
-        }
-    }
-
-    private long enterOrGiveBack(Segment segment, Shard shard, long byteSize) {
-        try {
-            return enter(segment, shard, byteSize);
-        } catch (OutOfMemoryError full) {
-            giveBack(segment);
-            throw full;
+            long found = shard.allocate(byteSize);
+            if (found != 0) {
+                return found;
+            }
+            refused.begin();
+            try {
+                Segment segment = acquireFor(byteSize);
+                try {
+                    return enter(segment, shard, byteSize);
+                } catch (OutOfMemoryError full) {
+                    giveBack(segment);
+                    throw full;
+                }
+            } finally {
+                refused.end();
+            }
         }
     }
 
@@ -170,9 +159,6 @@ public final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
     }
 
-    @Override
-    public void checkInvariants() {}
-
     /// Counts segments that belong to no shard; any other refused segment stays with its shard.
     @Override
     public long refusedBytes() {
@@ -182,17 +168,6 @@ public final class SegmentGrowth implements Growth {
     @Override
     public void releaseRefused() {
         refused.releaseAll();
-    }
-
-    /// Does nothing: a segment has one address.
-    @Override
-    public boolean unmapLent(Shard shard) {
-        return true;
-    }
-
-    @Override
-    public Optional<PageTable> pages() {
-        return Optional.empty();
     }
 
     /// By default keeps blocks of a sixteenth of the device and more whole, but never segments that are made to be

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -83,7 +84,8 @@ final class WindowFill implements AutoCloseable {
     /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
-    private boolean lacksIdle;
+    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
+    boolean lacksIdle;
 
     /// Whether the device seems to have less memory left than the new pages need.
     private boolean seemsTooMuch;
@@ -113,7 +115,7 @@ final class WindowFill implements AutoCloseable {
         if (address != 0) {
             return State.ALLOCATED;
         }
-        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle);
+        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle.usable);
         if (window == null) {
             return State.NO_WINDOW;
         }
@@ -128,24 +130,19 @@ final class WindowFill implements AutoCloseable {
     }
 
     private boolean plan(MappingWindow claimed) {
-        end = claimed.end();
+        end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
-            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
+            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.bounds[i])) {
                 return false;
             }
         }
         for (int i = 0; i < claimed.count; i++) {
             if (claimed.states[i] == Blocks.HOLE) {
-                planHole(claimed, claimed.start(i), claimed.ends[i]);
+                planHole(claimed, claimed.bounds[i], claimed.bounds[i + 1]);
             }
         }
-        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters().reservedBytes());
+        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters.reservedBytes());
         return true;
-    }
-
-    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
-    boolean lacksIdle() {
-        return lacksIdle;
     }
 
     private boolean comeHome(MappingWindow claimed, long at) {
@@ -180,14 +177,14 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
-        long wanted = Math.min(holeEnd, claimed.arena.slotStart(claimed.address + byteSize));
+        long wanted = Math.min(holeEnd, claimed.arena.slotStart(claimed.bounds[0] + byteSize));
         int next = 0; // among the idle pages
         long at = from;
         while (at < wanted) {
             next = planPage(claimed, at, wanted - at, holeEnd - at, next);
-            at = added.getLast().end();
+            at = added.getLast().end;
         }
-        if (holeEnd == claimed.end()) {
+        if (holeEnd == claimed.bounds[claimed.count]) {
             end = at;
         }
     }
@@ -197,14 +194,14 @@ final class WindowFill implements AutoCloseable {
     /// @param next where the search among idle pages goes on
     /// @return where it goes on after this page
     private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
-        long reserved = table.pages.counters().reservedBytes() + createdBytes;
+        long reserved = table.pages.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
         boolean moves = way != Way.CREATE && !table.stable;
         if (way == Way.USUAL && moves && policy.isNeeded(reserved)) {
             create(claimed, at, usual);
             return next;
         }
-        long atMost = Math.min(Sizes.roundUp(missing, policy.unit()), space);
+        long atMost = Math.min(Sizes.roundUp(missing, policy.unit), space);
         int taken = moves ? take(claimed, at, atMost, next) : Integer.MAX_VALUE;
         if (taken == Integer.MAX_VALUE) {
             lacksIdle |= moves;
@@ -228,7 +225,7 @@ final class WindowFill implements AutoCloseable {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
             if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
-                policy.moved(page.byteSize);
+                policy.movedBytes += page.byteSize;
                 return i + 1;
             }
         }
@@ -266,7 +263,9 @@ final class WindowFill implements AutoCloseable {
         MappingWindow claimed = Objects.requireNonNull(window);
         try {
             reserve(claimed);
-            askForAll();
+            if (seemsTooMuch && added.size() > 1) { // a refusal then comes before many pages are created and given back
+                table.pages.release(table.pages.create(createdBytes), createdBytes);
+            }
             precede(order);
             map();
             publish(claimed);
@@ -282,22 +281,10 @@ final class WindowFill implements AutoCloseable {
     /// under the table's lock alone.
     private void reserve(MappingWindow claimed) {
         stuck.ensureCapacity(added.size());
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             shard.reserve(claimed.arena, end);
             table.beginFill(added);
             inFill = added.size();
-        } finally {
-            table.unlock();
-        }
-    }
-
-    /// Asks for all planned memory at once if there seems to be less: a refusal then comes before many pages are
-    /// created, mapped and given back.
-    private void askForAll() {
-        PhysicalPages pages = table.pages;
-        if (seemsTooMuch && added.size() > 1) {
-            pages.release(pages.create(createdBytes), createdBytes);
         }
     }
 
@@ -305,7 +292,9 @@ final class WindowFill implements AutoCloseable {
         Page newest = newestForeign();
         if (newest != null) {
             precede(order, newest);
-            foreign.forEach(page -> precede(order, page));
+            for (Page page : foreign) {
+                precede(order, page);
+            }
         }
     }
 
@@ -319,11 +308,11 @@ final class WindowFill implements AutoCloseable {
         for (int i = 0; i < added.size(); i++) {
             Mapping mapping = added.get(i);
             map(pages, mapping);
-            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end();
+            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end;
             if (runEnds) {
                 long from = added.get(opened).address;
                 pages.memory.setAccess(
-                        pages.device, from, mapping.end() - from, pages.accessors, AccessRights.READ_WRITE);
+                        pages.device, from, mapping.end - from, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
@@ -343,8 +332,7 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void publish(MappingWindow claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < added.size(); i++) {
                 table.reserveFor(added.get(i), added.size());
             }
@@ -359,12 +347,10 @@ final class WindowFill implements AutoCloseable {
             for (int i = 0; i < added.size(); i++) {
                 table.comesHome(added.get(i));
             }
-            endFill();
+            table.endFill(inFill);
             if (createdBytes > 0) {
-                table.pages.counters().count(CacheEvent.DEVICE_ALLOC);
+                table.pages.counters.count(CacheEvent.DEVICE_ALLOC);
             }
-        } finally {
-            table.unlock();
         }
     }
 
@@ -413,11 +399,8 @@ final class WindowFill implements AutoCloseable {
             shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
             return;
         }
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             undo();
-        } finally {
-            table.unlock();
         }
     }
 
@@ -437,12 +420,7 @@ final class WindowFill implements AutoCloseable {
             shard.spend(stuck.get(i));
             table.stuck(stuck.get(i));
         }
-        endFill();
-    }
-
-    private void endFill() {
         table.endFill(inFill);
-        inFill = 0;
     }
 
     private void takeBack(Mapping home) {

@@ -56,7 +56,6 @@ public final class AddressRangeMap {
         }
     }
 
-    /// Enters a part of a range.
     @SuppressWarnings("ReferenceEquality") // there is one object for each range
     public synchronized void put(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {

@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.heap;
 
-import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.errors.UnknownAddressException;
@@ -20,14 +19,16 @@ import org.jspecify.annotations.Nullable;
 public final class BlockHeap {
     public final Blocks blocks;
     public final FreeRuns freeRuns;
-    private final List<AddressRange> ranges = new ArrayList<>();
+    public final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
     private final SmallerRuns smallerRuns;
     /// The size of the last search that failed, if no block became free since; else 0.
     private long missedBytes;
 
-    private boolean missedOwnPages;
+    /// Whether the last request that missed only needs pages of this stream to come back. Without the lock this is
+    /// a guess.
+    public boolean missedOwnPages;
 
     /// @param smallerRuns asked where aliased blocks are
     public BlockHeap(
@@ -47,8 +48,8 @@ public final class BlockHeap {
     ///
     /// @return its address, or 0 if none fits, or a smaller free run can serve once pages come back to it
     public long allocate(long byteSize) {
-        int block = freeRuns.bestFit(byteSize);
-        if (freeRuns.aliases() > 0) {
+        int block = freeRuns.bins.bestFit(byteSize);
+        if (freeRuns.aliases > 0) {
             block = smallerRuns.best(block, byteSize);
         }
         if (block < 0 || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
@@ -57,12 +58,6 @@ public final class BlockHeap {
             return 0;
         }
         return handOut(block, byteSize);
-    }
-
-    /// Whether the last request that missed only needs pages of this stream to come back. Without the lock this is
-    /// a guess.
-    public boolean missedOwnPages() {
-        return missedOwnPages;
     }
 
     /// Allocates from the smallest free block that fits, wherever it lies: no other memory is left. A block that
@@ -327,23 +322,9 @@ public final class BlockHeap {
         return false;
     }
 
-    public long liveBytes() {
-        return counters.allocatedBytes();
-    }
-
-    /// The shard's address ranges, for a survey.
-    public List<AddressRange> ranges() {
-        return ranges;
-    }
-
     public long largestFreeBytes() {
         long[] largest = {0};
         freeRuns.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
         return largest[0];
-    }
-
-    /// The number of blocks that are counted as live.
-    public long liveCount() {
-        return counters.gauge(CacheStat.ALLOCATION).current();
     }
 }

@@ -32,7 +32,6 @@ public final class ClaimedBlocks {
         return first;
     }
 
-    /// Removes and returns the next block.
     public int remove() {
         int block = first;
         first = blocks.listNext[block];

@@ -29,7 +29,7 @@ import java.util.function.IntPredicate;
 ///
 /// Guarded by the shard's lock.
 public final class FreeRuns {
-    private final SizeBins bins;
+    final SizeBins bins;
     /// The free runs that begin with a hole or an aliased block, by their first block.
     private final SizeBins others;
 
@@ -40,7 +40,8 @@ public final class FreeRuns {
     /// the driver.
     private boolean inSegments;
     private int inner = Blocks.NONE;
-    private int aliases;
+    /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
+    public int aliases;
 
     FreeRuns(Blocks blocks, ShardCounters counters, FreeBlockObserver observer) {
         this.blocks = blocks;
@@ -53,16 +54,6 @@ public final class FreeRuns {
     /// Records that blocks lie in plain segments from now on.
     void holdSegments() {
         inSegments = true;
-    }
-
-    /// Returns the free block to take for a request, or [Blocks#NONE].
-    int bestFit(long byteSize) {
-        return bins.bestFit(byteSize);
-    }
-
-    /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
-    public int aliases() {
-        return aliases;
     }
 
     private boolean inGap(int block) {
@@ -117,7 +108,8 @@ public final class FreeRuns {
         if (!isGap(state)) {
             return;
         }
-        aliases += state == Blocks.LENT ? 1 : 0;
+        boolean merges = state != Blocks.LENT;
+        aliases += merges ? 0 : 1;
         long from = blocks.address[block];
         long to = blocks.end(block);
         int before = blocks.previous[block];
@@ -132,14 +124,14 @@ public final class FreeRuns {
         if (inGap(after)) {
             last = blocks.gapEnd[after];
             unlistFirst(after);
-            if (merge(state, after)) {
+            if (merges && blocks.state[after] == state) {
                 blocks.absorbNext(block);
                 last = last == after ? block : last;
             } else if (blocks.state[after] == Blocks.FREE) {
                 enlist(after);
             }
         }
-        if (inGap(before) && merge(state, before)) {
+        if (merges && inGap(before) && blocks.state[before] == state) {
             blocks.absorbNext(before);
             free = before;
             last = last == block ? before : last;
@@ -150,10 +142,6 @@ public final class FreeRuns {
         if (state == Blocks.FREE) {
             observer.freed(free, from, to, anew);
         }
-    }
-
-    private boolean merge(byte state, int other) {
-        return state != Blocks.LENT && blocks.state[other] == state;
     }
 
     /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides

@@ -38,7 +38,7 @@ public final class LiveIndex {
         int bucket = bucket(blocks.address[block]);
         int first = first(bucket);
         if (first == Blocks.NONE || blocks.address[block] < blocks.address[first]) {
-            set(bucket, block);
+            chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = block + 1;
         }
     }
 
@@ -46,7 +46,7 @@ public final class LiveIndex {
     void remove(Blocks blocks, int block) {
         int bucket = bucket(blocks.address[block]);
         if (first(bucket) == block) {
-            set(bucket, next(blocks, block, bucket));
+            chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = next(blocks, block, bucket) + 1;
         }
     }
 
@@ -78,10 +78,6 @@ public final class LiveIndex {
             return Blocks.NONE;
         }
         return chunks[chunk][bucket & CHUNK_MASK] - 1;
-    }
-
-    private void set(int bucket, int block) {
-        chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = block + 1;
     }
 
     private int bucket(long address) {

@@ -87,20 +87,12 @@ final class SizeBins {
     void insert(int block, long gapBytes) {
         blocks.gapBytes[block] = gapBytes;
         int bin = binOf(gapBytes);
-        if (tryMakeHeads(bin >>> 6)) {
+        try {
+            makeHeads(bin >>> 6);
             enter(block, bin);
-        } else {
+        } catch (OutOfMemoryError later) {
             blocks.link(block, unsorted);
             unsorted = block;
-        }
-    }
-
-    private boolean tryMakeHeads(int word) {
-        try {
-            makeHeads(word);
-            return true;
-        } catch (OutOfMemoryError later) {
-            return false;
         }
     }
 
@@ -124,34 +116,28 @@ final class SizeBins {
 
     private void enter(int block, int bin) {
         int head = head(bin);
+        int word = bin >>> 6;
         blocks.link(block, head);
         if (head == Blocks.NONE) {
-            markOccupied(bin);
+            occupied[word] |= 1L << bin;
+            summary |= 1L << word;
         }
-        heads[bin >>> 6][bin & 63] = block;
-    }
-
-    private void markOccupied(int bin) {
-        int word = bin >>> 6;
-        occupied[word] |= 1L << bin;
-        summary |= 1L << word;
+        heads[word][bin & 63] = block;
     }
 
     void remove(int block) {
         if (!blocks.unlink(block)) {
             return;
         }
+        int after = blocks.listNext[block];
         if (block == unsorted) {
-            unsorted = blocks.listNext[block];
-        } else {
-            setHead(binOf(blocks.gapBytes[block]), blocks.listNext[block]);
+            unsorted = after;
+            return;
         }
-    }
-
-    private void setHead(int bin, int block) {
+        int bin = binOf(blocks.gapBytes[block]);
         int word = bin >>> 6;
-        heads[word][bin & 63] = block;
-        if (block == Blocks.NONE) {
+        heads[word][bin & 63] = after;
+        if (after == Blocks.NONE) {
             occupied[word] &= ~(1L << bin);
             if (occupied[word] == 0) {
                 summary &= ~(1L << word);
@@ -178,7 +164,8 @@ final class SizeBins {
         int block = head(bin);
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
             long gap = blocks.gapBytes[block];
-            if (blocks.byteSize[block] >= byteSize && (gap < bestGap || (gap == bestGap && lower(block, best)))) {
+            if (blocks.byteSize[block] >= byteSize
+                    && (gap < bestGap || (gap == bestGap && blocks.address[block] < blocks.address[best]))) {
                 if (bin < EXACT) {
                     return block;
                 }
@@ -187,10 +174,6 @@ final class SizeBins {
             }
         }
         return best;
-    }
-
-    private boolean lower(int block, int other) {
-        return blocks.address[block] < blocks.address[other];
     }
 
     /// Returns the first non-empty bin from `bin` on, or -1.

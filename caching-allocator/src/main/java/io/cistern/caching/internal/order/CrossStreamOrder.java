@@ -86,12 +86,6 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    private void mark(StreamTimeline giver) {
-        if (!giver.closed && giver.fence == Fences.PASSED && fences.recordable(giver.key)) {
-            record(giver);
-        }
-    }
-
     /// Whether [#precede] would make the device wait. Asks the driver each time: a question costs less
     /// than a page.
     public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
@@ -140,8 +134,12 @@ public final class CrossStreamOrder {
         if (freedAt > stream.passedTime) {
             poll(stream);
         }
-        if (freedAt > stream.passedTime && !isFinished(stream)) {
-            mark(stream);
+        if (freedAt > stream.passedTime
+                && !isFinished(stream)
+                && !stream.closed
+                && stream.fence == Fences.PASSED
+                && fences.recordable(stream.key)) {
+            record(stream);
         }
     }
 
@@ -177,15 +175,12 @@ public final class CrossStreamOrder {
     }
 
     private static void noteAwaited(StreamTimeline giver) {
-        giver.awaited.entrySet().removeIf(each -> isOfNoUse(each.getKey(), each.getValue()));
+        // No thread asks about these waits any more. Those for streams that are gone would otherwise stay until the
+        // next
+        // garbage collection and be copied with each fence.
+        giver.awaited.entrySet().removeIf(each -> each.getKey().isGone || each.getValue() <= each.getKey().passedTime);
         giver.awaitedByFence.clear();
         giver.awaitedByFence.putAll(giver.awaited);
-    }
-
-    /// Whether no thread will ask about a wait any more. Waits for streams that are gone would otherwise stay
-    /// until the next garbage collection and be copied with each fence.
-    private static boolean isOfNoUse(StreamTimeline awaited, long time) {
-        return awaited.isGone || time <= awaited.passedTime;
     }
 
     private void replace(StreamTimeline giver, long fence, long time) {
@@ -250,7 +245,6 @@ public final class CrossStreamOrder {
         ended.isGone = true;
     }
 
-    /// Releases all fences.
     public synchronized void close() {
         for (StreamTimeline timeline : List.copyOf(withFences)) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);

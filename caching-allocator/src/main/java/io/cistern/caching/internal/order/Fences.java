@@ -180,18 +180,14 @@ public final class Fences {
         synchronized (ends) {
             long end = --lastEnd;
             if (made.fence != PASSED) {
-                put(end, made);
+                try {
+                    ends.put(end, made);
+                } catch (OutOfMemoryError failure) {
+                    release(made.fence);
+                    throw failure;
+                }
             }
             return end;
-        }
-    }
-
-    private void put(long end, End made) {
-        try {
-            ends.put(end, made);
-        } catch (OutOfMemoryError failure) {
-            release(made.fence);
-            throw failure;
         }
     }
 

@@ -62,10 +62,6 @@ public final class RecordedUses {
         return fewer.length == 0 ? NONE : fewer;
     }
 
-    private static long[] replaced(long[] keys, long key, long replacement) {
-        return Arrays.binarySearch(keys, key) < 0 ? keys : with(without(keys, key), replacement);
-    }
-
     /// Returns the streams that use a block.
     public long[] of(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.get(address);
@@ -102,7 +98,9 @@ public final class RecordedUses {
                 long replacement = ended != 0 ? ended : end.getAsLong();
                 ended = replacement;
                 // A block that was added meanwhile may not be used on the stream.
-                streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> replaced(keys, key, replacement));
+                streamsOfBlocks.computeIfPresent(
+                        block.getKey(),
+                        (_, keys) -> Arrays.binarySearch(keys, key) < 0 ? keys : with(without(keys, key), replacement));
             }
         }
     }

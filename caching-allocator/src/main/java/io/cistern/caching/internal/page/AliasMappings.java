@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -88,8 +89,7 @@ public final class AliasMappings {
     }
 
     private boolean claimAll(Page page, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < page.mappings.size(); i++) {
                 Mapping mapping = page.mappings.get(i);
                 if (!mapping.isHome() && !tryClaim(mapping, claimed)) {
@@ -97,8 +97,6 @@ public final class AliasMappings {
                 }
             }
             return true;
-        } finally {
-            table.unlock();
         }
     }
 
@@ -128,10 +126,9 @@ public final class AliasMappings {
 
     @SuppressWarnings("ReferenceEquality") // there is one object for each owner
     private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
-            for (int i = 0; i < table.all().size(); i++) {
-                Page page = table.all().get(i);
+        try (Held _ = table.hold()) {
+            for (int i = 0; i < table.all.size(); i++) {
+                Page page = table.all.get(i);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);
                     if (mapping.owner == owner && !mapping.isHome()) {
@@ -139,18 +136,18 @@ public final class AliasMappings {
                     }
                 }
             }
-        } finally {
-            table.unlock();
         }
     }
 
     /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not
     /// fail an allocation.
     public void unmapOld(CrossStreamOrder order) {
-        Map<StreamTimeline, Long> streams = streamsOfOld();
-        if (streams.isEmpty()) {
+        if (count
+                <= MAX_A_PAGE
+                        * table.all.size()) { // read without the lock: a mapping added now waits for the next miss
             return;
         }
+        Map<StreamTimeline, Long> streams = streamsOfOld();
         List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
             streams.forEach(order::ask);
@@ -167,35 +164,25 @@ public final class AliasMappings {
     /// Returns the streams of the mappings that are too many, each with the time of the latest free among them.
     private Map<StreamTimeline, Long> streamsOfOld() {
         Map<StreamTimeline, Long> streams = new HashMap<>();
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
-        } finally {
-            table.unlock();
         }
         return streams;
     }
 
     private void claimOld(CrossStreamOrder order, List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             forEachOld(each -> {
                 if (order.isPassed(each.owner.timeline(), each.freedAt)) {
                     tryClaim(each, claimed);
                 }
             });
-        } finally {
-            table.unlock();
         }
-    }
-
-    private int most() {
-        return MAX_A_PAGE * table.all().size();
     }
 
     private void forEachOld(Consumer<Mapping> action) {
         Mapping each = oldest;
-        for (int left = count - most(); left > 0 && each != null; left--) {
+        for (int left = count - MAX_A_PAGE * table.all.size(); left > 0 && each != null; left--) {
             action.accept(each);
             each = each.lentAfter;
         }
@@ -221,33 +208,23 @@ public final class AliasMappings {
             return false;
         }
         table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-        gone(mapping);
-        return true;
-    }
-
-    private void gone(Mapping mapping) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             remove(mapping);
             table.unmapped(mapping);
-            table.pages.counters().countAlone(CacheEvent.PAGE_UNALIASED);
-        } finally {
-            table.unlock();
+            table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
         }
+        return true;
     }
 
     /// Makes the mappings that were not unmapped aliased again.
     private void release(List<@Nullable Mapping> claimed) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
                 if (each != null) {
                     each.owner.unclaim(each, each.isStuck);
                 }
             }
-        } finally {
-            table.unlock();
         }
     }
 

@@ -49,7 +49,6 @@ final class HostPages {
         }
     }
 
-    /// Tries again to release handles that the driver refused.
     synchronized void releaseRefused() {
         refused.retry();
     }

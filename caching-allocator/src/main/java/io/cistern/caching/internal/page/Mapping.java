@@ -9,7 +9,7 @@ public final class Mapping {
     public final PageArena arena;
     public final PageOwner owner;
     public final long address;
-    private final long end;
+    public final long end;
     /// The arena owner's number of the block at these addresses, while the page has its home elsewhere or the
     /// mapping is stuck.
     public int block = AddressRange.NO_BLOCK;
@@ -44,10 +44,6 @@ public final class Mapping {
         this.owner = arena.pageOwner;
         this.address = address;
         this.end = address + page.byteSize;
-    }
-
-    public long end() {
-        return end;
     }
 
     public boolean isHome() {

@@ -24,15 +24,18 @@ public final class Page {
         /// It is about to sleep or to wake, or to be replaced.
         CHANGING,
         /// Its memory is on the host, until it is replaced by a page on the device.
-        ON_HOST
+        ON_HOST;
+
+        @SuppressWarnings("EnumOrdinal") // a bit of a field that never leaves its page
+        private final int bit = 1 << ordinal();
     }
 
     /// The physical memory; valid while [#hasMemory].
     public long handle;
     public final long byteSize;
 
-    /// Its index in [PageTable#all], or -1.
-    int number = -1;
+    /// Its index in [PageTable#all], or -1; without the table's lock, a guess.
+    public int number = -1;
     /// All mappings, the home among them; the oldest first.
     final ArrayList<Mapping> mappings = new ArrayList<>(0);
     /// One bit for each [Pin].
@@ -61,11 +64,6 @@ public final class Page {
         add(home);
     }
 
-    /// Its place among the pages of its table, or -1; without the table's lock, a guess.
-    public int number() {
-        return number;
-    }
-
     /// Adds a mapping; the caller has [reserved][ArrayList#ensureCapacity] room.
     ///
     /// @return whether the mapping was not in the list before
@@ -79,11 +77,11 @@ public final class Page {
     }
 
     void pin(Pin reason) {
-        pins |= bit(reason);
+        pins |= reason.bit;
     }
 
     void unpin(Pin reason) {
-        pins &= ~bit(reason);
+        pins &= ~reason.bit;
     }
 
     public boolean isPinned() {
@@ -91,23 +89,18 @@ public final class Page {
     }
 
     public boolean isPinned(Pin reason) {
-        return (pins & bit(reason)) != 0;
-    }
-
-    @SuppressWarnings("EnumOrdinal") // a bit of a field that never leaves this object
-    private static int bit(Pin reason) {
-        return 1 << reason.ordinal();
+        return (pins & reason.bit) != 0;
     }
 
     /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back
     /// only its addresses.
     boolean mayGo() {
-        return mayBeReplaced() || pins == bit(Pin.ASLEEP);
+        return mayBeReplaced() || pins == Pin.ASLEEP.bit;
     }
 
     /// Whether other pages may take its place.
     public boolean mayBeReplaced() {
-        return (pins & ~bit(Pin.ON_HOST)) == 0;
+        return (pins & ~Pin.ON_HOST.bit) == 0;
     }
 
     public boolean isOnHost() {
@@ -121,6 +114,6 @@ public final class Page {
     /// Whether it may sleep. It will wake with other physical memory at the same address. That suffices for
     /// graphs, but not for users that know the memory itself.
     public boolean maySleep() {
-        return mappings.size() == 1 && (pins & ~bit(Pin.CAPTURED)) == 0;
+        return mappings.size() == 1 && (pins & ~Pin.CAPTURED.bit) == 0;
     }
 }

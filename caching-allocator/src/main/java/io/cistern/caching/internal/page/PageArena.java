@@ -90,11 +90,11 @@ public final class PageArena extends AddressRange {
     }
 
     public void enter(Mapping mapping) {
-        Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), mapping);
+        Arrays.fill(mappings, slot(mapping.address), slot(mapping.end), mapping);
     }
 
     public void erase(Mapping mapping) {
-        Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), null);
+        Arrays.fill(mappings, slot(mapping.address), slot(mapping.end), null);
     }
 
     /// Returns the end of the table; nothing is mapped from there on.
@@ -118,8 +118,8 @@ public final class PageArena extends AddressRange {
         long at = address + ((to - address) & -slotBytes);
         while (at - slotBytes >= from) {
             Mapping mapping = mappingAt(at - slotBytes);
-            if (mapping != null && mapping.address >= from && mapping.end() <= to && mapping.page.mayGo()) {
-                return new Range(mapping.address, mapping.end());
+            if (mapping != null && mapping.address >= from && mapping.end <= to && mapping.page.mayGo()) {
+                return new Range(mapping.address, mapping.end);
             }
             at = mapping == null ? at - slotBytes : mapping.address;
         }

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -30,9 +31,11 @@ public final class PageTable {
     public final boolean stable;
 
     private final ReentrantLock lock = new ReentrantLock();
+    private final Held held = lock::unlock;
     private final List<PageArena> arenas = new ArrayList<>();
-    private final List<PageOwner> owners = new ArrayList<>();
-    private final ArrayList<Page> all = new ArrayList<>(0);
+    /// The owners that have arenas.
+    public final List<PageOwner> owners = new ArrayList<>();
+    final ArrayList<Page> all = new ArrayList<>(0);
 
     /// Pages that the next [#exchange] may add; others leave room for them.
     private int promised;
@@ -49,42 +52,28 @@ public final class PageTable {
         this.stable = stable;
     }
 
-    public void lock() {
+    /// Takes the lock for a `try` statement, which releases it.
+    public Held hold() {
         lock.lock();
+        return held;
     }
 
-    public void unlock() {
-        lock.unlock();
-    }
-
-    /// The owners that have arenas. The caller holds the lock.
-    public List<PageOwner> owners() {
-        return owners;
-    }
-
-    /// Adds a new arena.
     public void enter(PageArena arena) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             arenas.add(arena); // first: a caller that fails later forgets it
             if (!owners.contains(arena.pageOwner)) {
                 owners.add(arena.pageOwner);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Removes an arena that has no mapping left.
     void forget(PageArena arena) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             arenas.remove(arena);
             if (!hasArena(arena.pageOwner)) {
                 owners.remove(arena.pageOwner);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -129,28 +118,24 @@ public final class PageTable {
     /// new. The caller holds the lock.
     public void comesHome(Mapping mapping) {
         Page page = mapping.page;
+        DeviceCounters counters = pages.counters;
         if (mapping.isHome()) {
             add(page);
-            pages.counters().announceAcquired(mapping.address, page.byteSize);
-        } else {
-            moves(page, mapping);
+            counters.announceAcquired(mapping.address, page.byteSize);
+            return;
         }
-        page.home = mapping;
-    }
-
-    private void moves(Page page, Mapping to) {
-        DeviceCounters counters = pages.counters();
-        counters.countAlone(CacheEvent.PAGE_TAKEN);
-        if (page.home.owner.timeline() != to.owner.timeline()) {
-            counters.countAlone(CacheEvent.STEAL);
+        counters.count(CacheEvent.PAGE_TAKEN);
+        if (page.home.owner.timeline() != mapping.owner.timeline()) {
+            counters.count(CacheEvent.STEAL);
         }
         lent.left(page.home);
-        if (page.add(to)) {
-            counters.countAlone(CacheEvent.PAGE_ALIASED);
+        if (page.add(mapping)) {
+            counters.count(CacheEvent.PAGE_ALIASED);
         } else {
-            lent.remove(to);
+            lent.remove(mapping);
         }
-        pages.counters().announceMoved(page.home.address, to.address, page.byteSize);
+        counters.announceMoved(page.home.address, mapping.address, page.byteSize);
+        page.home = mapping;
     }
 
     private void add(Page page) {
@@ -187,19 +172,25 @@ public final class PageTable {
     ///     or wake; it then keeps its home
     /// @throws CudaException if the driver refuses; the page then keeps its home too
     long giveBack(PageArena arena, long from, long to) {
-        Page page = pageAt(arena, from);
+        Page page;
+        try (Held _ = hold()) {
+            page = Objects.requireNonNull(arena.mappingAt(from)).page;
+        }
         if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
             return AddressRange.STAYS;
         }
         ranges.remove(arena, from, to - from);
-        leave(page);
+        try (Held _ = hold()) {
+            remove(page);
+            page.home.owner.erase(page.home);
+        }
         if (page.hasMemory) {
             pages.release(page);
         }
         if (page.isAsleep()) {
             return 0;
         }
-        pages.counters().announceReleased(from, to - from);
+        pages.counters.announceReleased(from, to - from);
         return page.isOnHost() ? 0 : to - from;
     }
 
@@ -213,25 +204,6 @@ public final class PageTable {
         return true;
     }
 
-    private Page pageAt(PageArena arena, long home) {
-        lock.lock();
-        try {
-            return Objects.requireNonNull(arena.mappingAt(home)).page;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void leave(Page page) {
-        lock.lock();
-        try {
-            remove(page);
-            page.home.owner.erase(page.home);
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /// Removes an unmapped mapping of a page with its home elsewhere. The caller holds the lock.
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
@@ -242,12 +214,9 @@ public final class PageTable {
     /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap. The room stays, whatever
     /// others add meanwhile. One thread at a time.
     public void reserve(int more) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             all.ensureCapacity(all.size() + more + inFills);
             promised = more;
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -256,21 +225,18 @@ public final class PageTable {
     /// @param homes the homes of the smaller pages, by address
     /// @param parts claimed blocks of the page that have no memory now
     public void exchange(Page page, List<Mapping> homes, int[] parts) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             promised = 0;
             remove(page);
             long at = page.home.address;
             for (int i = 0; i < homes.size(); i++) {
                 Mapping home = homes.get(i);
                 forgetRange(page, at, home.address);
-                at = home.end();
+                at = home.end;
                 add(home.page);
             }
-            forgetRange(page, at, page.home.end());
+            forgetRange(page, at, page.home.end);
             page.home.owner.exchange(page.home, homes, parts);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -280,35 +246,25 @@ public final class PageTable {
         }
     }
 
-    /// All pages. The caller holds the lock.
-    List<Page> all() {
-        return all;
-    }
-
     /// Pins the pages under a range of live blocks. While a page has a pin, it is not moved,
     /// unmapped or released.
     public void pin(long address, long byteSize, Page.Pin reason) {
         if (!(ranges.find(address) instanceof PageArena arena)) {
             return;
         }
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (long at = address; at < address + byteSize; ) {
                 Mapping home = arena.mappingAt(at);
                 if (home != null) {
                     home.page.pin(reason);
                 }
-                at = home == null ? arena.slotStart(at + 1) : home.end();
+                at = home == null ? arena.slotStart(at + 1) : home.end;
             }
-        } finally {
-            lock.unlock();
         }
     }
 
-    /// Returns all current mappings.
     public List<Mapping> mappings() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             List<Mapping> mappings = new ArrayList<>();
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
@@ -320,18 +276,12 @@ public final class PageTable {
                 }
             }
             return mappings;
-        } finally {
-            lock.unlock();
         }
     }
 
-    /// Whether a mapping still exists.
     public boolean has(Mapping mapping) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -342,8 +292,7 @@ public final class PageTable {
     /// @param claimed receives the pages, also those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
     public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
                 if (page.home.owner == owner && !page.home.isStuck && which.test(page)) {
@@ -351,8 +300,6 @@ public final class PageTable {
                     page.pin(Page.Pin.CHANGING);
                 }
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -360,61 +307,45 @@ public final class PageTable {
     ///
     /// @param asleep whether the page sleeps now
     public void endChange(Page page, boolean asleep) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             page.unpin(Page.Pin.CHANGING);
             if (asleep) {
                 page.pin(Page.Pin.ASLEEP);
             } else {
                 page.unpin(Page.Pin.ASLEEP);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long bytes = 0;
             for (int i = 0; i < all.size(); i++) {
                 bytes += all.get(i).hasMemory ? 0 : all.get(i).byteSize;
             }
             return bytes;
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Pages whose memory is on the host.
     public List<Page> onHost() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             return List.copyOf(all).stream().filter(Page::isOnHost).toList();
-        } finally {
-            lock.unlock();
         }
     }
 
-    /// Removes a pin from all pages.
     public void unpinAll(Page.Pin reason) {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
                 all.get(i).unpin(reason);
             }
-        } finally {
-            lock.unlock();
         }
     }
 
     /// Checks the pages.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
-        lock.lock();
-        try {
+        try (Held _ = hold()) {
             long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
@@ -425,14 +356,12 @@ public final class PageTable {
                     aliasMappings += mapping.isHome() || mapping.isStuck ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping
-                                    && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
+                                    && mapping.arena.mappingAt(mapping.end - 1) == mapping,
                             "a mapping is found by its address",
                             mapping.address);
                 }
             }
             lent.checkInvariants(aliasMappings);
-        } finally {
-            lock.unlock();
         }
     }
 }

@@ -28,8 +28,8 @@ public final class PhysicalPages {
     /// The devices that may access the memory. The list is immutable; it is replaced under the
     /// lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
+    public final DeviceCounters counters;
     private final PageSource source;
-    private final DeviceCounters counters;
     private final HostPages host;
     private final RefusedHandles refused = new RefusedHandles((handle, byteSize) -> refusal(handle, byteSize) == null);
     private final ArrayList<Stranded> stranded = new ArrayList<>(0);
@@ -43,7 +43,6 @@ public final class PhysicalPages {
         private @Nullable Page page;
     }
 
-    /// Makes the physical memory of a device over a source.
     public PhysicalPages(int device, CudaDriver driver, PageSource source, DeviceCounters counters) {
         this.device = device;
         this.memory = driver.virtualMemory();
@@ -89,7 +88,6 @@ public final class PhysicalPages {
         }
     }
 
-    /// Asks the source whether a mapping may be unmapped.
     public boolean mayUnmap(Mapping mapping) {
         return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }
@@ -212,9 +210,5 @@ public final class PhysicalPages {
             sum += page.isOnHost() ? 0 : page.byteSize;
         }
         return sum;
-    }
-
-    public DeviceCounters counters() {
-        return counters;
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.page;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.cuda.CudaException;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +18,11 @@ public final class StuckPages {
 
     /// Tries again to unmap and release the stuck pages.
     public void release() {
-        Mapping left = takeAll();
+        Mapping left;
+        try (Held _ = table.hold()) {
+            left = first;
+            first = null;
+        }
         try {
             while (left != null) {
                 Mapping each = left;
@@ -33,27 +38,13 @@ public final class StuckPages {
         }
     }
 
-    private @Nullable Mapping takeAll() {
-        table.lock();
-        try {
-            Mapping all = first;
-            first = null;
-            return all;
-        } finally {
-            table.unlock();
-        }
-    }
-
     private void addAgain(@Nullable Mapping left) {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             Mapping next;
             for (Mapping each = left; each != null; each = next) {
                 next = each.nextStuck;
                 add(each);
             }
-        } finally {
-            table.unlock();
         }
     }
 
@@ -70,12 +61,9 @@ public final class StuckPages {
         } catch (CudaException refusal) {
             return false;
         }
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             table.remove(page);
             home.owner.unmapped(home);
-        } finally {
-            table.unlock();
         }
         table.pages.release(page);
         return true;
@@ -83,15 +71,12 @@ public final class StuckPages {
 
     /// Bytes of the stuck pages, which lie in no shard.
     public long byteSize() {
-        table.lock();
-        try {
+        try (Held _ = table.hold()) {
             long bytes = 0;
             for (Mapping each = first; each != null; each = each.nextStuck) {
                 bytes += each.page.byteSize;
             }
             return bytes;
-        } finally {
-            table.unlock();
         }
     }
 }

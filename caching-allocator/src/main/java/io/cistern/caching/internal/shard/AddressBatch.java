@@ -39,8 +39,6 @@ public final class AddressBatch {
     }
 
     /// Frees blocks that were all last used on the streams of their shards, and empties the batch.
-    ///
-    /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
     public void freeAll(AddressRangeMap ranges) {
         int end = count;
         count = 0;

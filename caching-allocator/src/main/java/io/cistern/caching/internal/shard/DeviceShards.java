@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -30,8 +31,6 @@ public final class DeviceShards {
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
 
-    /// @param open the shards of streams that have not ended
-    /// @param ended the shards of streams that have ended
     public DeviceShards(
             AddressRangeMap ranges,
             Shards open,
@@ -52,7 +51,7 @@ public final class DeviceShards {
 
     /// Returns the shard of a stream for blocks of a size; makes it if there is none.
     public Shard shard(long key, long byteSize) {
-        Shard shard = open.find(key, byteSize);
+        Shard shard = open.find(key, Sizes.hasClass(byteSize));
         if (shard != null) {
             return shard;
         }
@@ -93,8 +92,7 @@ public final class DeviceShards {
     /// Allocates from the smallest free block of a stream that fits, wherever it lies: of the shard for the size, or
     /// else of the other one. Small and large blocks lie apart only as long as there is memory for that.
     ///
-    /// @param takesWhole as in [io.cistern.caching.internal.heap.BlockHeap#allocateFromAny]
-    /// @return its address, or 0 if none fits
+    /// @see io.cistern.caching.internal.heap.BlockHeap#allocateFromAny
     public long allocateFromAny(long key, long size, boolean takesWhole) {
         boolean small = Sizes.hasClass(size);
         long address = allocateFromAny(open.find(key, small), size, takesWhole);
@@ -123,17 +121,12 @@ public final class DeviceShards {
         }
     }
 
-    /// Frees a block.
-    ///
-    /// @param asked the bytes that the caller had asked for
-    /// @throws UnknownAddressException if no live block starts there
+    /// See [Shard#free].
     public void free(AddressRange range, long address, long asked, long key) {
         Shard.of(range).free(range, address, asked, key, uses);
     }
 
-    /// Records that another stream uses a live block too, until it is freed.
-    ///
-    /// @throws UnknownAddressException if no live block starts there
+    /// Records that another stream uses a live block too, until it is freed; see [Shard#recordUse].
     public void recordUse(long address, long stream) {
         AddressRange range = ranges.get(address);
         long key = Fences.key(stream);
@@ -151,11 +144,6 @@ public final class DeviceShards {
         fences.opened(Fences.key(stream));
     }
 
-    /// Whether a shard holds blocks of this size, provided that its stream is the right one.
-    public boolean isOf(Shard shard, long byteSize) {
-        return Sizes.hasClass(byteSize) == shard.small;
-    }
-
     /// Returns all shards, those of ended streams first.
     public List<Shard> all() {
         List<Shard> all = new ArrayList<>(ended.shards());
@@ -166,11 +154,8 @@ public final class DeviceShards {
     /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
     /// calls for the shard.
     public ShardSurvey survey(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             return shard.survey(true);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 

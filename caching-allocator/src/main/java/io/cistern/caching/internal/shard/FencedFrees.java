@@ -21,6 +21,43 @@ import java.util.Arrays;
 /// The shard's lock guards the open list. Its driver lock guards the closed lists, so that recording and
 /// polling hold no short lock. Lists are linked through [Blocks#listNext].
 final class FencedFrees {
+    /// The fences for which one thread waits on the host while it holds no lock. If other threads find meanwhile
+    /// that fences have passed, the waiting thread releases these after its wait.
+    ///
+    /// Guarded by the driver lock.
+    static final class Wait {
+        final long[] fences;
+        /// Which of them this wait has to release.
+        final boolean[] mine;
+
+        /// @param fences fences other than [Fences#PASSED]
+        Wait(long[] fences) {
+            this.fences = fences;
+            this.mine = new boolean[fences.length];
+        }
+
+        /// Waits for all fences, except those that can't be waited for while streams are captured. The caller
+        /// holds no lock.
+        void await(Fences all) {
+            for (long fence : fences) {
+                all.await(fence);
+            }
+        }
+
+        /// Takes over the release of a fence that no list needs any more.
+        ///
+        /// @return false if this thread does not wait for that fence
+        boolean takeOver(long fence) {
+            for (int i = 0; i < fences.length; i++) {
+                if (fences[i] == fence) {
+                    mine[i] = true;
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
+
     /// The most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
 
@@ -38,7 +75,7 @@ final class FencedFrees {
     private int recordedCount;
 
     /// The threads that wait for fences; guarded by the driver lock.
-    private final ArrayList<FenceWait> waits = new ArrayList<>(0);
+    private final ArrayList<Wait> waits = new ArrayList<>(0);
 
     /// The number of blocks that wait; guarded by the shard's lock, and read without it as a guess.
     int waiting;
@@ -235,7 +272,7 @@ final class FencedFrees {
     }
 
     /// Begins to wait for all recorded fences. The caller holds the driver lock only.
-    FenceWait beginWait() {
+    Wait beginWait() {
         long[] asked = new long[0];
         for (int i = 0; i < recordedCount; i++) {
             asked = with(asked, fence[i]);
@@ -244,7 +281,7 @@ final class FencedFrees {
             }
         }
         waits.ensureCapacity(waits.size() + 1);
-        FenceWait wait = new FenceWait(asked);
+        Wait wait = new Wait(asked);
         waits.add(wait);
         return wait;
     }
@@ -259,11 +296,11 @@ final class FencedFrees {
     }
 
     /// Ends a wait, whether its fences have passed or not. The caller holds the driver lock only.
-    void endWait(FenceWait wait, Fences fences) {
+    void endWait(Wait wait, Fences fences) {
         waits.remove(wait);
-        for (int i = 0; i < wait.size(); i++) {
-            if (wait.isMine(i)) {
-                release(fences, wait.fence(i));
+        for (int i = 0; i < wait.fences.length; i++) {
+            if (wait.mine[i]) {
+                release(fences, wait.fences[i]);
             }
         }
     }

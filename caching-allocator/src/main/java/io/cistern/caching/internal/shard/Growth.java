@@ -24,9 +24,7 @@ public interface Growth {
     }
 
     /// Checks the invariants of the growth's own tables.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
-    void checkInvariants();
+    default void checkInvariants() {}
 
     /// Reserved bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes();
@@ -38,20 +36,23 @@ public interface Growth {
     ///
     /// @return false if the source needs some of the memory where it is
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    boolean unmapLent(Shard shard);
+    default boolean unmapLent(Shard shard) {
+        return true;
+    }
 
     /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
     /// shard's driver lock.
     ///
-    /// @param successor as in [Shard#passTo]
-    /// @param anew as in [Shard#passTo]
     /// @return false if the shard is not vacant
+    /// @see Shard#passTo
     default boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         return false;
     }
 
     /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
-    Optional<PageTable> pages();
+    default Optional<PageTable> pages() {
+        return Optional.empty();
+    }
 
     /// Bytes of pages that have no memory, because they sleep.
     default long asleepBytes() {

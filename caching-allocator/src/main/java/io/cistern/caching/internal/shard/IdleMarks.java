@@ -23,14 +23,15 @@ import java.util.concurrent.atomic.AtomicLong;
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
 /// and was freed at its time or before.
 ///
-/// Guarded by the shard's lock. [#areKept] and [#asked] are also called without it; then they are guesses.
+/// Guarded by the shard's lock. [#kept] and [#asked] are also used without it; then they are guesses.
 public final class IdleMarks implements FreeBlockObserver {
     /// A walk costs about as much as this many allocations save without marks.
     private static final int UNASKED = 1024;
 
     private final Blocks blocks;
     private final AtomicLong clock;
-    private boolean kept = true;
+    /// Whether the marks are up to date.
+    boolean kept = true;
     private int takings;
 
     IdleMarks(Blocks blocks, AtomicLong clock) {
@@ -38,17 +39,11 @@ public final class IdleMarks implements FreeBlockObserver {
         this.clock = clock;
     }
 
-    /// Whether the marks are up to date.
-    public boolean areKept() {
-        return kept;
-    }
-
     /// Records that a search reads the marks.
     public void asked() {
         takings = 0;
     }
 
-    /// Rebuilds the marks.
     void renew(Iterable<AddressRange> ranges, FreeRuns freeRuns) {
         if (kept) {
             return;
@@ -82,7 +77,6 @@ public final class IdleMarks implements FreeBlockObserver {
         freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block), true));
     }
 
-    /// Makes an aliased mapping count as left now.
     void stamp(Mapping lent) {
         lent.freedAt = clock.get();
     }
@@ -101,18 +95,17 @@ public final class IdleMarks implements FreeBlockObserver {
         long now = clock.get();
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
-            if (home.address >= start && home.end() <= end) {
+            if (home.address >= start && home.end <= end) {
                 home.idle = true;
                 home.idleBlock = free;
-                if (anew || home.address < from || home.end() > to) {
+                if (anew || home.address < from || home.end > to) {
                     home.freedAt = now;
                 }
             }
-            at = home.end();
+            at = home.end;
         }
     }
 
-    /// A request found a free block.
     @Override
     public void served() {
         if (kept) {
@@ -120,14 +113,13 @@ public final class IdleMarks implements FreeBlockObserver {
         }
     }
 
-    /// The start of a free block, up to an address, is taken.
     @Override
     public void taken(int free, long to) {
         if (kept && blocks.range[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {
             for (long at = blocks.address[free]; at < to; ) {
                 Mapping home = arena.homeAt(at);
                 home.idle = false;
-                at = home.end();
+                at = home.end;
             }
         }
     }

@@ -8,14 +8,13 @@ import io.cistern.caching.internal.page.PageArena;
 /// remembers their states.
 public final class MappingWindow {
     public final PageArena arena;
-    public final long address;
     public final int count;
 
     /// The states of the blocks before they were claimed.
     public final byte[] states;
 
-    /// The ends of the blocks.
-    public final long[] ends;
+    /// Where the blocks begin; the last one is where the window ends.
+    public final long[] bounds;
 
     final int[] blocks;
 
@@ -29,28 +28,18 @@ public final class MappingWindow {
             length++;
         }
         this.arena = (PageArena) all.range[first];
-        this.address = all.address[first];
         this.count = length;
         this.gap = gap;
         this.blocks = new int[length];
         this.states = new byte[length];
-        this.ends = new long[length];
+        this.bounds = new long[length + 1];
+        bounds[length] = all.end(last);
         int block = first;
         for (int i = 0; i < length; i++) {
             blocks[i] = block;
             states[i] = all.state[block];
-            ends[i] = all.end(block);
+            bounds[i] = all.address[block];
             block = all.next[block];
         }
-    }
-
-    /// The end of the window.
-    public long end() {
-        return ends[count - 1];
-    }
-
-    /// The start of the window's block number `i`.
-    public long start(int i) {
-        return i == 0 ? address : ends[i - 1];
     }
 }

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
@@ -13,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
 import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -33,14 +35,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one stream ends at a time, and one stream takes over at a time for each range of sizes.
 public final class RecycledShards {
-    /// Keeps live blocks of shards, so that threads get them without a lock.
-    public interface BlockKeeper {
-        /// Gives up the blocks of a closed stream's shards for good.
-        ///
-        /// @param evicted receives the blocks, also those removed before a failure
-        void end(List<Shard> shards, AddressBatch evicted);
-    }
-
     private static final ObjLongConsumer<Shard> AT_REST = Shard::closedAtRest;
 
     /// The number of stream ends for which a shard waits for a successor. A shard that no stream wanted until
@@ -61,7 +55,7 @@ public final class RecycledShards {
     private final Shards open;
     private final RecordedUses uses;
     private final AddressRangeMap ranges;
-    private final BlockKeeper keeper;
+    private final BiConsumer<List<Shard>, AddressBatch> evicting;
     private final DeviceCounters counters;
 
     /// Taken before all other locks. While a stream ends, its shards are for a moment neither open nor here; a
@@ -74,15 +68,14 @@ public final class RecycledShards {
     /// The number of streams that have ended. Written under the same lock.
     private volatile int ends;
 
-    /// @param open the shards of streams that have not ended
-    /// @param keeper gives up blocks of ended streams
+    /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
     public RecycledShards(
             Growth growth,
             Fences fences,
             CrossStreamOrder order,
             Shards open,
             AddressRangeMap ranges,
-            BlockKeeper keeper,
+            BiConsumer<List<Shard>, AddressBatch> evicting,
             DeviceCounters counters) {
         this.growth = growth;
         this.fences = fences;
@@ -90,7 +83,7 @@ public final class RecycledShards {
         this.open = open;
         this.uses = fences.uses;
         this.ranges = ranges;
-        this.keeper = keeper;
+        this.evicting = evicting;
         this.counters = counters;
     }
 
@@ -180,11 +173,8 @@ public final class RecycledShards {
     }
 
     private void recordFences(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             shard.recordFences(fences);
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 
@@ -205,17 +195,13 @@ public final class RecycledShards {
             for (int i = 0; i < left.size(); i++) {
                 closing.accept(left.get(i), end);
             }
-            letGo(left, evicted);
+            try {
+                evicting.accept(left, evicted);
+            } finally {
+                evicted.freeAll(ranges);
+            }
         } finally {
             order.closing(timeline, end);
-        }
-    }
-
-    private void letGo(List<Shard> left, AddressBatch evicted) {
-        try {
-            keeper.end(left, evicted);
-        } finally {
-            evicted.freeAll(ranges);
         }
     }
 
@@ -352,8 +338,7 @@ public final class RecycledShards {
     /// @param givesBack whether to give its idle memory back first
     /// @return false if its stream's work may still run
     private boolean drop(Shard shard, boolean givesBack) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             if (!isLeft(shard)) {
                 return true;
             }
@@ -371,23 +356,18 @@ public final class RecycledShards {
             }
             System.getLogger(RecycledShards.class.getName())
                     .log(Level.WARNING, "an ended stream keeps its addresses for now: " + refusal.getMessage());
-        } finally {
-            shard.driverLock.unlock();
         }
         return true;
     }
 
     /// Drops a shard that has no memory and no work any more.
     public void dispose(Shard shard) {
-        shard.driverLock.lock();
-        try {
+        try (Held _ = shard.holdDriver()) {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first: unmapLent goes over all pages
             if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);
                 forget(shard, shard.timeline());
             }
-        } finally {
-            shard.driverLock.unlock();
         }
     }
 }

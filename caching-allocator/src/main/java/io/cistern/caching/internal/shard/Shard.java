@@ -1,7 +1,7 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.Sizes;
@@ -17,6 +17,7 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.cuda.CudaException;
@@ -28,6 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Allocates and frees the blocks of one stream on one device, either small or large ones.
@@ -53,6 +55,7 @@ public final class Shard implements PageOwner {
     public final boolean small;
 
     public final ReentrantLock driverLock = new ReentrantLock();
+    private final Held heldDriver = driverLock::unlock;
 
     /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
     /// then finds what the first one's wait made free. Taken before the driver lock.
@@ -66,9 +69,9 @@ public final class Shard implements PageOwner {
     final DeviceCounters ofDevice;
     private final Blocks blocks;
     private final FreeRuns freeRuns;
-    private final IdleMarks marks;
+    final IdleMarks marks;
     private final WindowSearch search;
-    private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
+    private final Predicate<Page> maybeUsable = Shard::mayBeUsable;
     private final FencedFrees fenced;
 
     /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
@@ -82,8 +85,6 @@ public final class Shard implements PageOwner {
     /// Only one warning is logged; two threads may log two.
     private boolean refusalLogged;
 
-    /// Makes a shard without memory.
-    ///
     /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's clock
     /// @param ofDevice the counters of the device
@@ -106,7 +107,6 @@ public final class Shard implements PageOwner {
         this.fenced = new FencedFrees(this);
     }
 
-    /// Returns the shard whose blocks lie in a range.
     public static Shard of(AddressRange range) {
         return (Shard) range.owner;
     }
@@ -121,15 +121,20 @@ public final class Shard implements PageOwner {
         return timeline;
     }
 
-    /// Bytes of live blocks; may be one operation old.
     @Override
     public long liveBytes() {
-        return heap.liveBytes();
+        return counters.allocatedBytes.current();
     }
 
     /// Bytes of memory; may be one operation old.
     public long reservedBytes() {
-        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+        return counters.reservedBytes.current();
+    }
+
+    /// Takes the driver lock for a `try` statement, which releases it.
+    public Held holdDriver() {
+        driverLock.lock();
+        return heldDriver;
     }
 
     // Blocks.
@@ -139,8 +144,8 @@ public final class Shard implements PageOwner {
         try (ShortLock _ = lock.hold()) {
             long address = heap.allocate(byteSize);
             if (address != 0) {
-                counters.searched(true);
-                counters.requested(asked);
+                counters.hits++;
+                counters.requestedBytes.add(asked);
             }
             return address;
         }
@@ -159,8 +164,8 @@ public final class Shard implements PageOwner {
                 }
             }
             if (into.count > from) {
-                counters.searched(true);
-                counters.requested(asked);
+                counters.hits++;
+                counters.requestedBytes.add(asked);
             }
         }
         into.reverse();
@@ -168,19 +173,19 @@ public final class Shard implements PageOwner {
 
     /// See [BlockHeap#missedOwnPages].
     public boolean missedOwnPages() {
-        return heap.missedOwnPages();
+        return heap.missedOwnPages;
     }
 
     public void missed() {
         try (ShortLock _ = lock.hold()) {
-            counters.searched(false);
+            counters.misses++;
         }
     }
 
     /// Counts the bytes of a request that was served after a miss.
     void requested(long asked) {
         try (ShortLock _ = lock.hold()) {
-            counters.requested(asked);
+            counters.requestedBytes.add(asked);
         }
     }
 
@@ -196,6 +201,10 @@ public final class Shard implements PageOwner {
         return search.ready(freeRuns, maybeUsable, block, byteSize);
     }
 
+    private static boolean mayBeUsable(Page page) {
+        return page.home.owner.mayBeIdle(page.home);
+    }
+
     /// Frees a live block. It is free at once if all later work of this shard's stream comes after its
     /// last use. A shard whose stream has ended treats no stream as its own, since another stream may have
     /// the handle now.
@@ -207,7 +216,7 @@ public final class Shard implements PageOwner {
     public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         try (ShortLock _ = lock.hold()) {
             int block = heap.retire(range, address);
-            counters.returned(asked);
+            counters.requestedBytes.remove(asked);
             if (lastStream != stream || closed || uses.mayContain(address)) {
                 fenced.add(block, lastStream);
             } else {
@@ -280,36 +289,20 @@ public final class Shard implements PageOwner {
     /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
     /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
-        FenceWait wait = beginWait(fences);
+        FencedFrees.Wait wait;
+        try (Held _ = holdDriver()) {
+            recordFences(fences);
+            wait = fenced.beginWait();
+        }
         try {
             wait.await(fences);
         } finally {
-            endWait(wait, fences);
+            try (Held _ = holdDriver()) {
+                fenced.endWait(wait, fences);
+            }
         }
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             return settle(fences);
-        } finally {
-            driverLock.unlock();
-        }
-    }
-
-    private FenceWait beginWait(Fences fences) {
-        driverLock.lock();
-        try {
-            recordFences(fences);
-            return fenced.beginWait();
-        } finally {
-            driverLock.unlock();
-        }
-    }
-
-    private void endWait(FenceWait wait, Fences fences) {
-        driverLock.lock();
-        try {
-            fenced.endWait(wait, fences);
-        } finally {
-            driverLock.unlock();
         }
     }
 
@@ -362,7 +355,7 @@ public final class Shard implements PageOwner {
     /// @param idle pages that count as present, or null for none
     /// @return null if no window is large enough
     @Nullable
-    public MappingWindow claimWindow(long byteSize, @Nullable UsablePages idle) {
+    public MappingWindow claimWindow(long byteSize, @Nullable Predicate<Page> idle) {
         try (ShortLock _ = lock.hold()) {
             MappingWindow window = search.best(freeRuns, idle, byteSize);
             if (window != null) {
@@ -395,13 +388,12 @@ public final class Shard implements PageOwner {
             }
             long address = heap.fillAndAllocate(first, window.count, end, byteSize);
             if (cameBytes > 0) {
-                counters.came(cameBytes);
+                counters.reservedBytes.add(cameBytes);
             }
             return address;
         }
     }
 
-    /// Gives up a claimed window.
     public void abandon(MappingWindow window) {
         try (ShortLock _ = lock.hold()) {
             for (int i = 0; i < window.count; i++) {
@@ -413,7 +405,7 @@ public final class Shard implements PageOwner {
     /// Retires the addresses of a mapping that the driver would not unmap; they are a part of a hole.
     public void spend(Mapping stuck) {
         try (ShortLock _ = lock.hold()) {
-            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
+            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end);
             stuck.arena.enter(stuck);
         }
     }
@@ -430,9 +422,9 @@ public final class Shard implements PageOwner {
     @Override
     public void lookedAt() {
         marks.asked();
-        if (!marks.areKept()) { // read without the lock: marks dropped at this moment are refused later
+        if (!marks.kept) { // read without the lock: marks dropped at this moment are refused later
             try (ShortLock _ = lock.hold()) {
-                marks.renew(heap.ranges(), freeRuns);
+                marks.renew(heap.ranges, freeRuns);
             }
         }
     }
@@ -451,23 +443,23 @@ public final class Shard implements PageOwner {
     @Override
     public boolean mayBeIdle(Mapping home) {
         marks.asked();
-        return !marks.areKept() || (home.idle && !home.page.isPinned());
+        return !marks.kept || (home.idle && !home.page.isPinned());
     }
 
     @Override
     public boolean lend(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
-            if (!marks.areKept() || !home.idle || !home.isHome()) {
+            if (!marks.kept || !home.idle || !home.isHome()) {
                 return false;
             }
             int free = home.idleBlock;
-            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end())) {
-                free = freeRuns.findFree(home.arena, home.address, home.end());
+            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end)) {
+                free = freeRuns.findFree(home.arena, home.address, home.end);
             }
             blocks.reserve(2);
-            home.block = freeRuns.lend(free, home.address, home.end());
+            home.block = freeRuns.lend(free, home.address, home.end);
             if (taker != this) {
-                counters.went(home.page.byteSize);
+                counters.reservedBytes.remove(home.page.byteSize);
             }
             return true;
         }
@@ -477,7 +469,7 @@ public final class Shard implements PageOwner {
     public void takeBack(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
             if (taker != this) {
-                counters.came(home.page.byteSize);
+                counters.reservedBytes.add(home.page.byteSize);
             }
             freeRuns.claim(home.block, home.block);
             heap.restore(home.block);
@@ -515,7 +507,7 @@ public final class Shard implements PageOwner {
                 home.arena.enter(homes.get(i));
             }
             for (int part : parts) {
-                counters.went(blocks.byteSize[part]);
+                counters.reservedBytes.remove(blocks.byteSize[part]);
                 heap.gaveBack(part);
             }
             marks.drop(); // the smaller pages have none
@@ -559,9 +551,9 @@ public final class Shard implements PageOwner {
     public void sleeps(long byteSize, boolean asleep) {
         try (ShortLock _ = lock.hold()) {
             if (asleep) {
-                counters.went(byteSize);
+                counters.reservedBytes.remove(byteSize);
             } else {
-                counters.came(byteSize);
+                counters.reservedBytes.add(byteSize);
             }
         }
     }
@@ -675,11 +667,8 @@ public final class Shard implements PageOwner {
     /// Like [#closed], but waits until no thread makes driver calls for this shard: it might be about to record
     /// on the stream.
     void closedAtRest(long end) {
-        driverLock.lock();
-        try {
+        try (Held _ = holdDriver()) {
             closed(end);
-        } finally {
-            driverLock.unlock();
         }
     }
 
@@ -732,7 +721,7 @@ public final class Shard implements PageOwner {
     }
 
     private boolean hasNothingInUse() {
-        return heap.liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
+        return liveBytes() == 0 && heap.ranges.stream().allMatch(range -> isFree(range) && !range.isPinned());
     }
 
     private boolean isFree(AddressRange range) {
@@ -757,7 +746,7 @@ public final class Shard implements PageOwner {
     /// Makes all free blocks count as freed now, and aliased mappings as left now.
     private void freeAnew() {
         marks.stamp(freeRuns);
-        List<AddressRange> ranges = heap.ranges();
+        List<AddressRange> ranges = heap.ranges;
         for (int i = 0; i < ranges.size(); i++) {
             for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 if (blocks.state[block] == Blocks.LENT) {
@@ -814,14 +803,13 @@ public final class Shard implements PageOwner {
     ///     the driver lock
     public ShardSurvey survey(boolean tellReturnable) {
         try (ShortLock _ = lock.hold()) {
-            return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
+            return ShardSurvey.of(this, heap.blocks, heap.ranges, tellReturnable);
         }
     }
 
-    /// Returns the memory of this shard with its blocks.
     public List<SegmentMemory> segments() {
         try (ShortLock _ = lock.hold()) {
-            return ShardSegments.of(this, heap.blocks, heap.ranges());
+            return ShardSegments.of(this, heap.blocks, heap.ranges);
         }
     }
 
@@ -837,11 +825,9 @@ public final class Shard implements PageOwner {
     /// @throws IllegalStateException if an invariant does not hold
     public long checkInvariants() {
         transferCache.checkInvariants();
-        driverLock.lock();
-        try (ShortLock _ = lock.hold()) {
-            return new ShardCheck(heap, marks).check();
-        } finally {
-            driverLock.unlock();
+        try (Held _ = holdDriver();
+                ShortLock _ = lock.hold()) {
+            return new ShardCheck(this).check();
         }
     }
 }

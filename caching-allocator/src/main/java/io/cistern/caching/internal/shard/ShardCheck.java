@@ -1,6 +1,8 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
@@ -14,6 +16,7 @@ final class ShardCheck {
     private final FreeRuns freeRuns;
     private final BlockHeap heap;
     private final IdleMarks marks;
+    private final ShardCounters counters;
 
     private long mapped;
     private long liveBytes;
@@ -21,9 +24,10 @@ final class ShardCheck {
     private long free;
     private long aliased;
 
-    ShardCheck(BlockHeap heap, IdleMarks marks) {
-        this.heap = heap;
-        this.marks = marks;
+    ShardCheck(Shard shard) {
+        this.heap = shard.heap;
+        this.marks = shard.marks;
+        this.counters = shard.counters;
         this.freeRuns = heap.freeRuns;
         this.blocks = heap.blocks;
     }
@@ -32,21 +36,21 @@ final class ShardCheck {
     ///
     /// @return bytes that have memory
     long check() {
-        for (AddressRange range : heap.ranges()) {
+        for (AddressRange range : heap.ranges) {
             checkRegion(range);
-            if (marks.areKept() && range instanceof PageArena arena) {
+            if (marks.kept && range instanceof PageArena arena) {
                 arena.forEachHome(this::checkMark);
             }
         }
         Invariant.check(free == freeRuns.checkInvariants(), "free blocks are listed", free);
-        Invariant.check(aliased == freeRuns.aliases(), "aliased blocks are counted", aliased);
-        Invariant.check(liveBytes == heap.liveBytes(), "live bytes", liveBytes);
-        Invariant.check(live == heap.liveCount(), "live blocks", live);
+        Invariant.check(aliased == freeRuns.aliases, "aliased blocks are counted", aliased);
+        Invariant.check(liveBytes == counters.allocatedBytes.current(), "live bytes", liveBytes);
+        Invariant.check(live == counters.gauge(CacheStat.ALLOCATION).current(), "live blocks", live);
         return mapped;
     }
 
     private void checkMark(Mapping home) {
-        boolean isFree = freeRuns.findFree(home.arena, home.address, home.end()) != Blocks.NONE;
+        boolean isFree = freeRuns.findFree(home.arena, home.address, home.end) != Blocks.NONE;
         Invariant.check(home.idle == isFree, "a page in a free block is idle", home.address);
     }
 
@@ -110,7 +114,7 @@ final class ShardCheck {
     private boolean isLent(Mapping mapping, int block) {
         return mapping.block == block
                 && mapping.address == blocks.address[block]
-                && mapping.end() == blocks.end(block)
+                && mapping.end == blocks.end(block)
                 && !mapping.isHome();
     }
 }

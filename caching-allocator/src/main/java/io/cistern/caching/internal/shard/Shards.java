@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 public final class Shards {
     /// The shards that ended streams left.
     public interface Left {
-        /// Returns a shard for a new stream, or null.
         @Nullable
         Shard takeOver(StreamTimeline successor, boolean small);
     }
@@ -43,12 +42,6 @@ public final class Shards {
         this.counters = counters;
     }
 
-    /// Returns the shard of a stream for blocks of a size, or null.
-    @Nullable
-    Shard find(long key, long byteSize) {
-        return find(key, Sizes.hasClass(byteSize));
-    }
-
     /// Returns the shard of a stream for small blocks or for large ones, or null.
     @Nullable
     Shard find(long key, boolean small) {
@@ -64,13 +57,12 @@ public final class Shards {
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
     Shard open(long key, long byteSize, RecycledShards ended) {
-        return open(timeline(key, ended.areMany()), Sizes.hasClass(byteSize), ended::takeOver);
-    }
-
-    private StreamTimeline timeline(long key, boolean oneOfMany) {
+        boolean oneOfMany = ended.areMany();
+        StreamTimeline timeline;
         synchronized (timelines) {
-            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
+            timeline = timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
         }
+        return open(timeline, Sizes.hasClass(byteSize), ended::takeOver);
     }
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.

@@ -110,16 +110,13 @@ public final class TransferCache {
         if (bytes == 0 && !shard.isClosed()) {
             return;
         }
-        lock.lock();
-        try {
+        try (ShortLock _ = lock.hold()) {
             for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
                 Batches shelf = shelves[sizeClass];
                 if (shelf != null) {
                     move(shelf, sizeClass, shelf.count, evicted);
                 }
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -141,11 +138,8 @@ public final class TransferCache {
     }
 
     /// Checks the shelves.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
-        lock.lock();
-        try {
+        try (ShortLock _ = lock.hold()) {
             long sum = 0;
             for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
                 Batches shelf = shelves[sizeClass];
@@ -153,8 +147,6 @@ public final class TransferCache {
             }
             Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
             Invariant.check(sum <= BOUND, "a transfer cache keeps its bound", sum);
-        } finally {
-            lock.unlock();
         }
     }
 

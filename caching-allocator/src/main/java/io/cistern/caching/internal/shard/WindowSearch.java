@@ -9,6 +9,7 @@ import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.function.IntPredicate;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the window for a request: in the smallest [free run][FreeRuns] that has one, the first stretch of free
@@ -34,7 +35,7 @@ final class WindowSearch {
     private final Blocks blocks;
     private final IntPredicate searchGap = this::searchGap;
     /// The pages that may come back to their aliased blocks; null for none.
-    private @Nullable UsablePages usable;
+    private @Nullable Predicate<Page> usable;
 
     /// By a page's number: the last search that met it, and the address where it did.
     private long[] searches = new long[64];
@@ -69,7 +70,7 @@ final class WindowSearch {
     /// @param pages pages that may come back to their aliased blocks, or null for none
     /// @return the window; null if none is long enough
     @Nullable
-    MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
+    MappingWindow best(FreeRuns freeRuns, @Nullable Predicate<Page> pages, long bytes) {
         begin(pages, bytes, Integer.MAX_VALUE);
         freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
         return bestFirst == Blocks.NONE ? null : new MappingWindow(blocks, bestStart, bestFirst, bestLast);
@@ -78,7 +79,7 @@ final class WindowSearch {
     /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
     ///
     /// @see SmallerRuns#best
-    int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
+    int ready(FreeRuns freeRuns, Predicate<Page> pages, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
         begin(pages, bytes, FEW);
         freeRuns.forEachGap(bytes, most, searchGap);
@@ -91,7 +92,8 @@ final class WindowSearch {
 
     private int whoseArePages() {
         for (int block = bestFirst; ; block = blocks.next[block]) {
-            if (blocks.state[block] == Blocks.LENT && isFromAnotherStream(mapping(block))) {
+            Mapping lent = blocks.state[block] == Blocks.LENT ? mapping(block) : null;
+            if (lent != null && lent.page.home.owner.timeline() != lent.owner.timeline()) {
                 return SmallerRuns.OTHER_PAGES;
             }
             if (block == bestLast) {
@@ -100,11 +102,7 @@ final class WindowSearch {
         }
     }
 
-    private static boolean isFromAnotherStream(Mapping lent) {
-        return lent.page.home.owner.timeline() != lent.owner.timeline();
-    }
-
-    private void begin(@Nullable UsablePages pages, long bytes, int most) {
+    private void begin(@Nullable Predicate<Page> pages, long bytes, int most) {
         left = most;
         usable = pages;
         byteSize = bytes;
@@ -135,7 +133,13 @@ final class WindowSearch {
             }
             takeIn(block, arena);
             if (length >= byteSize) {
-                compare(block, gapFirst, gap);
+                if (gap < bestGap) {
+                    bestStart = gapFirst;
+                    bestFirst = first;
+                    bestLast = block;
+                    bestGap = gap;
+                    isLacking = holes > 0;
+                }
                 return true;
             }
         }
@@ -151,7 +155,7 @@ final class WindowSearch {
             if (mapping == null || !isLent(mapping) || isUsable(mapping.page)) {
                 return block;
             }
-            if (mapping.end() == gapEnd) {
+            if (mapping.end == gapEnd) {
                 break;
             }
             block = blocks.next[mapping.block];
@@ -166,7 +170,7 @@ final class WindowSearch {
     }
 
     private boolean isUsable(Page page) {
-        return usable != null && usable.has(page);
+        return usable != null && usable.test(page);
     }
 
     private void empty() {
@@ -219,7 +223,7 @@ final class WindowSearch {
     ///
     /// @return the address where it met the page before; 0 if it did not
     private long meet(Page page, long address) {
-        int number = Math.max(0, page.number()); // a page that is being removed has none: the guess is wrong then
+        int number = Math.max(0, page.number); // a page that is being removed has none: the guess is wrong then
         if (number >= searches.length) {
             addresses = Arrays.copyOf(addresses, 2 * number);
             searches = Arrays.copyOf(searches, 2 * number);
@@ -258,15 +262,5 @@ final class WindowSearch {
     private Mapping mapping(int block) {
         PageArena arena = (PageArena) blocks.range[block];
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
-    }
-
-    private void compare(int last, int gapFirst, long gap) {
-        if (gap < bestGap) {
-            bestStart = gapFirst;
-            bestFirst = first;
-            bestLast = last;
-            bestGap = gap;
-            isLacking = holes > 0;
-        }
     }
 }

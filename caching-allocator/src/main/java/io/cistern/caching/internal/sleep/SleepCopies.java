@@ -40,7 +40,6 @@ final class SleepCopies implements AutoCloseable {
         driver.events().record(device, mark(number), stream);
     }
 
-    /// Waits until a batch is on the host.
     void awaitSaved(int number) {
         if (kept != null) {
             driver.events().synchronize(device, mark(number));
@@ -68,7 +67,6 @@ final class SleepCopies implements AutoCloseable {
         }
     }
 
-    /// Waits for all copies.
     void await() {
         if (kept != null) {
             driver.streams().synchronize(device, stream);

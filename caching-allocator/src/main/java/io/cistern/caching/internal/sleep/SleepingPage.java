@@ -43,13 +43,13 @@ public final class SleepingPage {
             SleepingPage last = sleepers.get(i - 1);
             if (i == sleepers.size() || !sleepers.get(i).follows(last)) {
                 SleepingPage begin = sleepers.get(first);
-                run.at(begin.address(), last.page.home.end() - begin.address(), begin.offset);
+                run.at(begin.address(), last.page.home.end - begin.address(), begin.offset);
                 first = i;
             }
         }
     }
 
     private boolean follows(SleepingPage other) {
-        return address() == other.page.home.end() && offset == other.offset + other.byteSize();
+        return address() == other.page.home.end && offset == other.offset + other.byteSize();
     }
 }

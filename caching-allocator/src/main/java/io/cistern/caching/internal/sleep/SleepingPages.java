@@ -133,7 +133,7 @@ public final class SleepingPages {
         sleeper.isWhole = false;
         sleeper.hasGone = true;
         page.home.owner.sleeps(page.byteSize, true);
-        pages.counters().announceReleased(sleeper.address(), page.byteSize);
+        pages.counters.announceReleased(sleeper.address(), page.byteSize);
         pages.release(page);
         page.hasMemory = false;
     }
@@ -254,7 +254,7 @@ public final class SleepingPages {
         pages.mapped(page.home);
         if (sleeper.hasGone) {
             page.home.owner.sleeps(page.byteSize, false);
-            pages.counters().announceAcquired(sleeper.address(), page.byteSize);
+            pages.counters.announceAcquired(sleeper.address(), page.byteSize);
         }
         return true;
     }

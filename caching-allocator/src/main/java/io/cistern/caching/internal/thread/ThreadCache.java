@@ -91,8 +91,6 @@ public final class ThreadCache extends ThreadState {
     /// How many requests in a row such a block would have served.
     private int repeats;
 
-    /// Makes a thread cache.
-    ///
     /// @param owned whether one thread alone uses it
     /// @param bound the most bytes of small blocks, without the block freed last
     public ThreadCache(boolean owned, long bound, DeviceCounters counters) {
@@ -140,7 +138,7 @@ public final class ThreadCache extends ThreadState {
             taken = last.pop(sizeClass);
         }
         if (taken != 0) {
-            small.took(byteSize);
+            small.requested.add(byteSize);
         }
         return taken;
     }
@@ -149,7 +147,7 @@ public final class ThreadCache extends ThreadState {
         if (byteSize <= 0 || rounded(byteSize) != key) {
             return 0;
         }
-        large.took(byteSize);
+        large.requested.add(byteSize);
         large.hit(1, key);
         return takeLast();
     }
@@ -159,7 +157,6 @@ public final class ThreadCache extends ThreadState {
         return address;
     }
 
-    /// Whether large blocks are kept here.
     boolean keepsLarge() {
         return repeats >= PROOF;
     }
@@ -197,7 +194,7 @@ public final class ThreadCache extends ThreadState {
         boolean kept = last.knowsSmall(block) && moveToStack();
         if (kept) {
             setLast(Sizes.classOf(byteSize), block);
-            small.gave(byteSize);
+            small.requested.remove(byteSize);
         }
         return kept;
     }
@@ -206,7 +203,7 @@ public final class ThreadCache extends ThreadState {
         boolean kept = last.knowsLarge(block) && mayKeepLarge(byteSize) && moveToStack();
         if (kept) {
             setLast(rounded(byteSize), block);
-            large.gave(byteSize);
+            large.requested.remove(byteSize);
         }
         return kept;
     }
@@ -296,7 +293,6 @@ public final class ThreadCache extends ThreadState {
         return stream == lastStream && last.isOf(shard);
     }
 
-    /// Returns the bins of a stream, or null.
     @Nullable
     ThreadCacheBins find(long stream) {
         for (ThreadCacheBins each : bins) {
@@ -400,7 +396,6 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Evicts all blocks of a shard.
     void evict(Shard shard, AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             if (each.small == shard) {
@@ -412,7 +407,6 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             each.evictAll(evicted);
@@ -461,7 +455,6 @@ public final class ThreadCache extends ThreadState {
         return now < Sizes.CLASSES ? Sizes.byteSize((int) now) : now;
     }
 
-    /// Bytes of a shard's blocks in this thread cache.
     long bytesOf(Shard shard) {
         long bytes = shard == shardOfLast() ? bytesOfLast() : 0;
         for (ThreadCacheBins each : published()) {
@@ -497,13 +490,11 @@ public final class ThreadCache extends ThreadState {
     }
 
     void resetPeaks() {
-        small.resetPeak();
-        large.resetPeak();
+        small.requested.resetPeak();
+        large.requested.resetPeak();
     }
 
     /// Checks the invariants.
-    ///
-    /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
         long sum = 0;
         for (ThreadCacheBins each : bins) {

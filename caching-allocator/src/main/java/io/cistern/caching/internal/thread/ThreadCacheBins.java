@@ -278,12 +278,10 @@ final class ThreadCacheBins {
         evict(sizeClass, count - left, evicted);
     }
 
-    /// Evicts the older half of a stack.
     void evictOlderHalf(int sizeClass, AddressBatch evicted) {
         evict(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
     }
 
-    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         if (bytes == 0) {
             return;
@@ -373,7 +371,6 @@ final class ThreadCacheBins {
         totals.heldByThreadCaches(blocks, bytes);
     }
 
-    /// Adds the blocks that were popped.
     void addTo(ThreadCacheCounters counters) {
         for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             counters.hit(cells[sizeClass * HEAD + HITS], cells[sizeClass * HEAD + BYTE_SIZE]);
@@ -381,8 +378,6 @@ final class ThreadCacheBins {
     }
 
     /// Checks the invariants of these bins.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         Invariant.check(bytes <= bound, "bins keep their bound", bytes - bound);
         long held = 0;

@@ -20,10 +20,12 @@ import io.cistern.caching.internal.base.ShardTotals;
 /// into another. The held blocks are not counted here, since a walk finds them; hits of stacks are
 /// counted in [ThreadCacheBins].
 final class ThreadCacheCounters {
-    private final Gauge requested;
+    /// Bytes of requests that the thread cache served, less those of blocks that callers freed into it.
+    final Gauge requested;
     private long hits;
     private long hitBytes;
-    private long misses;
+    /// Requests that found no block.
+    long misses;
     private long refills;
     private long refillBytes;
 
@@ -32,25 +34,10 @@ final class ThreadCacheCounters {
         requested = new Gauge(device.peak(stat, small), stat.chunk(small));
     }
 
-    /// Counts a request that the thread cache served.
-    void took(long asked) {
-        requested.add(asked);
-    }
-
-    /// Counts a block that a caller freed into the thread cache.
-    void gave(long asked) {
-        requested.remove(asked);
-    }
-
     /// Counts blocks that were served from the thread cache, but not from a stack that still exists.
     void hit(long blocks, long byteSize) {
         hits += blocks;
         hitBytes += blocks * byteSize;
-    }
-
-    /// Counts a request that found no block.
-    void missed() {
-        misses++;
     }
 
     /// Counts blocks that came from a shard to be kept, not to serve a request at once.
@@ -65,9 +52,5 @@ final class ThreadCacheCounters {
         totals.add(CacheStat.REQUESTED_BYTES, requested);
         totals.threadCacheHits += hits;
         totals.threadCacheMisses += misses;
-    }
-
-    void resetPeak() {
-        requested.resetPeak();
     }
 }

@@ -38,7 +38,6 @@ public final class ThreadCacheRefill {
     /// Whether threads keep blocks at all.
     private final boolean keeps;
 
-    /// Makes the connection between a device's shards and its thread caches.
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean keeps) {
         this.shards = shards;
         this.ranges = shards.ranges;
@@ -78,12 +77,12 @@ public final class ThreadCacheRefill {
         if (address != 0) {
             return address;
         }
-        threadCache.small.missed();
+        threadCache.small.misses++;
         return bins == null ? shards.find(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
     }
 
     private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
-        threadCache.large.missed();
+        threadCache.large.misses++;
         threadCache.largeMissed(shard, byteSize);
         if (threadCache.holdsLarge()) {
             giveBackLarge(threadCache);
@@ -145,7 +144,7 @@ public final class ThreadCacheRefill {
         }
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
-            threadCache.small.took(byteSize);
+            threadCache.small.requested.add(byteSize);
             threadCache.small.hit(1, size);
         } else {
             threadCache.small.refilled(batch.count, size);
@@ -187,20 +186,16 @@ public final class ThreadCacheRefill {
     private void emptyOwn(ThreadCache threadCache, Shard shard) {
         AddressBatch batch = threadCache.batch;
         try {
-            evictAll(threadCache);
+            if (threadCache.tryEnter()) {
+                try {
+                    threadCache.evictAll(batch);
+                } finally {
+                    threadCache.leave();
+                }
+            }
             shard.transferCache.empty(batch);
         } finally {
             batch.freeAll(ranges);
-        }
-    }
-
-    private static void evictAll(ThreadCache threadCache) {
-        if (threadCache.tryEnter()) {
-            try {
-                threadCache.evictAll(threadCache.batch);
-            } finally {
-                threadCache.leave();
-            }
         }
     }
 
@@ -239,7 +234,7 @@ public final class ThreadCacheRefill {
             return;
         }
         try {
-            (shard.small ? threadCache.small : threadCache.large).gave(byteSize);
+            (shard.small ? threadCache.small : threadCache.large).requested.remove(byteSize);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {
@@ -281,7 +276,7 @@ public final class ThreadCacheRefill {
     private boolean belongsInThreadCache(long address, Shard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
-                && shards.isOf(shard, byteSize)
+                && Sizes.hasClass(byteSize) == shard.small
                 && !shards.isUsedElsewhere(address);
     }
 
@@ -291,9 +286,9 @@ public final class ThreadCacheRefill {
             ThreadCacheBins bins = threadCache.find(key);
             long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
             if (address != 0) {
-                threadCache.small.took(byteSize);
+                threadCache.small.requested.add(byteSize);
             } else {
-                threadCache.small.missed();
+                threadCache.small.misses++;
             }
             return address;
         } finally {
@@ -301,7 +296,6 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Frees for a virtual thread.
     private void freeShared(AddressRange range, long address, long byteSize, long stream) {
         Shard shard = Shard.of(range);
         long key = Fences.key(stream);
@@ -326,7 +320,7 @@ public final class ThreadCacheRefill {
             ThreadCacheBins bins = threadCache.of(shard);
             boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(byteSize));
             if (kept) {
-                threadCache.small.gave(byteSize);
+                threadCache.small.requested.remove(byteSize);
             }
             return kept;
         } finally {

@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
@@ -21,12 +20,10 @@ import org.jspecify.annotations.Nullable;
 /// go back to their shards after the claims have ended. Owners never wait for that.
 ///
 /// **Threads.** Any. Threads that empty thread caches take turns; they take no lock of a shard meanwhile.
-public final class ThreadCaches implements RecycledShards.BlockKeeper {
+public final class ThreadCaches {
     private final ThreadTable<ThreadCache> threads;
     private final AddressRangeMap ranges;
 
-    /// Makes the thread caches of a device.
-    ///
     /// @param entries where threads find their thread caches, for all devices
     /// @param bound the most bytes of small blocks in each
     public ThreadCaches(
@@ -74,7 +71,6 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         }
     }
 
-    /// Sets the peaks of all thread caches to their current values.
     public void resetPeaks() {
         threads.claimEach(ThreadCache::resetPeaks);
     }
@@ -93,7 +89,6 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         return Math.max(0, before - bytesOf(shards));
     }
 
-    /// Frees a shard's blocks in thread caches.
     public void empty(Shard shard) {
         if (bytesOf(shard) == 0) {
             return;
@@ -114,7 +109,9 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         shard.transferCache.empty(evicted);
     }
 
-    @Override
+    /// Evicts the blocks of a closed stream's shards, and forgets the stream.
+    ///
+    /// @param evicted receives the blocks, also those taken out before a failure
     public void end(List<Shard> shards, AddressBatch evicted) {
         threads.claimEach(threadCache -> {
             for (Shard shard : shards) {
@@ -127,8 +124,6 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
     }
 
     /// Checks the invariants of every thread cache.
-    ///
-    /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
         threads.claimEach(ThreadCache::checkInvariants);
     }

@@ -52,7 +52,7 @@ class CompactionPlanTests {
             String name = "seed %d, plan %d".formatted(seed, i);
 
             assertThat(plan.keptBytes()).as(name).isLessThanOrEqualTo(maxKept);
-            assertThat(isExecutable(plan.pages(), plan, room)).as(name).isTrue();
+            assertThat(isExecutable(plan.pages, plan, room)).as(name).isTrue();
             assertTakesWhatItMay(plan, all, wanted, maxKept, room, name);
             assertHoldsNothingInVain(plan, wanted, room, name);
             assertUsesTheHostIfNeeded(plan, all, lacking, maxKept, canUseHost, name);
@@ -65,7 +65,7 @@ class CompactionPlanTests {
     private static boolean isExecutable(List<SparsePage> pages, CompactionPlan plan, long room) {
         long left = room;
         for (SparsePage each : pages) {
-            if (!plan.isByHost(each) && each.keptBytes() > left) {
+            if (!plan.byHost.contains(each) && each.keptBytes() > left) {
                 return false;
             }
             left += each.freeBytes();
@@ -76,23 +76,24 @@ class CompactionPlanTests {
     private void assertTakesWhatItMay(
             CompactionPlan plan, List<SparsePage> all, long wanted, long maxKept, long room, String name) {
         pagesToReplace += plan.pageCount() > 0 ? 1 : 0;
-        roomSetFree += plan.pages().stream().anyMatch(each -> !plan.isByHost(each) && each.keptBytes() > room) ? 1 : 0;
+        roomSetFree +=
+                plan.pages.stream().anyMatch(each -> !plan.byHost.contains(each) && each.keptBytes() > room) ? 1 : 0;
         if (plan.freeBytes() < wanted) {
             assertThat(all)
                     .as(name + ": pages that would fit and are not in the plan")
-                    .noneMatch(each -> !plan.pages().contains(each)
+                    .noneMatch(each -> !plan.pages.contains(each)
                             && each.keptBytes() <= room + plan.freeBytes()
                             && each.keptBytes() <= maxKept - plan.keptBytes());
         }
     }
 
     private void assertHoldsNothingInVain(CompactionPlan plan, long wanted, long room, String name) {
-        for (SparsePage each : plan.pages()) {
-            List<SparsePage> others = new ArrayList<>(plan.pages());
+        for (SparsePage each : plan.pages) {
+            List<SparsePage> others = new ArrayList<>(plan.pages);
             others.remove(each);
             boolean isEnough = plan.freeBytes() - each.freeBytes() >= wanted;
             pagesForTheirRoomAlone += isEnough ? 1 : 0;
-            assertThat(isEnough && !plan.isByHost(each) && isExecutable(others, plan, room))
+            assertThat(isEnough && !plan.byHost.contains(each) && isExecutable(others, plan, room))
                     .as(name + ": a page of %d kept bytes is not needed", each.keptBytes())
                     .isFalse();
         }
@@ -103,9 +104,9 @@ class CompactionPlanTests {
         if (canUseHost && plan.freeBytes() < lacking) {
             assertThat(all)
                     .as(name + ": pages that could go by way of the host")
-                    .noneMatch(each -> !plan.pages().contains(each) && each.keptBytes() <= maxKept - plan.keptBytes());
+                    .noneMatch(each -> !plan.pages.contains(each) && each.keptBytes() <= maxKept - plan.keptBytes());
         }
-        assertThat(canUseHost || plan.pages().stream().noneMatch(plan::isByHost))
+        assertThat(canUseHost || plan.pages.stream().noneMatch(plan.byHost::contains))
                 .as(name)
                 .isTrue();
     }
@@ -116,7 +117,7 @@ class CompactionPlanTests {
         SparsePage cheap = page(1, 4);
         CompactionPlan plan =
                 CompactionPlan.choose(new ArrayList<>(List.of(costly, cheap)), 1, Long.MAX_VALUE, 8 * SLOT, false);
-        assertThat(plan.pages())
+        assertThat(plan.pages)
                 .as("4 free, as the request and the copy of 4 take: less one")
                 .startsWith(cheap);
         assertThat(plan.pageCount()).isEqualTo(2);
@@ -131,8 +132,8 @@ class CompactionPlanTests {
         SparsePage large = page(3, 9);
         CompactionPlan plan = CompactionPlan.choose(
                 new ArrayList<>(List.of(large, small)), Long.MAX_VALUE, Long.MAX_VALUE, SLOT, true);
-        assertThat(plan.pages()).containsExactly(small, large);
-        assertThat(plan.isByHost(small)).isTrue();
-        assertThat(plan.isByHost(large)).isFalse();
+        assertThat(plan.pages).containsExactly(small, large);
+        assertThat(plan.byHost.contains(small)).isTrue();
+        assertThat(plan.byHost.contains(large)).isFalse();
     }
 }

@@ -19,8 +19,8 @@ class SparsePageTests {
         for (long from : new long[] {first, second, third}) {
             page.addFree(from * MIB, (from + 2) * MIB);
         }
-        assertThat(page.froms()).containsExactly(0, 4 * MIB, 8 * MIB);
-        assertThat(page.tos()).containsExactly(2 * MIB, 6 * MIB, 10 * MIB);
+        assertThat(page.froms).containsExactly(0, 4 * MIB, 8 * MIB);
+        assertThat(page.tos).containsExactly(2 * MIB, 6 * MIB, 10 * MIB);
         assertThat(page.freeBytes()).isEqualTo(6 * MIB);
         assertThat(page.keptBytes()).isEqualTo(26 * MIB);
     }

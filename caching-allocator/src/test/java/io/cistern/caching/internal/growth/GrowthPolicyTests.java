@@ -56,11 +56,11 @@ class GrowthPolicyTests {
         GrowthPolicy growthPolicy = new GrowthPolicy(
                 new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
         growthPolicy.needed(GIB, true, GIB);
-        growthPolicy.moved(32 * GIB);
+        growthPolicy.movedBytes += 32 * GIB;
         assertThat(growthPolicy.isNeeded(GIB)).as("each page moved 32 times").isFalse();
-        growthPolicy.moved(SLOT);
+        growthPolicy.movedBytes += SLOT;
         assertThat(growthPolicy.isNeeded(GIB)).isTrue();
-        growthPolicy.moved(99 * GIB);
+        growthPolicy.movedBytes += 99 * GIB;
         assertThat(growthPolicy.isNeeded(2 * GIB)).as("twice the peak").isFalse();
         growthPolicy.needed(GIB, true, GIB - SLOT);
         assertThat(growthPolicy.isNeeded(GIB)).as("after memory went back").isFalse();
@@ -119,6 +119,6 @@ class GrowthPolicyTests {
         growthPolicy.needed(17 * GIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
-        assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.unit).isEqualTo(4 * MIB);
     }
 }
