@@ -41,7 +41,7 @@ public final class ThirtyLinePlugin implements AllocatorProvider {
                 giveBack();
             }
 
-            /// Gives back what was freed. A free must not throw: what the driver refuses is tried again later.
+            // A free must not throw: what the driver refuses is tried again later.
             private void giveBack() {
                 for (Segment next = freed.poll(); next != null; next = freed.poll()) {
                     try {

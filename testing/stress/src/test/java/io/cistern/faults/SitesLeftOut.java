@@ -51,7 +51,7 @@ final class SitesLeftOut {
             Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
                     + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
                     + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
-                    + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.newChunk"
+                    + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.(grow|newChunk)"
                     + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
                     + "|\\.handles\\.(HandlePool\\$OpenPools\\.(lambda\\$)?close|HandlePool\\.(look|(lambda\\$)?leasing)"
                     + "|PooledHandle\\.(lambda\\$)?(graphUse|known|addedUse|drop|graphIsGone)|HandleLibrary\\.of"

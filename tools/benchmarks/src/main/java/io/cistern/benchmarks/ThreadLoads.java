@@ -38,6 +38,8 @@ public final class ThreadLoads {
         Arrays.setAll(streams, i -> load.isShared && i > 0 ? streams[0] : open.newStream());
     }
 
+    /// Measures all loads.
+    ///
     /// @param arguments threads (16); rounds (3); milliseconds a round (300)
     public static void main(String[] arguments) throws Exception {
         int threads = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 16;
