@@ -46,7 +46,9 @@ final class TraceFile implements AutoCloseable {
         }
     }
 
-    /// Locks the file, since two logs in one file would both be useless. The lock ends with the channel.
+    /// Locks the file, since two logs in one file would both be useless; `/dev/null` takes any number. The lock ends
+    /// with
+    /// the channel.
     private static void lock(Path file, FileChannel channel) throws IOException {
         FileLock lock;
         try {
@@ -54,7 +56,7 @@ final class TraceFile implements AutoCloseable {
         } catch (OverlappingFileLockException e) {
             lock = null;
         }
-        if (lock == null) {
+        if (lock == null && Files.isRegularFile(file)) {
             throw new IOException(file + " is being written by another log");
         }
     }

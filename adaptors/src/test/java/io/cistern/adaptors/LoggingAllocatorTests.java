@@ -165,6 +165,14 @@ final class LoggingAllocatorTests extends AdaptorContract {
     }
 
     @Test
+    void twoLogsMayWriteToNowhere() {
+        try (TraceLog one = TraceLog.open(Path.of("/dev/null"));
+                TraceLog other = TraceLog.open(Path.of("/dev/null"))) {
+            assertThat(other.rows()).isEqualTo(one.rows());
+        }
+    }
+
+    @Test
     void theLogIsFoundThroughTheAllocator() {
         assertThat(over(upstream).extension(TraceLog.class)).containsSame(log);
     }
