@@ -22,7 +22,7 @@ final class HazardFigures {
         List<Row> rows = raw.json(FOUND);
         Table table = new Table("race", "Cistern", "PyTorch's sanitizer");
         for (String race : rows.stream().map(row -> row.text("race")).distinct().toList()) {
-            table.row(RACES.get(race), answer(rows, race, "cistern"), answer(rows, race, "pytorch"));
+            table.row(RACES.getOrDefault(race, race), answer(rows, race, "cistern"), answer(rows, race, "pytorch"));
         }
         long falseAlarms = Row.where(rows, "correct_reported", "true").size();
         return table + "\nFalse alarms in the correct versions: " + falseAlarms + ". " + raw.source(FOUND) + ".\n";

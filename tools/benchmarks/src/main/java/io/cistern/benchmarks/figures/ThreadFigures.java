@@ -24,7 +24,7 @@ final class ThreadFigures {
                 "large", "eight blocks of 1 to 16 MiB a thread, a stream each");
         for (String load : List.of("own", "shared", "large")) {
             table.row(
-                    loads.get(load),
+                    loads.getOrDefault(load, load),
                     cell(rows, load, "caching"),
                     cell(rows, load, "torch"),
                     cell(rows, load, "torch:expandable_segments:True"),

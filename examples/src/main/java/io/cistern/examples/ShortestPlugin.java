@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// `META-INF/services/io.cistern.spi.AllocatorProvider` that names this class. A segment source provides the memory;
 /// the
 /// framework does metering, limits and ownership.
-public final class ThirtyLinePlugin implements AllocatorProvider {
+public final class ShortestPlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {
         return SPI_VERSION;
@@ -21,7 +21,7 @@ public final class ThirtyLinePlugin implements AllocatorProvider {
 
     @Override
     public String name() {
-        return "thirty-lines";
+        return "shortest";
     }
 
     @Override

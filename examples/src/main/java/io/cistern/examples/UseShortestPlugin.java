@@ -5,13 +5,13 @@ import io.cistern.Allocators;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 
-/// Uses [ThirtyLinePlugin] by its name, like any other allocator.
-public final class UseThirtyLinePlugin {
-    private UseThirtyLinePlugin() {}
+/// Uses [ShortestPlugin] by its name, like any other allocator.
+public final class UseShortestPlugin {
+    private UseShortestPlugin() {}
 
     /// Runs the example.
     public static void main(String[] arguments) {
-        Allocator plugin = Allocators.setCurrent("thirty-lines");
+        Allocator plugin = Allocators.setCurrent("shortest");
         try (DeviceBuffer one = DeviceBuffer.allocate(1000, Streams.LEGACY_DEFAULT);
                 DeviceBuffer two = DeviceBuffer.allocate(3000, Streams.LEGACY_DEFAULT)) {
             System.out.printf(
