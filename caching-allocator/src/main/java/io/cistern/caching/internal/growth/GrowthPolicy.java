@@ -14,9 +14,9 @@ import io.cistern.caching.options.PageReuse;
 /// 3. A page of a stream that is still at work would make the taker wait. Such pages stay, and a missing page is
 ///    created, while less than an eighth more than the peak of live bytes is reserved, and less than a sixteenth of
 ///    the memory that may be had. Memory that others use can't be had.
-/// 4. A program that does not repeat moves pages without end. Once its pages have moved as often as they keep former
-///    places, those do not help it: a missing page is created, up to twice the peak of live bytes, while less is
-///    reserved than the same sixteenth.
+/// 4. Streams whose requests do not repeat take pages from each other without end. Once all pages have moved as often
+///    as they keep former places, those do not help: a missing page is created, up to twice the peak of live bytes,
+///    while less is reserved than the same sixteenth.
 /// 5. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
 ///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
@@ -69,7 +69,7 @@ final class GrowthPolicy {
     /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
     private long peakBytes;
 
-    /// The bytes of all pages that moved since then.
+    /// The bytes of all pages that moved to another stream since then.
     long movedBytes;
 
     /// The share of the device that is too little to save.

@@ -221,11 +221,12 @@ final class WindowFill implements AutoCloseable {
     /// @return where the search goes on; [Integer#MAX_VALUE] if there is none
     private int take(MappingWindow claimed, long at, long atMost, int next) {
         List<Page> pages = idle.bySize();
+        int ofOthers = foreign.size();
         for (int i = next; i < pages.size(); i++) {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
             if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
-                policy.movedBytes += page.byteSize;
+                policy.movedBytes += foreign.size() > ofOthers ? page.byteSize : 0;
                 return i + 1;
             }
         }
