@@ -14,7 +14,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -226,13 +225,7 @@ public final class Listeners {
     ///
     /// @return a registration; closing it removes the listener
     public Registration onStreamClosing(StreamClosing listener) {
-        AtomicBoolean registered = new AtomicBoolean(true);
-        streamListeners.add(listener);
-        return () -> {
-            if (registered.getAndSet(false)) { // it may be registered twice
-                streamListeners.remove(listener);
-            }
-        };
+        return Registration.in(streamListeners, listener);
     }
 
     /// Registers an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.

@@ -87,7 +87,7 @@ public final class ModuleSupport {
         return attachments.get(type, () -> opening.apply(memory));
     }
 
-    /// Returns the last [attached][#attachment] object of a type; empty if there is none.
+    /// Returns the last [attached][#attachment] object of a type, if any is attached.
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
     }

@@ -1,11 +1,27 @@
 package io.cistern;
 
+import java.util.Collection;
+import java.util.concurrent.atomic.AtomicBoolean;
+
 /// A registered listener. Closing it removes the listener; a call that has begun may go on. Closing twice
 /// does nothing.
 ///
 /// **Threads.** Any thread may close it at any time.
 @FunctionalInterface
 public interface Registration extends AutoCloseable {
+    /// Adds a listener to others. Closing the registration removes it once, even if it was added twice.
+    ///
+    /// @param listeners a collection for any thread
+    static <T> Registration in(Collection<T> listeners, T listener) {
+        AtomicBoolean closed = new AtomicBoolean();
+        listeners.add(listener);
+        return () -> {
+            if (!closed.getAndSet(true)) {
+                listeners.remove(listener);
+            }
+        };
+    }
+
     /// Removes the listener.
     @Override
     void close();

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
@@ -43,13 +42,7 @@ public final class EventAllocator extends AllocatorAdaptor {
     ///
     /// @return a registration; closing it removes the listener
     public Registration addListener(AllocationListener listener) {
-        AtomicBoolean registered = new AtomicBoolean(true);
-        listeners.add(listener);
-        return () -> {
-            if (registered.getAndSet(false)) { // it may be registered twice
-                listeners.remove(listener);
-            }
-        };
+        return Registration.in(listeners, listener);
     }
 
     @Override

@@ -73,7 +73,7 @@ final class ByAddress<V> {
         return leaves.isEmpty();
     }
 
-    /// Returns the last leaf that does not begin above an address; -1 if there is none.
+    /// Returns the last leaf that does not begin above an address; -1 if each does.
     private int leafOf(long address) {
         int at = Arrays.binarySearch(begins, 0, leaves.size(), address);
         return at >= 0 ? at : -at - 2;

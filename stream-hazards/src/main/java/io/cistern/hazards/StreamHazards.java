@@ -161,6 +161,10 @@ public final class StreamHazards {
     /// Checks and records work that is about to be enqueued.
     void work(String call, int device, long stream, Range... ranges) {
         lookAt(device, stream);
+        if (ranges.length == 0) {
+            inTurn(true, () -> clocks.next(device, stream));
+            return;
+        }
         Throwable trace = new Throwable();
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);

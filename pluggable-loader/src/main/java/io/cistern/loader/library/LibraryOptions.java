@@ -66,7 +66,7 @@ final class LibraryOptions {
             hook(LibraryFunctions.BASE_ALLOC, "returns the start and size of an address's segment"),
             hook(LibraryFunctions.RECORD_STREAM, "records that another stream uses a block"),
             hook(LibraryFunctions.BEGIN_POOL, "begins a pool; with `end_pool` and `release_pool`"),
-            hook(LibraryFunctions.END_POOL, "ends that pool"),
+            hook(LibraryFunctions.END_POOL, "ends the pool"),
             hook(LibraryFunctions.RELEASE_POOL, "releases that pool"));
 
     private LibraryOptions() {}

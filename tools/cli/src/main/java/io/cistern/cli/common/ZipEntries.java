@@ -28,7 +28,7 @@ final class ZipEntries {
     /// Returns the content of the only recording. It is copied first: the directory is at the end of a zip archive, and
     /// the file may be a pipe.
     ///
-    /// @throws InputException if there is none, or more than one
+    /// @throws InputException unless there is exactly one
     static InputStream recording(String file, InputStream in) throws InputException, IOException {
         Path copy = Files.createTempFile("cistern", ".zip");
         try {
