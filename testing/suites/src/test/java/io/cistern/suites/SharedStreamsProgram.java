@@ -74,6 +74,11 @@ final class SharedStreamsProgram implements Runnable {
         for (int i = 0; i < operations; i++) {
             step();
         }
+        finish();
+    }
+
+    /// Frees all that is live, and ends the thread's own stream.
+    void finish() {
         while (!live.isEmpty()) {
             free();
         }
@@ -81,7 +86,10 @@ final class SharedStreamsProgram implements Runnable {
         driver.events().destroy(0, event);
     }
 
-    private void step() {
+    /// Does one random operation.
+    ///
+    /// @throws DeviceOutOfMemoryException if it is refused although this thread holds nothing
+    void step() {
         int dice = random.nextInt(PERCENT * PERCENT);
         if (dice == 0) {
             memory.current(0).trim(0, random.nextLong(mostBytes), TrimMode.WITHOUT_WAITING);
