@@ -19,7 +19,7 @@ class MemoryChart {
     this.curves = new Curves(seconds, [...[...areas].reverse(), ...lines].map((each) => each.curve));
     this.first = seconds[0];
     this.last = Math.max(seconds[seconds.length - 1], this.first + 1e-9);
-    this.from = this.first;
+    this.from = busyFrom(seconds, this.last);
     this.to = this.last;
     this.values = [];
     this.spoken = element("output", { class: "hidden", "aria-live": "polite" });
@@ -237,6 +237,12 @@ class MemoryChart {
     this.resizing.disconnect();
     this.plot?.destroy();
   }
+}
+
+/** Where a chart begins at first: after an idle start that would take more than half of it. */
+function busyFrom(seconds, last) {
+  const busy = seconds[Math.floor(seconds.length / 100)];
+  return busy > (seconds[0] + last) / 2 ? busy - (last - busy) / 20 : seconds[0];
 }
 
 /** Annotations, refusals and swaps of the current allocator as marks. */

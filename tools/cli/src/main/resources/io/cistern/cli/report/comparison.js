@@ -51,7 +51,7 @@ function figureTable(runs) {
       return element("tr", {}, element("th", { scope: "row" }, title), runs.map((run, index) => {
         const own = value(run);
         const change = index > 0 && text && first > 0 && own != null ? Math.round((100 * (own - first)) / first) : 0;
-        return element("td", { class: text ? "number" : "" }, own == null ? "\u2013" : text ? text(own) : own,
+        return element("td", { class: text ? "number" : "", "data-title": run.name }, own == null ? "\u2013" : text ? text(own) : own,
           change !== 0 ? element("span", { class: "change" }, " " + (change > 0 ? "+" : "\u2212")
             + countText(Math.abs(change)) + " %") : null);
       }));

@@ -47,7 +47,14 @@ function build() {
 /** How the program fits, if somebody asked. */
 function fitSections(all) {
   return all.filter((each) => each.snapshot.fit).map((each) =>
-    section("fit", "Would it fit?", element("pre", { class: "answer" }, each.snapshot.fit)));
+    section("fit", "Would it fit?", ...answer(each.snapshot.fit)));
+}
+
+/** The last line is the answer: it comes first, and wraps; the table above it keeps its columns. */
+function answer(text) {
+  const end = text.trimEnd().lastIndexOf("\n");
+  return [element("p", {}, element("strong", {}, text.slice(end).trim())),
+    element("pre", { class: "answer" }, text.slice(0, end).trimEnd())];
 }
 
 function change(changes) {

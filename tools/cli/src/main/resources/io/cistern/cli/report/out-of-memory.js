@@ -49,7 +49,7 @@ function refusal(report, run) {
 
 function stepTable(steps) {
   if (steps.length === 0) {
-    return element("p", {}, "No step was tried.");
+    return element("p", {}, "No reclaim steps were recorded.");
   }
   const numbered = steps.map((step, index) => ({ ...step, index: index + 1 }));
   return sortableTable(counted(steps.length, "step") + " gave " + bytesText(sum(steps, (step) => step.byteSize))
