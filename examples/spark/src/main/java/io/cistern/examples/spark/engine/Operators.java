@@ -126,13 +126,16 @@ public final class Operators implements AutoCloseable {
         return column == null ? NONE : column;
     }
 
-    /// Draws numbers: `base + drawn(i / divisor, salt, range)`, and another column's if there is one.
-    public Column draw(long count, long divisor, long salt, long range, long base, @Nullable Column before) {
-        return mapped("draw", count, Long.BYTES, count, divisor, salt, range, base, orNone(before));
+    /// Draws numbers: `base + drawn((first + i) / divisor, salt, range)`, and another column's if there is one.
+    public Column draw(
+            long first, long count, long divisor, long salt, long range, long base, @Nullable Column before) {
+        return mapped("draw", count, Long.BYTES, count, first, divisor, salt, range, base, orNone(before));
     }
 
     /// Draws texts of words, from so many of them as `range` says, the first ones.
-    public Strings drawTexts(long count, List<String> words, long perRow, long range, long salt) {
+    ///
+    /// @param first the number of the first row
+    public Strings drawTexts(long first, long count, List<String> words, long perRow, long range, long salt) {
         byte[] table = new byte[16 * words.size()];
         for (int i = 0; i < words.size(); i++) {
             byte[] letters = words.get(i).getBytes(StandardCharsets.UTF_8);
@@ -140,7 +143,8 @@ public final class Operators implements AutoCloseable {
             System.arraycopy(letters, 0, table, 16 * i + 1, letters.length);
         }
         Column packed = upload(MemorySegment.ofArray(table), 1);
-        Column lengths = mapped("word_lengths", count, Long.BYTES, packed, packed.count(), count, perRow, range, salt);
+        Column lengths =
+                mapped("word_lengths", count, Long.BYTES, packed, packed.count(), count, first, perRow, range, salt);
         return strings(
                 lengths,
                 (run, offsets, bytes) -> run.launch(
@@ -149,6 +153,7 @@ public final class Operators implements AutoCloseable {
                         packed,
                         packed.count(),
                         count,
+                        first,
                         perRow,
                         range,
                         salt,

@@ -18,9 +18,9 @@ public final class SimulatedEngineKernels implements SimulatedKernels {
 
     /// All kernels, by the name, parameters and order of arguments that they have in CUDA C++.
     static final List<Kernel> KERNELS = List.of(
-            kernel("cistern_draw", "v v v v v r8:0 w8:0", SimulatedEngineKernels::draw),
-            kernel("cistern_word_lengths", "r1:1 v v v v v w8:2", SimulatedEngineKernels::wordLengths),
-            kernel("cistern_write_words", "r1:1 v v v v v r8:2+1 v w1:7", SimulatedEngineKernels::writeWords),
+            kernel("cistern_draw", "v v v v v v r8:0 w8:0", SimulatedEngineKernels::draw),
+            kernel("cistern_word_lengths", "r1:1 v v v v v v w8:2", SimulatedEngineKernels::wordLengths),
+            kernel("cistern_write_words", "r1:1 v v v v v v r8:2+1 v w1:8", SimulatedEngineKernels::writeWords),
             kernel("cistern_fill", "v v w8:0", each(0, (k, i) -> k.set(2, i, k.number(1)))),
             kernel("cistern_positions", "v v w8:0", each(0, (k, i) -> k.set(2, i, i < k.number(1) ? i : -1))),
             kernel("cistern_between", "r8:1 v v v v r1:1 w1:1", each(1, (k, i) -> {
@@ -134,31 +134,32 @@ public final class SimulatedEngineKernels implements SimulatedKernels {
 
     private static void draw(KernelArguments k) {
         for (long i = 0; i < k.number(0); i++) {
-            long before = k.has(5) ? k.get(5, i) : 0;
-            k.set(6, i, k.number(4) + drawn(i / k.number(1), k.number(2), k.number(3)) + before);
+            long before = k.has(6) ? k.get(6, i) : 0;
+            long index = (k.number(1) + i) / k.number(2);
+            k.set(7, i, k.number(5) + drawn(index, k.number(3), k.number(4)) + before);
         }
     }
 
     private static void wordLengths(KernelArguments k) {
         for (long i = 0; i < k.number(2); i++) {
-            long length = k.number(3) - 1;
-            for (long at = 0; at < k.number(3); at++) {
-                length += k.getByte(0, 16 * drawn(i, k.number(5) + at, k.number(4)));
+            long length = k.number(4) - 1;
+            for (long at = 0; at < k.number(4); at++) {
+                length += k.getByte(0, 16 * drawn(k.number(3) + i, k.number(6) + at, k.number(5)));
             }
-            k.set(6, i, length);
+            k.set(7, i, length);
         }
     }
 
     private static void writeWords(KernelArguments k) {
         for (long i = 0; i < k.number(2); i++) {
-            long to = k.get(6, i);
-            for (long at = 0; at < k.number(3); at++) {
-                long from = 16 * drawn(i, k.number(5) + at, k.number(4));
+            long to = k.get(7, i);
+            for (long at = 0; at < k.number(4); at++) {
+                long from = 16 * drawn(k.number(3) + i, k.number(6) + at, k.number(5));
                 if (at > 0) {
-                    k.setByte(8, to++, ' ');
+                    k.setByte(9, to++, ' ');
                 }
                 for (long letter = 1; letter <= k.getByte(0, from); letter++) {
-                    k.setByte(8, to++, k.getByte(0, from + letter));
+                    k.setByte(9, to++, k.getByte(0, from + letter));
                 }
             }
         }

@@ -10,7 +10,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /// The results of DuckDB over the same data, which the tests wrote.
-final class Expected {
+public final class Expected {
     static final long SEED = 1_000_000;
 
     private Expected() {}
@@ -20,7 +20,7 @@ final class Expected {
     }
 
     /// Returns the results at a scale; null if there are none.
-    static @Nullable Map<Query, List<String>> read(double scale) throws IOException {
+    public static @Nullable Map<Query, List<String>> read(double scale) throws IOException {
         try (InputStream in = Expected.class.getResourceAsStream(fileName(scale))) {
             if (in == null) {
                 return null;

@@ -9,11 +9,12 @@ import io.cistern.examples.spark.engine.Column;
 import io.cistern.examples.spark.engine.Groups;
 import io.cistern.examples.spark.engine.Operators;
 import io.cistern.examples.spark.engine.Operators.Dictionary;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The plans of the queries. A row of a table is a number, and what a plan knows of some rows is a column
@@ -35,7 +36,7 @@ final class Plans {
         this.tables = tables;
     }
 
-    List<String> pricingSummary() {
+    Stream<Object[]> pricingSummary() {
         Column rows = where("l_shipdate", 0, 2_300);
         Groups groups = groupedBy(() -> combined(of("l_returnflag", rows), 2, of("l_linestatus", rows)), 6);
         Column first = operators.gather(rows, groups.rows());
@@ -44,7 +45,7 @@ final class Plans {
         Column reduced = operators.stage(() -> revenue(rows));
         Column taxed = operators.stage(
                 () -> operators.calculate(reduced, TIMES, operators.calculate(of("l_tax", rows), PLUS, 100)));
-        return lines(
+        return rows(
                 operators.order(flag, status),
                 flag,
                 status,
@@ -55,7 +56,7 @@ final class Plans {
                 operators.sums(groups, null));
     }
 
-    List<String> shippingPriority() {
+    Stream<Object[]> shippingPriority() {
         Column customers = where("c_mktsegment", 1, 1);
         Column orders = join("o_custkey", where("o_orderdate", 0, 1_167), "c_custkey", customers).rows;
         Joined joined = join("l_orderkey", where("l_shipdate", 1_169, Long.MAX_VALUE), "o_orderkey", orders);
@@ -65,10 +66,10 @@ final class Plans {
         Column order = operators.gather(joined.others, groups.rows());
         Column date = of("o_orderdate", order);
         Column key = of("o_orderkey", order);
-        return lines(first(10, negated(revenue), date, key), key, revenue, date);
+        return rows(first(10, negated(revenue), date, key), key, revenue, date);
     }
 
-    List<String> orderPriority() {
+    Stream<Object[]> orderPriority() {
         Column late = operators.stage(() ->
                 operators.select(operators.less(tables.numbers("l_commitdate"), tables.numbers("l_receiptdate"))));
         Column lateOrders = operators.stage(() -> {
@@ -81,10 +82,10 @@ final class Plans {
         Column priority = of("o_orderpriority", found);
         Groups groups = operators.group(priority, 5);
         Column key = operators.gather(priority, groups.rows());
-        return lines(operators.order(key), key, operators.sums(groups, null));
+        return rows(operators.order(key), key, operators.sums(groups, null));
     }
 
-    List<String> localSupplierVolume() {
+    Stream<Object[]> localSupplierVolume() {
         Joined ordersOfCustomers = join("o_custkey", where("o_orderdate", 730, 1_094), "c_custkey", null);
         Joined linesOfOrders = join("l_orderkey", null, "o_orderkey", ordersOfCustomers.rows);
         Column lines = linesOfOrders.rows;
@@ -103,10 +104,10 @@ final class Plans {
         Groups groups = operators.group(nations, NATIONS);
         Column key = operators.gather(nations, groups.rows());
         Column revenue = operators.stage(() -> operators.sums(groups, revenue(operators.gather(lines, local))));
-        return lines(operators.order(negated(revenue), key), key, revenue);
+        return rows(operators.order(negated(revenue), key), key, revenue);
     }
 
-    List<String> forecastRevenue() {
+    Stream<Object[]> forecastRevenue() {
         Column rows = operators.stage(() -> operators.select(operators.between(
                 tables.numbers("l_quantity"),
                 0,
@@ -120,10 +121,10 @@ final class Plans {
                         operators.between(tables.numbers("l_shipdate"), 730, 1_094)))));
         Column sum = operators.stage(
                 () -> operators.sum(operators.calculate(of("l_extendedprice", rows), TIMES, of("l_discount", rows))));
-        return lines(operators.order(sum), sum);
+        return rows(operators.order(sum), sum);
     }
 
-    List<String> productProfit() {
+    Stream<Object[]> productProfit() {
         Column parts =
                 operators.stage(() -> operators.select(operators.like(tables.texts("p_name"), "%green%", true, null)));
         Column lines = join("l_partkey", null, "p_partkey", parts).rows;
@@ -135,10 +136,19 @@ final class Plans {
         Column nations = operators.gather(nation, groups.rows());
         Column years = operators.gather(year, groups.rows());
         Column profit = operators.stage(() -> operators.sums(groups, revenue(lines)));
-        return lines(operators.order(nations, negated(years)), nations, years, profit);
+        return rows(operators.order(nations, negated(years)), nations, years, profit);
     }
 
-    List<String> returnedItems() {
+    Stream<Object[]> returnedItems() {
+        return returnedItems(20);
+    }
+
+    /// Returns the revenue of each customer with returned items in this slice.
+    Stream<Object[]> allReturnedItems() {
+        return returnedItems(Long.MAX_VALUE);
+    }
+
+    private Stream<Object[]> returnedItems(long most) {
         Joined orders = join("o_custkey", where("o_orderdate", 640, 730), "c_custkey", null);
         Joined joined = join("l_orderkey", where("l_returnflag", 2, 2), "o_orderkey", orders.rows);
         Column lines = joined.rows;
@@ -147,25 +157,58 @@ final class Plans {
         Column key = operators.gather(customer, groups.rows());
         Column balance = operators.stage(() -> of("c_acctbal", operators.match(key, tables.numbers("c_custkey"))));
         Column revenue = operators.stage(() -> operators.sums(groups, revenue(lines)));
-        return lines(first(20, negated(revenue), key), key, revenue, balance);
+        return rows(first(most, negated(revenue), key), key, revenue, balance);
     }
 
-    List<String> customerDistribution() {
+    Stream<Object[]> customerDistribution() {
+        Column counts = orderCounts();
+        Groups byCount = operators.group(counts, counts.count());
+        Column count = operators.gather(counts, byCount.rows());
+        Column customers = operators.sums(byCount, null);
+        return rows(operators.order(negated(customers), negated(count)), count, customers);
+    }
+
+    /// Returns each customer's number of orders in this slice.
+    Stream<Object[]> ordersOfCustomers() {
+        Column counts = orderCounts();
+        return rows(operators.positions(counts.count()), tables.numbers("c_custkey"), counts);
+    }
+
+    private Column orderCounts() {
         Column orders = operators.stage(
                 () -> operators.select(operators.like(tables.texts("o_comment"), "%special%requests%", false, null)));
         Column customer = of("o_custkey", orders);
         Groups groups = operators.group(customer, customer.count());
-        Column counts = operators.stage(() -> {
+        return operators.stage(() -> {
             Column found = operators.match(tables.numbers("c_custkey"), operators.gather(customer, groups.rows()));
             return operators.gather(operators.sums(groups, null), found, 0);
         });
-        Groups byCount = operators.group(counts, counts.count());
-        Column count = operators.gather(counts, byCount.rows());
-        Column customers = operators.sums(byCount, null);
-        return lines(operators.order(negated(customers), negated(count)), count, customers);
     }
 
-    List<String> supplierVariety() {
+    Stream<Object[]> supplierVariety() {
+        Offers offers = offers();
+        Groups groups = operators.group(offers.kinds, BRANDS * TYPES);
+        Column kind = operators.gather(offers.kinds, groups.rows());
+        Column count = operators.sums(groups, null);
+        return rows(first(40, negated(count), kind), offers.meanings(), kind, kind, count);
+    }
+
+    /// Returns the suppliers of each brand and type in this slice, each once.
+    Stream<Object[]> suppliersOfKinds() {
+        Offers offers = offers();
+        Column all = operators.positions(offers.kinds.count());
+        return rows(all, offers.meanings(), offers.kinds, offers.kinds, offers.suppliers);
+    }
+
+    /// A kind is a brand and the number of a type. Each pair of a kind and a supplier occurs once.
+    private record Offers(Column kinds, Column suppliers, List<String> types) {
+        /// Returns what to make of a kind, which is the brand; of a kind, which is the type; and of a number.
+        List<LongFunction<Object>> meanings() {
+            return List.of(kind -> kind / TYPES, kind -> types.get((int) (kind % TYPES)), Long::valueOf);
+        }
+    }
+
+    private Offers offers() {
         Column parts = operators.stage(() -> {
             Column size = operators.between(tables.numbers("p_size"), 10, 17);
             Column brand = operators.between(tables.numbers("p_brand"), 7, 7, false, size);
@@ -173,25 +216,22 @@ final class Plans {
         });
         Dictionary types = operators.dictionary(tables.texts("p_type"), TYPES);
         Joined joined = join("ps_partkey", null, "p_partkey", parts);
-        long suppliers = tables.numbers("s_suppkey").count();
-        Column kind = operators.stage(
-                () -> combined(of("p_brand", joined.others), TYPES, operators.gather(types.numbers(), joined.others)));
-        Column distinct = operators.stage(() -> {
-            Column supplier = of("ps_suppkey", joined.rows);
-            Groups pairs = operators.group(combined(kind, suppliers, supplier), kind.count());
-            return operators.gather(kind, pairs.rows());
-        });
-        Groups groups = operators.group(distinct, BRANDS * TYPES);
-        Column key = operators.gather(distinct, groups.rows());
-        Column count = operators.sums(groups, null);
-        Column order = first(40, negated(count), key);
-        List<LongFunction<String>> texts = List.of(
-                brandAndType -> brandAndType / TYPES + "|" + types.texts().get((int) (brandAndType % TYPES)),
-                Long::toString);
-        return lines(order, texts, key, count);
+        return operators.stage(
+                () -> {
+                    Column kind = combined(
+                            of("p_brand", joined.others), TYPES, operators.gather(types.numbers(), joined.others));
+                    Column supplier = of("ps_suppkey", joined.rows);
+                    long suppliers = tables.numbers("s_suppkey").count();
+                    Groups pairs = operators.group(combined(kind, suppliers, supplier), kind.count());
+                    return new Offers(
+                            operators.gather(kind, pairs.rows()),
+                            operators.gather(supplier, pairs.rows()),
+                            types.texts());
+                },
+                offers -> List.of(offers.kinds, offers.suppliers));
     }
 
-    List<String> largeOrders() {
+    Stream<Object[]> largeOrders() {
         Groups byOrder = operators.group(
                 tables.numbers("l_orderkey"), tables.numbers("l_orderkey").count());
         Column quantity = operators.sums(byOrder, tables.numbers("l_quantity"));
@@ -202,7 +242,7 @@ final class Plans {
         Column customer = of("o_custkey", orders);
         Column date = of("o_orderdate", orders);
         Column price = of("o_totalprice", orders);
-        return lines(first(100, negated(price), date, keys), customer, keys, date, price, quantities);
+        return rows(first(100, negated(price), date, keys), customer, keys, date, price, quantities);
     }
 
     /// Returns a table's rows with a value in a range.
@@ -240,28 +280,24 @@ final class Plans {
         return operators.stage(() -> operators.first(operators.order(keys), most));
     }
 
-    private List<String> lines(Column order, Column... columns) {
-        return lines(
+    private Stream<Object[]> rows(Column order, Column... columns) {
+        return rows(
                 order,
                 Arrays.stream(columns)
-                        .<LongFunction<String>>map(_ -> Long::toString)
+                        .<LongFunction<Object>>map(_ -> Long::valueOf)
                         .toList(),
                 columns);
     }
 
-    private List<String> lines(Column order, List<LongFunction<String>> texts, Column... columns) {
+    /// Reads columns from the device.
+    private Stream<Object[]> rows(Column order, List<LongFunction<Object>> meanings, Column... columns) {
         List<long[]> values = Arrays.stream(columns)
                 .map(column -> operators.read(operators.gather(column, order)))
                 .toList();
-        List<String> lines = new ArrayList<>();
-        for (int row = 0; row < order.count(); row++) {
-            List<String> line = new ArrayList<>();
-            for (int column = 0; column < columns.length; column++) {
-                line.add(texts.get(column).apply(values.get(column)[row]));
-            }
-            lines.add(String.join("|", line));
-        }
-        return lines;
+        return IntStream.range(0, (int) order.count())
+                .mapToObj(row -> IntStream.range(0, columns.length)
+                        .mapToObj(column -> meanings.get(column).apply(values.get(column)[row]))
+                        .toArray());
     }
 
     private Column revenue(Column lines) {

@@ -57,7 +57,7 @@ public final class Queries {
         List<String> specs = List.of(arguments).subList(3, arguments.length);
         try (CudaStream stream = CudaStream.open(memory, DEVICE);
                 Operators operators = new Operators(stream, DEVICE, null)) {
-            Queries queries = new Queries(memory, new Tables(operators, scale, Expected.SEED), scale);
+            Queries queries = new Queries(memory, new Tables(operators, scale, Expected.SEED, Slice.ALL), scale);
             stream.synchronize();
             queries.warmUp(specs.getLast());
             for (String mode : arguments[2].split(",", -1)) {

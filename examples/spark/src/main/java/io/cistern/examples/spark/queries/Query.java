@@ -1,12 +1,15 @@
 package io.cistern.examples.spark.queries;
 
 import io.cistern.examples.spark.engine.Operators;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// The ten queries: each in SQL and as a plan of operators. Their numbers are those of the queries of TPC-H
 /// whose shape they have.
-enum Query {
+public enum Query {
     /// Scan, few groups, five sums.
     Q1(Plans::pricingSummary, """
             SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice),
@@ -72,11 +75,11 @@ enum Query {
             ORDER BY o_totalprice DESC, o_orderdate, o_orderkey LIMIT 100""");
 
     @SuppressWarnings("ImmutableEnumChecker") // a method, without state
-    private final Function<Plans, List<String>> plan;
+    private final Function<Plans, Stream<Object[]>> plan;
 
     private final String sql;
 
-    Query(Function<Plans, List<String>> plan, String sql) {
+    Query(Function<Plans, Stream<Object[]>> plan, String sql) {
         this.plan = plan;
         this.sql = sql;
     }
@@ -85,10 +88,21 @@ enum Query {
         return sql;
     }
 
+    Function<Plans, Stream<Object[]>> plan() {
+        return plan;
+    }
+
     /// Runs the query.
     ///
     /// @return the rows in order, the values of each separated by `|`
     List<String> run(Operators operators, Tables tables) {
+        return rows(plan, operators, tables)
+                .map(row -> Arrays.stream(row).map(Object::toString).collect(Collectors.joining("|")))
+                .toList();
+    }
+
+    /// Runs a plan.
+    static Stream<Object[]> rows(Function<Plans, Stream<Object[]>> plan, Operators operators, Tables tables) {
         return operators.stage(() -> plan.apply(new Plans(operators, tables)), _ -> List.of());
     }
 }

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /// The tables of TPC-H, as far as the queries need them, on a device. Each value follows from its row's
@@ -28,6 +29,9 @@ final class Tables {
                             + " pinto platelets quickly regular requests silent slyly special theodolites unusual"
                             + " ruthless sleep wake haggle nag boost detect bold")
                     .split(" ", 0));
+
+    /// The tables of which a slice has a part.
+    private static final Set<String> SLICED = Set.of("lineitem", "orders", "partsupp");
 
     private static final Map<String, Map<String, Values>> DEFINITIONS = new LinkedHashMap<>();
 
@@ -122,30 +126,56 @@ final class Tables {
     ///
     /// @param operators allocate the columns, which live as long as these
     /// @param scale 1 for six million lines
-    Tables(Operators operators, double scale, long seed) {
+    /// @param slice the rows of `orders`, and the parts with rows of `partsupp`, that the tables have; the rows
+    ///     of `lineitem` are those of the orders, and the other tables are whole
+    Tables(Operators operators, double scale, long seed, Slice slice) {
         DEFINITIONS.forEach((table, columns) -> {
-            long count = rowCount(table, scale);
+            Rows rows = rows(table, scale, slice);
             columns.forEach((name, values) -> {
                 switch (values) {
-                    case Key key -> numbers.put(name, key(operators, count, key.divisor));
-                    case Numbers drawn -> numbers.put(name, drawn(operators, count, drawn.draws, scale, seed));
+                    case Key key -> numbers.put(name, key(operators, rows, key.divisor));
+                    case Numbers drawn -> numbers.put(name, drawn(operators, rows, drawn.draws, scale, seed));
                     case Texts drawn ->
                         texts.put(
-                                name, operators.drawTexts(count, WORDS, drawn.perRow, drawn.range, drawn.salt + seed));
+                                name,
+                                operators.drawTexts(
+                                        rows.first, rows.count, WORDS, drawn.perRow, drawn.range, drawn.salt + seed));
                 }
             });
         });
     }
 
-    private static Column key(Operators operators, long count, long divisor) {
-        return operators.stage(() -> operators.calculate(operators.positions(count), Calculation.DIVIDED_BY, divisor));
+    private record Rows(long first, long count) {}
+
+    private static Rows rows(String table, double scale, Slice slice) {
+        long count = rowCount(table, scale);
+        if (!SLICED.contains(table)) {
+            return new Rows(0, count);
+        }
+        long together = table.equals("orders") ? 1 : 4;
+        long first = together * slice.first(count / together);
+        return new Rows(first, together * slice.end(count / together) - first);
     }
 
-    private static Column drawn(Operators operators, long count, List<Draw> draws, double scale, long seed) {
+    private static Column key(Operators operators, Rows rows, long divisor) {
+        return operators.stage(() -> operators.calculate(
+                operators.calculate(operators.positions(rows.count), Calculation.PLUS, rows.first),
+                Calculation.DIVIDED_BY,
+                divisor));
+    }
+
+    private static Column drawn(Operators operators, Rows rows, List<Draw> draws, double scale, long seed) {
         return operators.stage(() -> {
             Column sum = null;
             for (Draw each : draws) {
-                sum = operators.draw(count, each.divisor, each.salt + seed, range(each.range, scale), each.base, sum);
+                sum = operators.draw(
+                        rows.first,
+                        rows.count,
+                        each.divisor,
+                        each.salt + seed,
+                        range(each.range, scale),
+                        each.base,
+                        sum);
             }
             return Objects.requireNonNull(sum);
         });

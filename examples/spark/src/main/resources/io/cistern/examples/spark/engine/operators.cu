@@ -17,29 +17,30 @@ __device__ word drawn(word index, word salt, word range) {
     return (word) ((x * x + (uword) salt) % 2147483629 % (uword) range);
 }
 
-KERNEL cistern_draw(word n, word divisor, word salt, word range, word base, const word* before, word* out) {
-    EACH(i, n) { out[i] = base + drawn(i / divisor, salt, range) + (before ? before[i] : 0); }
+KERNEL cistern_draw(
+        word n, word first, word divisor, word salt, word range, word base, const word* before, word* out) {
+    EACH(i, n) { out[i] = base + drawn((first + i) / divisor, salt, range) + (before ? before[i] : 0); }
 }
 
 // Texts of words from a table with 16 bytes for each, the first of which is the word's length.
 KERNEL cistern_word_lengths(
-        const byte* words, word wordBytes, word n, word perRow, word range, word salt, word* out) {
+        const byte* words, word wordBytes, word n, word first, word perRow, word range, word salt, word* out) {
     EACH(i, n) {
         word length = perRow - 1;
         for (word at = 0; at < perRow; at++) {
-            length += words[16 * drawn(i, salt + at, range)];
+            length += words[16 * drawn(first + i, salt + at, range)];
         }
         out[i] = length;
     }
 }
 
 KERNEL cistern_write_words(
-        const byte* words, word wordBytes, word n, word perRow, word range, word salt, const word* offsets,
-        word byteCount, byte* out) {
+        const byte* words, word wordBytes, word n, word first, word perRow, word range, word salt,
+        const word* offsets, word byteCount, byte* out) {
     EACH(i, n) {
         byte* to = out + offsets[i];
         for (word at = 0; at < perRow; at++) {
-            const byte* from = words + 16 * drawn(i, salt + at, range);
+            const byte* from = words + 16 * drawn(first + i, salt + at, range);
             if (at > 0) {
                 *to++ = ' ';
             }

@@ -22,7 +22,7 @@ import java.util.Objects;
 /// device.
 @SuppressWarnings("restricted") // calls the compiled kernels
 public final class HostKernels {
-    private static final int MOST_ARGUMENTS = 9;
+    private static final int MOST_ARGUMENTS = 10;
     private static final int GUARD = 64;
     private static final byte GUARDED = 0x5a;
 

@@ -68,13 +68,33 @@ final class QueryTests {
         try (DeviceMemory memory = TestMemory.open("caching", CAPACITY)) {
             HostKernels.register(TestMemory.gpu(memory), compiler.get(), folder);
             assertThat(results(memory)).isEqualTo(expected);
+            assertThat(ordersAndRevenue(memory, Slice.ALL.halves()))
+                    .isEqualTo(ordersAndRevenue(memory, List.of(Slice.ALL)));
         }
+    }
+
+    /// The sums of a plan with texts and of one with numbers only.
+    private static List<Long> ordersAndRevenue(DeviceMemory memory, List<Slice> slices) {
+        long orders = 0;
+        long revenue = 0;
+        try (CudaStream stream = CudaStream.open(memory, 0);
+                Operators operators = new Operators(stream, 0, null)) {
+            for (Slice slice : slices) {
+                Plans plans = new Plans(operators, new Tables(operators, SCALE, Expected.SEED, slice));
+                orders += plans.ordersOfCustomers()
+                        .mapToLong(row -> (long) row[1])
+                        .sum();
+                revenue +=
+                        plans.forecastRevenue().mapToLong(row -> (long) row[0]).sum();
+            }
+        }
+        return List.of(orders, revenue);
     }
 
     private static Map<Query, List<String>> results(DeviceMemory memory) {
         try (CudaStream stream = CudaStream.open(memory, 0);
                 Operators operators = new Operators(stream, 0, null)) {
-            Tables tables = new Tables(operators, SCALE, Expected.SEED);
+            Tables tables = new Tables(operators, SCALE, Expected.SEED, Slice.ALL);
             return Arrays.stream(Query.values())
                     .collect(Collectors.toMap(Function.identity(), query -> query.run(operators, tables)));
         }

@@ -22,7 +22,7 @@ static unsigned long long atomicCAS(unsigned long long* at, unsigned long long e
 @KERNELS@
 
 // All parameters are words or pointers; a kernel with fewer does not look at the rest.
-typedef void (*Kernel)(word, word, word, word, word, word, word, word, word);
+typedef void (*Kernel)(word, word, word, word, word, word, word, word, word, word);
 struct Thread { Kernel kernel; const word* arguments; unsigned block; unsigned thread; };
 
 static void* runThread(void* argument) {
@@ -30,7 +30,7 @@ static void* runThread(void* argument) {
     blockIdx.x = self->block;
     threadIdx.x = self->thread;
     const word* a = self->arguments;
-    self->kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);
+    self->kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
     return nullptr;
 }
 
