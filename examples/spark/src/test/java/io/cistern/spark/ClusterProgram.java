@@ -4,6 +4,9 @@ import static org.apache.spark.sql.functions.col;
 
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.examples.spark.queries.Expected;
+import io.cistern.examples.spark.queries.Query;
+import io.cistern.examples.spark.queries.QueryJob;
 import io.cistern.nccl.DataType;
 import io.cistern.nccl.ReductionOp;
 import io.cistern.spark.barrier.BarrierStage;
@@ -11,12 +14,17 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkException;
@@ -27,25 +35,29 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
-/// A cluster of some executors, each with a device of its own, that does the job of [Sales], loses an executor in the
-/// middle of it, and reduces in a barrier stage. Prints a line of JSON for each; ends with 1 if anything is wrong.
+/// A cluster of some executors, each with a device of its own, that does a job and loses an executor in the middle of
+/// it: that of [Sales], which also reduces in a barrier stage, or the [queries][QueryJob]. Prints a line of JSON for
+/// each step; ends with 1 if anything is wrong. The seconds of a query include drawing its tables.
 ///
-/// Arguments: `DRIVER EXECUTORS ROWS DEVICE_MEBIBYTES`, as `cuda 2 4000000 64`.
+/// Arguments: `sales DRIVER EXECUTORS ROWS DEVICE_MEBIBYTES`, as `sales cuda 2 4000000 64`, or
+/// `queries DRIVER EXECUTORS SCALE DEVICE_MEBIBYTES`, as `queries cuda 2 10 16384`.
 public final class ClusterProgram {
     private static final int ARTICLES = 1_000;
     private static final int REDUCED_BYTES = 4 << 20;
 
+    private final String what;
     private final String driver;
     private final int executors;
-    private final long rows;
+    private final String size;
     private final SparkSession session;
     private final SparkCluster cluster;
     private boolean isRight = true;
 
     private ClusterProgram(String[] arguments, Path home) throws IOException {
-        driver = arguments[0];
-        executors = Integer.parseInt(arguments[1]);
-        rows = Long.parseLong(arguments[2]);
+        what = arguments[0];
+        driver = arguments[1];
+        executors = Integer.parseInt(arguments[2]);
+        size = arguments[3];
         cluster = SparkCluster.start(home, executors);
         session = SparkSession.builder()
                 .master(cluster.master())
@@ -59,15 +71,15 @@ public final class ClusterProgram {
                 .config("spark.task.resource.gpu.amount", "0.5")
                 .config("spark.cistern.task.limit", "none")
                 .config("spark.cistern.driver", driver)
-                .config("spark.cistern.allocator", "caching:max_bytes=" + arguments[3] + "MiB")
+                .config("spark.cistern.allocator", "caching:max_bytes=" + arguments[4] + "MiB")
                 .config("spark.cistern.figures.interval", "100ms")
                 .getOrCreate();
     }
 
     /// Runs it.
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length != 4) {
-            throw new IllegalArgumentException("arguments: DRIVER EXECUTORS ROWS DEVICE_MEBIBYTES");
+        if (arguments.length != 5) {
+            throw new IllegalArgumentException("arguments: sales|queries DRIVER EXECUTORS SIZE DEVICE_MEBIBYTES");
         }
         ClusterProgram program = new ClusterProgram(arguments, Files.createTempDirectory("cistern-spark"));
         boolean isRight;
@@ -82,6 +94,40 @@ public final class ClusterProgram {
 
     private boolean run() throws Exception {
         Eventually.holds(() -> ClusterFigures.ofProcess().executorCount() == executors);
+        switch (what) {
+            case "sales" -> doSales();
+            case "queries" -> doQueries(Double.parseDouble(size));
+            default -> throw new IllegalArgumentException("no job " + what + "; legal: sales, queries");
+        }
+        emptied();
+        return isRight;
+    }
+
+    private void doQueries(double scale) throws Exception {
+        Map<Query, List<String>> expected =
+                Objects.requireNonNull(Expected.read(scale), "no results of DuckDB at scale " + scale);
+        queries(scale); // compiles the kernels
+        for (Query query : Query.values()) {
+            long begun = System.nanoTime();
+            List<String> rows = query(query, scale);
+            double seconds = seconds(begun);
+            tell(query.name(), rows.equals(expected.get(query)), ", \"scale\": %s, \"seconds\": %.3f", scale, seconds);
+        }
+        if (executors > 1) {
+            kill(() -> queries(scale), expected);
+        }
+    }
+
+    private Map<Query, List<String>> queries(double scale) {
+        return Arrays.stream(Query.values())
+                .collect(Collectors.toMap(Function.identity(), query -> query(query, scale)));
+    }
+
+    private List<String> query(Query query, double scale) {
+        return QueryJob.run(session, query, scale, 2 * executors);
+    }
+
+    private void doSales() throws Exception {
         long begunCpu = System.nanoTime();
         List<Row> expected = Sales.sumsOnCpu(sales()).collectAsList();
         double cpuSeconds = seconds(begunCpu);
@@ -91,10 +137,8 @@ public final class ClusterProgram {
             allReduce("all_reduce");
             brokenMember();
             allReduce("all_reduce_after_a_broken_member");
-            kill(expected);
+            kill(this::sums, expected);
         }
-        emptied();
-        return isRight;
     }
 
     private void job(String what, List<Row> expected, double cpuSeconds) {
@@ -112,7 +156,7 @@ public final class ClusterProgram {
                 equal,
                 ", \"rows\": %d, \"seconds\": %.3f, \"cpu_seconds\": %.3f, \"clock_nanos_of_the_slowest\": %d, "
                         + "\"spilled_bytes\": %d, \"retries\": %d, \"splits\": %d",
-                rows,
+                Long.parseLong(size),
                 deviceSeconds,
                 cpuSeconds,
                 deviceNanos,
@@ -122,7 +166,7 @@ public final class ClusterProgram {
     }
 
     private Dataset<Row> sales() {
-        return Sales.of(session, rows, ARTICLES, 2 * executors);
+        return Sales.of(session, Long.parseLong(size), ARTICLES, 2 * executors);
     }
 
     private List<Row> sums() {
@@ -147,11 +191,11 @@ public final class ClusterProgram {
         return clocks;
     }
 
-    private void kill(List<Row> expected) throws Exception {
+    private <R> void kill(Supplier<R> work, R expected) throws Exception {
         String victim = ClusterFigures.ofProcess().alive().getFirst().executorId();
-        CompletableFuture<List<Row>> job;
+        CompletableFuture<R> job;
         do {
-            job = CompletableFuture.supplyAsync(this::sums);
+            job = CompletableFuture.supplyAsync(work);
         } while (!killsDuring(job, victim));
         long begun = System.nanoTime();
         boolean equal = job.get(300, TimeUnit.SECONDS).equals(expected);
@@ -159,7 +203,7 @@ public final class ClusterProgram {
     }
 
     /// Kills an executor as soon as it holds memory; not if the job ends before that is seen.
-    private boolean killsDuring(CompletableFuture<List<Row>> job, String victim) throws InterruptedException {
+    private boolean killsDuring(CompletableFuture<?> job, String victim) throws InterruptedException {
         while (!job.isDone()) {
             if (ClusterFigures.ofProcess().alive().stream()
                     .anyMatch(each ->
