@@ -38,6 +38,10 @@ final class BannedPhrases {
             Map.entry("\\bcomes? again\\b|\\bcome again\\b", "is reused, recurs"),
             Map.entry("\\bwants (?:again|to take|a)\\b", "needs"),
             Map.entry("\\bsettles?\\b|\\bsettled\\b", "processes, finishes, publishes"),
+            Map.entry("\\bfor ever\\b", "forever"),
+            Map.entry("\\bspoil(?:s|t|ed)?\\b", "corrupts"),
+            Map.entry("\\bis no (?:lock|JAR|library|proof)\\b", "is not a"),
+            Map.entry("\\bby way of\\b", "through"),
             Map.entry("\\b[Ss]ituations\\b(?! \\()", "scenarios, seeded programs"),
             Map.entry(
                     "\\b(?:simply|obviously|easily|of course|blazing|seamless(?:ly)?|robust|powerful)\\b", "nothing"));

@@ -61,7 +61,9 @@ final class WordsTests {
                 "CUDA 13 has not got it.",
                 "A pool is told what to keep.",
                 "Instead, a page stands in its place.",
-                "Somebody else has the GPU."
+                "Somebody else has the GPU.",
+                "A turn is no lock.",
+                "No block is spoilt."
             })
     void aPhraseThatIsNotPlainIsFound(String sentence) {
         assertThat(BannedPhrases.in(sentence)).isNotEmpty();
