@@ -9,10 +9,10 @@ import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The base of the providers of adaptors. It adds the option `upstream`, a spec that must be given. These
+/// The base of the providers of adaptors. It adds the required option `upstream`, a spec. These
 /// providers are chosen only by name.
 abstract class AdaptorProvider implements AllocatorProvider {
-    static final String MUST_BE_GIVEN = "must be given";
+    static final String REQUIRED = "required";
 
     @Override
     public final int spiVersion() {
@@ -33,7 +33,7 @@ abstract class AdaptorProvider implements AllocatorProvider {
 
     private SpecOption<String> upstream() {
         return SpecOption.of(
-                name(), "upstream", "a spec", MUST_BE_GIVEN, "the allocator that it wraps", AllocatorOptions::text);
+                name(), "upstream", "a spec", REQUIRED, "the allocator that it wraps", AllocatorOptions::text);
     }
 
     @Override
@@ -45,12 +45,12 @@ abstract class AdaptorProvider implements AllocatorProvider {
     /// Reads the options and then opens the upstream, so that a wrong option costs nothing.
     abstract DeviceAllocator open(AllocatorContext context, String upstream);
 
-    /// Returns the value of an option that must be given.
+    /// Returns the value of a required option.
     final <T> T required(SpecOption<T> option, AllocatorContext context, String example) {
         return option.read(context.options()).orElseThrow(() -> missing(option.key(), example));
     }
 
-    /// Returns the error for an option that must be given.
+    /// Returns the error for a required option that is missing.
     final ConfigurationException missing(String key, String example) {
         return new ConfigurationException(
                 "'" + name() + "' needs the option '" + key + "', for example " + key + "=" + example);

@@ -17,7 +17,7 @@ public final class AlignedProvider extends AdaptorProvider {
                 "aligned",
                 "alignment",
                 "a power of two from 256 to 1TiB; less than a device has",
-                MUST_BE_GIVEN,
+                REQUIRED,
                 "all addresses are multiples of it",
                 AllocatorOptions::bytes);
     }

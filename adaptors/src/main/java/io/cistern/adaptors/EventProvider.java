@@ -16,8 +16,8 @@ public final class EventProvider extends AdaptorProvider {
         static final SpecOption<Long> THRESHOLD = SpecOption.of(
                 "events",
                 "threshold",
-                "a number of bytes, such as `4GiB`",
-                MUST_BE_GIVEN,
+                "bytes, such as `4GiB`",
+                REQUIRED,
                 "logs each time the live bytes of a device cross it",
                 AllocatorOptions::bytes);
     }

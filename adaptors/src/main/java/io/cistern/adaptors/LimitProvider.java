@@ -14,8 +14,8 @@ public final class LimitProvider extends AdaptorProvider {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "limit",
                 "bytes",
-                "a number of bytes from 1 on, such as `8GiB`",
-                MUST_BE_GIVEN,
+                "bytes from 1, such as `8GiB`",
+                REQUIRED,
                 "the maximum live bytes on each device",
                 AllocatorOptions::bytes);
     }

@@ -20,7 +20,7 @@ public final class LoggingProvider extends AdaptorProvider {
                 "logging",
                 "file",
                 "a path",
-                MUST_BE_GIVEN,
+                REQUIRED,
                 "the trace, gzipped if it ends in `.gz`; an existing file is overwritten",
                 AllocatorOptions::text);
         static final SpecOption<Long> ROWS = SpecOption.of(

@@ -17,9 +17,9 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "pool",
             "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one a device",
             "`own`",
-            "the driver's pool: one of its own for each device; the device's default pool; the pool that is current at the"
-                    + " first request; or pools that the program made. A pool that is not its own keeps its settings"
-                    + " unless an option here sets them, until `async` closes",
+            "the driver's pool: a new one for each device; the device's default pool; the pool that is current at the"
+                    + " first request; or pools that the program made. An existing pool keeps its settings, except those"
+                    + " that an option sets until `async` closes",
             AsyncOption::pool,
             PoolChoice::texts);
 
@@ -28,18 +28,17 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "per_stream",
             FLAG + "; `true` only with `pool=own`",
             "`false`",
-            "whether each stream has its own pool, so no memory goes from one stream to another; the pool of a stream that"
-                    + " ended serves the next new one");
+            "whether each stream has its own pool, so that streams share no memory; a new stream takes over the pool of one"
+                    + " that ended");
 
     /// Sets how many bytes a pool keeps at a synchronisation.
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
-            "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
+            "`keep_all`, `zero`, bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
                     + " `pool=own`",
             "`keep_all` for own pools, and for a default pool whose threshold is unset; `zero` under `driver_pool`; else"
                     + " the pool's own",
-            "the bytes that a pool keeps when the host synchronises; the rest goes back to the device. `adaptive` keeps"
-                    + " the memory that the program will need again",
+            "the bytes that a pool keeps when the host synchronises; `adaptive` keeps what the program will need again",
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
 
@@ -55,8 +54,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "reuse_allow_opportunistic",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether memory serves any stream once its free has completed; without it, the device's speed does not"
-                    + " decide which stream gets which memory");
+            "whether memory serves any stream once its free has completed; without it, timing does not decide which stream"
+                    + " gets which memory");
 
     /// Allows the driver to insert waits between streams.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
@@ -88,8 +87,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "location",
             "`device`, `managed`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
             "`device`",
-            "where the memory is: on the device; where each page was used last, so it may be larger than the device"
-                    + " (CUDA 13.0); on the host; on the host's NUMA node nearest to the device, or on node N",
+            "where the memory is: on the device; where each page was used last (CUDA 13.0); on the host; on the NUMA node"
+                    + " nearest to the device, or on node N",
             AsyncOption::location,
             SpecOption::text);
 
@@ -105,8 +104,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
-            "blocks up to this size come from a second pool, so that long-lived small blocks can't hold the pages of large"
-                    + " ones",
+            "blocks up to this size come from a second pool, so they can't hold the pages of large ones",
             BYTES,
             SpecOption::text);
 
@@ -115,8 +113,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "the bytes that each pool, but for that of small blocks, obtains when it is first used, and keeps within its"
-                    + " release threshold; the first allocation on a device waits for them",
+            "the bytes that each pool, except that of small blocks, obtains when it is first used and keeps; the first"
+                    + " allocation on a device waits for them",
             BYTES,
             SpecOption::text);
 

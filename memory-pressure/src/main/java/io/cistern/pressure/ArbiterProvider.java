@@ -11,17 +11,12 @@ import java.util.List;
 
 /// Provides the allocator `arbiter`, a [TaskArbiter]; a program gets it by
 /// `allocator.extension(TaskArbiter.class)`. It is never chosen by priority. Its options are `upstream`, a
-/// spec, which must be given, and `patience_millis`, at least 1, by default 100.
+/// spec, which is required, and `patience_millis`, at least 1, by default 100.
 public final class ArbiterProvider implements AllocatorProvider {
     /// Created when first needed: every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<String> UPSTREAM = SpecOption.of(
-                "arbiter",
-                "upstream",
-                "a spec",
-                "must be given",
-                "the allocator that tasks share",
-                AllocatorOptions::text);
+                "arbiter", "upstream", "a spec", "required", "the allocator that tasks share", AllocatorOptions::text);
         static final SpecOption<Long> PATIENCE_MILLIS = SpecOption.of(
                 "arbiter",
                 "patience_millis",

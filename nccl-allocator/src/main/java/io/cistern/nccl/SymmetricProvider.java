@@ -30,16 +30,16 @@ public final class SymmetricProvider implements AllocatorProvider {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "symmetric",
                 "bytes",
-                "a number of bytes from 2MiB on",
+                "bytes from 2MiB",
                 "512MiB",
                 "the segment of each device; blocks that do not fit come from `upstream`",
                 AllocatorOptions::bytes);
         static final SpecOption<Long> LARGEST = SpecOption.of(
                 "symmetric",
                 "largest",
-                "a number of bytes",
+                "bytes",
                 "32MiB",
-                "larger blocks come from `upstream`, where collectives need no window to be fast",
+                "larger blocks come from `upstream`",
                 AllocatorOptions::bytes);
         static final SpecOption<String> SOURCE = SpecOption.of(
                 "symmetric",

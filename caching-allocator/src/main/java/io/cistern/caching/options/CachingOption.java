@@ -16,7 +16,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
             "the spec of a segment source: `pages`, `linear`, `managed`, `driver_pool`, `vmm`, `nccl`, …",
-            "`pages`; `linear` with `expandable_segments=false`, and on devices without virtual memory management",
+            "`pages`; `linear` with `expandable_segments=false`, or where pages can't be mapped",
             "where memory comes from",
             TEXT);
 
@@ -33,8 +33,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "the size of pages for large blocks: at most 1/96 of the peak of live bytes, 1/192 with several streams; tight,"
-                    + " 1/1024 or 1/2048, for the least memory and a longer first pass",
+            "the size of pages for large blocks: at most 1/96 of the peak of live bytes, 1/192 with several streams; with"
+                    + " `tight` 1/1024 or 1/2048, for less memory and a longer first pass",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
@@ -42,10 +42,9 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `adaptive`, `wait`",
             "`adaptive`",
-            "when idle pages of a stream serve another one: `never` before the stream has ended; else once their work has"
-                    + " finished. Before that the other stream waits on the device: always with `wait`, and with `adaptive`"
-                    + " once an eighth more than the peak of live bytes, or a sixteenth of the available memory, is reserved"
-                    + " (always with `fit=tight`)",
+            "when a stream's idle pages serve another one: with `never` after the stream has ended; else after their work."
+                    + " The other stream waits for it on the device: always with `wait` or `fit=tight`, else once an eighth"
+                    + " more than the peak of live bytes, or a sixteenth of the available memory, is reserved",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.
@@ -59,9 +58,9 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// The most bytes of live pages that one compaction may copy; 0 for no compaction.
     public static final CachingOption<Long> COMPACTION_BYTES = new CachingOption<>(
             "compaction_bytes",
-            "a number of bytes, such as `1GiB`; 0 for none",
+            "bytes, such as `1GiB`; 0 for none",
             "4GiB",
-            "the maximum bytes that one compaction may copy while the program pauses; 0 for no compaction",
+            "the maximum bytes that one compaction may copy",
             BYTES);
 
     /// The alignment of all addresses, in bytes: a power of two from 256 to 2 MiB.
@@ -73,8 +72,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "splits",
             "`true`, `false`",
             "`true`",
-            "whether blocks are cut for smaller requests; if not, each is its own segment, of one handle where the source"
-                    + " has handles",
+            "whether blocks are cut for smaller requests; if not, each is its own segment, with one handle",
             YES_OR_NO);
 
     /// Whether threads keep some of the blocks that they freed.
@@ -96,16 +94,16 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// The bytes obtained from the source with the first request of each device.
     public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
             "initial_bytes",
-            "a number of bytes, such as `1GiB`; at most `max_bytes`",
+            "bytes, such as `1GiB`; at most `max_bytes`",
             "0",
-            "the bytes obtained from the source with the first request of each device, for the stream of that request",
+            "the bytes obtained with the first request of each device, for its stream",
             BYTES);
 
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
             "max_bytes",
-            "a number of bytes from 2MiB on, one page, such as `8GiB`; not with `per_process_memory_fraction`",
-            "what the driver gives",
+            "bytes from 2MiB, such as `8GiB`; not with `per_process_memory_fraction`",
+            "no limit",
             "the maximum that this allocator reserves of each device",
             BYTES);
 
@@ -114,7 +112,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "check",
             "`off`, `checked`, `paranoid`",
             "property `cistern.check`, else `off`",
-            "the level of checks: see CheckLevel",
+            "the level of checks (`CheckLevel`)",
             wordOf(CheckLevel.class));
 
     /// Whether memory grows by pages in large address ranges, or by plain segments.
@@ -129,8 +127,8 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Double> PER_PROCESS_MEMORY_FRACTION = new CachingOption<>(
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
-            "`1`: what the driver gives",
-            "the maximum that this allocator reserves of a device; at least one page, 2 MiB",
+            "`1`",
+            "the maximum that this allocator reserves of a device; at least 2 MiB",
             FRACTION);
 
     /// Whether a request that would exceed the fraction fails at once.
@@ -147,8 +145,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "pytorch",
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
-            "the options with PyTorch's names (`expandable_segments` to `throw_on_cudamalloc_oom`) in PyTorch's syntax."
-                    + " `backend:cudaMallocAsync` gives the allocator `async`; other keys of PyTorch have no effect but a warning",
+            "the three options above in PyTorch's syntax; `backend:cudaMallocAsync` gives the allocator `async`, other keys"
+                    + " only warn",
             TEXT);
 
     /// The options with PyTorch's names and meaning.

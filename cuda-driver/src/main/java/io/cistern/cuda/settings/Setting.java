@@ -9,16 +9,12 @@ import org.jspecify.annotations.Nullable;
 /// [#NAME_PART], a name. As an environment variable, a key is in capitals, with `_` for `.`.
 public enum Setting {
     /// The file that may contain the other settings.
-    CONFIG(
-            "cistern.config",
-            "a path",
-            "no file",
-            "a file of settings as Java properties, in UTF-8; not in the file itself"),
+    CONFIG("cistern.config", "a path", "no file", "a file of settings, in UTF-8; not in the file itself"),
     /// The allocator that is current at first.
     ALLOCATOR(
             "cistern.allocator",
             "the spec of an allocator",
-            "the highest priority of those available",
+            "the available one of highest priority",
             "the allocator that is current when the program does not choose"),
     /// The allocator that is current at first on one device.
     DEVICE_ALLOCATOR(
@@ -28,7 +24,7 @@ public enum Setting {
             "cistern.limit",
             "a number of bytes from 1, or a share of the device",
             "none",
-            "the maximum bytes requested at once on each device, over all allocators"),
+            "the maximum bytes requested at once on each device"),
     /// A limit on one device.
     DEVICE_LIMIT(
             "cistern.device.N.limit",
@@ -38,11 +34,7 @@ public enum Setting {
     /// A definition of an allocator under a name of one's own.
     DEFINE("cistern.define.NAME", "the spec of an allocator", "none", "names a spec, such as a shared library"),
     /// The directory of plug-ins.
-    PLUGINS(
-            "cistern.plugins",
-            "a path",
-            "none",
-            "a directory of plug-ins: JARs, folders of JARs, and shared libraries; only you or root may write there"),
+    PLUGINS("cistern.plugins", "a path", "none", "a directory of plug-ins; only you or root may write there"),
     /// The plug-ins that are allowed.
     PLUGINS_ALLOWED(
             "cistern.plugins.allowed",
@@ -62,20 +54,16 @@ public enum Setting {
             "cistern.hazards",
             "`warning`, `throw`, `list`",
             "`warning`",
-            "the result of a race: a warning, an exception of the call, or an entry of `StreamHazards`"),
+            "the result of a race: a warning, an exception, or an entry of `StreamHazards`"),
     /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
             "names of observers, such as `jfr,jmx`",
             "none",
-            "the observers of each device memory: `history`, `snapshots`, `jfr`, `jmx` and `nvtx` of"
-                    + " `cistern-observability`, and your own (`ModuleSupport.Observer`)"),
+            "the observers of each device memory: `history`, `snapshots`, `jfr`, `jmx`, `nvtx`, and your own"
+                    + " (`ModuleSupport.Observer`)"),
     /// Whether scopes are reported that were forgotten or not carried to other threads.
-    SCOPES_REPORT(
-            "cistern.scopes.report",
-            "`true`, `false`",
-            "`false`",
-            "whether to report forgotten scopes, and threads that allocate outside every scope while others are in one"),
+    SCOPES_REPORT("cistern.scopes.report", "`true`, `false`", "`false`", "whether to report mistakes with scopes"),
     /// Whether copies are reported that can't run beside other work.
     COPIES_REPORT(
             "cistern.copies.report",
@@ -87,35 +75,34 @@ public enum Setting {
             "cistern.copies.direct",
             "`true`, `false`",
             "`false`",
-            "whether the driver reads arrays of less than 8 MiB in place: faster, but only for programs in which"
-                    + " no GPU waits for Java code (docs/buffers.md)"),
+            "whether the driver reads arrays of less than 8 MiB in place: faster, but only if no GPU waits for Java"
+                    + " code (docs/buffers.md)"),
     /// The driver to open.
     DRIVER(
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the real GPU (`cuda`) or the simulated one; `auto` takes the real one if it works, else warns"),
+            "the GPU; `auto` takes the real one if it works, else warns"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
     NVRTC_LIBRARY(
             "cistern.nvrtc.library",
-            "a name or a path, of the file or its folder",
+            "a name, a file or its folder",
             "`libnvrtc.so`, and with versions 13 to 11",
             "the library of NVIDIA's run-time compiler"),
     /// NCCL's library.
-    NCCL_LIBRARY(
-            "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
+    NCCL_LIBRARY("cistern.nccl.library", "a name, a file or its folder", "`libnccl.so.2`", "NCCL's library"),
     /// ONNX Runtime's library.
     ONNXRUNTIME_LIBRARY(
             "cistern.onnxruntime.library",
-            "a name or a path, of the file or its folder",
-            "the one that Java's classes of ONNX Runtime have loaded, `libonnxruntime.so.1`",
+            "a name, a file or its folder",
+            "the loaded one, `libonnxruntime.so.1`",
             "the library of ONNX Runtime"),
     /// NVTX's library.
     NVTX_LIBRARY(
             "cistern.nvtx.library",
-            "a name or a path, of the file or its folder",
+            "a name, a file or its folder",
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
             "the library that passes marks and ranges to NVIDIA's profilers"),
     /// The number of simulated devices.

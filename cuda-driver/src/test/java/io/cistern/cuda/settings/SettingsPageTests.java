@@ -15,28 +15,24 @@ class SettingsPageTests {
 
             <!-- Made by SettingsPageTests from Setting. With -Dcistern.docs.write=true it writes the page. -->
 
-            Everything that can be set from outside a program. `./cistern doctor --verbose` prints each value with its source.
-
-            The first source that has a value decides:
+            What you can set from outside a program. `./cistern doctor --verbose` prints each value with its source. The first
+            source that has a value decides:
 
             1. **code**, as `Allocators.setCurrent("async")`;
             2. a system **property**: `-Dcistern.allocator=async`;
             3. a variable of the **environment**, in capitals with `_` for `.`: `CISTERN_ALLOCATOR=async`;
-            4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names: `cistern.allocator=async`, in the
-               format of Java properties;
+            4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names, a file of Java properties;
             5. the default in the table.
 
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 
-            Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to, with the
-            nearest key or the remedy. If the program chooses its allocators itself, these are warnings. An
-            invalid value is an error that lists the valid ones. Exceptions: `cistern.leaks`, `cistern.observe` and booleans
-            warn and fall back to the default.
+            Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to. If the program
+            chooses its allocators itself, these are warnings. An invalid value is an error that lists the valid ones; but
+            `cistern.leaks`, `cistern.observe` and booleans warn and fall back to the default.
 
-            **Bytes** look the same in all settings and [options](options.md), in `spark.cistern.…` and on the command
-            line: `1048576`; `64k`, `512m`, `8g`, `1t` or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter
-            case. A share of a device's memory is `0.5` or `50%`; `1` is one byte, `1.0` the whole device. `KB`, `MB` and `GB`
-            are refused, since some read them as powers of 1000.
+            **Bytes** look the same in all settings, [options](options.md) and commands: `1048576`; `64k`, `512m`, `8g`, `1t`
+            or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter case. A share of a device's memory is `0.5`
+            or `50%`; `1` is one byte, `1.0` the whole device. `KB`, `MB` and `GB` are refused as ambiguous.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 

@@ -8,30 +8,30 @@ import java.util.List;
 /// The options of `library`, both as an allocator and as a segment source.
 final class LibraryOptions {
     static final SpecOption<String> PATH =
-            option("path", "the path of a shared library", "must be given", "the library", AllocatorOptions::text);
+            option("path", "a path", "required", "the shared library", AllocatorOptions::text);
     static final SpecOption<String> MALLOC = option(
             "malloc",
             "a symbol",
             "`my_malloc`",
-            "its function that allocates: `void* f(ssize_t size, int device, cudaStream_t stream)`",
+            "allocates: `void* f(ssize_t size, int device, cudaStream_t stream)`",
             AllocatorOptions::text);
     static final SpecOption<String> FREE = option(
             "free",
             "a symbol",
             "`my_free`",
-            "its function that frees: `void f(void* address, ssize_t size, int device, cudaStream_t stream)`",
+            "frees: `void f(void* address, ssize_t size, int device, cudaStream_t stream)`",
             AllocatorOptions::text);
     static final SpecOption<String> CHECK = option(
             "check",
             "`pointers`, `none`",
             "`pointers`",
-            "whether the driver checks each address that the library returns; not on a simulated GPU",
+            "whether the driver checks each returned address; not on a simulated GPU",
             (options, key) -> options.choice(key, List.of("pointers", "none")));
     static final SpecOption<Boolean> CRITICAL = option(
             "critical",
             "`true`, `false`",
             "`false`",
-            "promises that its two functions never wait (as `cudaMalloc` does) and never call Java: a cheaper call",
+            "promises that both functions never wait (as `cudaMalloc` does) and never call Java: a cheaper call",
             AllocatorOptions::flag);
     static final SpecOption<Double> FRACTION = option(
             "fraction",
@@ -43,7 +43,7 @@ final class LibraryOptions {
             "preload",
             "libraries, by name or path",
             "none",
-            "the libraries that this one needs and does not find by itself",
+            "libraries that this one needs and does not find",
             AllocatorOptions::list);
     static final SpecOption<Boolean> TRIAL = option(
             "trial",
@@ -55,19 +55,28 @@ final class LibraryOptions {
             "sha256",
             "64 hexadecimal digits",
             "any file",
-            "the digest of the file; exactly those bytes are loaded, from a private copy",
+            "the digest of the file; these bytes are loaded, from a private copy",
             AllocatorOptions::text);
 
     /// Optional functions of the library.
     static final List<SpecOption<String>> HOOKS = List.of(
-            hook(LibraryFunctions.INIT, "is called once, with the number of devices"),
-            hook(LibraryFunctions.RESET, "gives idle memory back"),
-            hook(LibraryFunctions.MEMORY_FRACTION, "sets the share of a device that the library may use"),
-            hook(LibraryFunctions.BASE_ALLOC, "returns the start and size of an address's segment"),
-            hook(LibraryFunctions.RECORD_STREAM, "records that another stream uses a block"),
-            hook(LibraryFunctions.BEGIN_POOL, "begins a pool; with `end_pool` and `release_pool`"),
-            hook(LibraryFunctions.END_POOL, "ends the pool"),
-            hook(LibraryFunctions.RELEASE_POOL, "releases that pool"));
+            hook(LibraryFunctions.INIT, "nothing", "`void f(int device_count)`, called once"),
+            hook(LibraryFunctions.RESET, "`trim` frees nothing", "`void f(void)` gives idle memory back"),
+            hook(LibraryFunctions.MEMORY_FRACTION, "no `fraction`", "`void f(double fraction, int device)`"),
+            hook(
+                    LibraryFunctions.BASE_ALLOC,
+                    "the driver is asked",
+                    "`void* f(void* address, size_t* size)` returns the start and size of its segment"),
+            hook(
+                    LibraryFunctions.RECORD_STREAM,
+                    "the stream of the free waits",
+                    "`void f(void* address, cudaStream_t stream)`"),
+            hook(
+                    LibraryFunctions.BEGIN_POOL,
+                    "no pools",
+                    "`void f(int device, uint64_t, uint64_t)`; with `end_pool` and `release_pool`"),
+            hook(LibraryFunctions.END_POOL, "no pools", "the same"),
+            hook(LibraryFunctions.RELEASE_POOL, "no pools", "the same"));
 
     private LibraryOptions() {}
 
@@ -78,8 +87,8 @@ final class LibraryOptions {
         return all;
     }
 
-    private static SpecOption<String> hook(String key, String meaning) {
-        return option(key, "a symbol", "none", "a function that " + meaning, AllocatorOptions::text);
+    private static SpecOption<String> hook(String key, String otherwise, String meaning) {
+        return option(key, "a symbol", otherwise, meaning, AllocatorOptions::text);
     }
 
     private static <T> SpecOption<T> option(

@@ -49,7 +49,7 @@ final class ByteValueTests {
         String spec(String value) {
             String around = declared(entry).stream()
                     .filter(each ->
-                            each.key().equals("upstream") && each.usual().contains("must be given"))
+                            each.key().equals("upstream") && each.usual().equals("required"))
                     .map(_ -> ",upstream=direct")
                     .findFirst()
                     .orElse("");

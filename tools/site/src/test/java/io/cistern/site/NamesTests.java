@@ -102,6 +102,8 @@ final class NamesTests {
                 .containsExactly("cistern.allocater");
         assertThat(unknownVariables("CISTERN_LIMITS=1")).containsExactly("CISTERN_LIMITS");
         assertThat(unknownOptions("`caching:fit=tight,page_sise=2MiB`")).containsExactly("caching:page_sise");
+        assertThat(unknownOptions("`limit:bytes=8GiB,upstream=caching`")).isEmpty();
+        assertThat(unknownOptions("`caching:upstream=direct`")).containsExactly("caching:upstream");
     }
 
     private static Set<String> unknownSettings(String text) {
@@ -139,9 +141,18 @@ final class NamesTests {
             Arrays.stream(spec.group(2).split(","))
                     .map(option -> option.substring(0, Math.max(0, option.indexOf('='))))
                     .filter(key -> !key.isEmpty() && !section.contains("| `" + key + "` |"))
+                    .filter(key -> !key.equals("upstream") || !adaptors(page).contains("`" + spec.group(1) + "`"))
                     .forEach(key -> unknown.add(spec.group(1) + ":" + key));
         }
         return unknown;
+    }
+
+    /// Returns the sentence that names the adaptors, which all require an upstream.
+    private static String adaptors(String page) {
+        return page.lines()
+                .filter(line -> line.startsWith("Adaptors require `upstream`"))
+                .findFirst()
+                .orElseThrow();
     }
 
     /// All parts of the page about a name: an allocator, a segment source; with the part that they refer to.

@@ -40,8 +40,8 @@ public record VmmOptions(
             "vmm",
             "alignment",
             "a power of two up to 1GiB",
-            "the granularity that the driver recommends",
-            "what sizes and addresses of physical memory are multiples of",
+            "the driver's granularity",
+            "sizes and addresses of physical memory are multiples of it",
             AllocatorOptions::bytes);
     private static final SpecOption<String> RDMA = SpecOption.of(
             "vmm",

@@ -17,6 +17,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,15 +32,12 @@ class OptionsPageTests {
 
             <!-- Made by OptionsPageTests from what providers declare. With -Dcistern.docs.write=true it writes the page. -->
 
-            The options of a spec of an allocator, an adaptor or a segment source: `caching:fit=tight,max_bytes=8GiB`.
-            A list is in brackets, a spec within a spec in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`.
-            Cistern rejects unknown keys, invalid values and options that contradict each other, and lists the legal ones.
-            `cistern options NAME` prints the same, for plug-ins too. Bytes are written [as in settings](settings.md); a share
-            needs devices of equal size.
+            The options of a spec: `caching:fit=tight,max_bytes=8GiB`. A list is in brackets, a spec within a spec in quotes:
+            `limit:bytes=8GiB,upstream="caching:fit=tight"`. `cistern options NAME` prints the same, for plug-ins too. Bytes are
+            written [as in settings](settings.md); a share needs devices of equal size.
 
-            A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`.
-            In code, `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` and
-            `new AsyncSpec().with(AsyncOption.POOL, PoolChoice.DEFAULT).spec()` make specs.
+            A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`. In code,
+            `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` makes a spec.
             """;
 
     @Test
@@ -115,24 +113,48 @@ class OptionsPageTests {
     private static String page() {
         Catalog catalog = Catalog.discover(List.of(), List.of());
         Map<String, List<String>> tables = new LinkedHashMap<>();
-        StringBuilder page = new StringBuilder(HEAD);
-        OptionsCommand.usable(catalog).stream()
+        List<Catalog.Entry> entries = OptionsCommand.usable(catalog).stream()
                 .sorted(Comparator.comparing(Catalog.Entry::kind)
                         .thenComparing(Catalog.Entry::priority, Comparator.reverseOrder())
                         .thenComparing(Catalog.Entry::name))
-                .forEach(entry -> {
-                    page.append("\n## `").append(entry.name()).append('`');
-                    page.append(entry.kind() == Catalog.Kind.SOURCE ? ", a segment source\n\n" : "\n\n");
-                    page.append(table(OptionsCommand.options(entry, catalog), entry.name(), tables));
-                });
+                .toList();
+        StringBuilder page = new StringBuilder(HEAD);
+        page.append("\nAdaptors require `upstream`, the spec of the allocator that they wrap: ");
+        page.append(names(entries, entry -> isAdaptor(entry, catalog))).append(".\nThese have no options: ");
+        page.append(names(
+                        entries, entry -> OptionsCommand.options(entry, catalog).isEmpty()))
+                .append(".\n");
+        for (Catalog.Entry entry : entries) {
+            List<? extends SpecOption<?>> own = OptionsCommand.options(entry, catalog).stream()
+                    .filter(option -> !isUpstream(option))
+                    .toList();
+            if (!own.isEmpty()) {
+                page.append("\n## `").append(entry.name()).append('`');
+                page.append(entry.kind() == Catalog.Kind.SOURCE ? ", a segment source\n\n" : "\n\n");
+                page.append(table(own, entry.name(), tables));
+            }
+        }
         return page.toString();
+    }
+
+    private static String names(List<Catalog.Entry> entries, Predicate<Catalog.Entry> which) {
+        return entries.stream()
+                .filter(which)
+                .map(entry -> "`" + entry.name() + "`")
+                .distinct()
+                .collect(Collectors.joining(", "));
+    }
+
+    private static boolean isAdaptor(Catalog.Entry entry, Catalog catalog) {
+        return OptionsCommand.options(entry, catalog).stream().anyMatch(OptionsPageTests::isUpstream);
+    }
+
+    private static boolean isUpstream(SpecOption<?> option) {
+        return option.key().equals("upstream") && option.usual().equals("required");
     }
 
     /// The table of some options. One that a table above contains is not repeated.
     private static String table(List<? extends SpecOption<?>> options, String name, Map<String, List<String>> above) {
-        if (options.isEmpty()) {
-            return "No options.\n";
-        }
         String table = SpecOption.table(options);
         List<String> rows = table.lines().toList();
         for (Map.Entry<String, List<String>> other : above.entrySet()) {
