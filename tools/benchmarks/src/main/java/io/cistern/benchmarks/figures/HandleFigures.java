@@ -6,12 +6,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /// Makes the table of handles: their cost beside PyTorch's.
 final class HandleFigures {
     private static final String FILE = "handles.txt";
-    private static final String LOADS = "handle-loads.jsonl";
     private static final Pattern MEDIAN = Pattern.compile("(.*): ([\\d.]+)(?: \\(.*|)");
     private static final Pattern JMH = Pattern.compile("HandleBenchmark\\.(\\w+) .* avgt +\\d+ +([\\d.]+) .*");
 
@@ -43,39 +41,35 @@ final class HandleFigures {
         HandleFigures figures = new HandleFigures(raw);
         for (int threads : new int[] {1, 4, 16}) {
             figures.row(
-                    "ns for a handle whose stream is set already, " + threads + (threads == 1 ? " thread" : " threads"),
+                    "ns, stream set already, " + threads + (threads == 1 ? " thread" : " threads"),
                     "sameStream " + threads,
                     "",
                     "");
         }
         figures.row(
-                "ns with stream and workspace set anew, 1 thread",
+                "ns, stream and workspace set anew, 1 thread",
                 "otherStream 1",
                 "torch getCurrentCUDABlasHandle ns a call, 1 threads",
                 "");
         figures.row("µs to create one", "create a handle", "", "cublasCreate us");
         figures.row("µs to destroy one", "destroy a handle", "", "cublasDestroy us");
         figures.row(
-                "µs until 16 threads have created one each, divided by 16",
+                "µs to create one in each of 16 threads",
                 "create a handle, 16 threads at once, each",
                 "",
                 "cublasCreate from 16 threads at once, each us");
-        figures.row("µs for a thread that comes and ends, without a handle", "a thread alone", "", "a thread alone us");
+        figures.row("µs for a thread without a handle", "a thread alone", "", "a thread alone us");
         figures.row(
-                "µs for the same with a handle, shared",
+                "µs for one with a shared handle",
                 "a thread with a handle, SHARED",
                 "a thread with PyTorch's handle us",
                 "");
         figures.row(
-                "µs for the same with a handle of its own",
+                "µs for one with a handle of its own",
                 "a thread with a handle, PER_THREAD",
                 "",
                 "a thread that creates and destroys us");
-        figures.row(
-                "MiB of the device for each more handle, without a workspace",
-                "",
-                "",
-                "MiB of the device for a handle");
+        figures.row("MiB of the device for each handle, without a workspace", "", "", "MiB of the device for a handle");
         return figures.table
                 + "\nThe lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
                 + " PyTorch is called from C++; it sets stream and workspace in each call. " + raw.source(FILE)
@@ -94,52 +88,6 @@ final class HandleFigures {
                 medians.getOrDefault(what, List.of()).stream().sorted().toList();
         String low = Table.rounded(values.getFirst());
         String high = Table.rounded(values.getLast());
-        return low.equals(high) ? low : low + " to " + high;
-    }
-
-    /// Returns which threads of PyTorch programs have handles: ranges over the runs of each load.
-    static String loads(RawOutput raw) {
-        List<Row> rows = Row.where(raw.json(LOADS), "what", "sums");
-        Table table = new Table(
-                "program",
-                "threads",
-                "with a handle",
-                "of these ended",
-                "their median life, ms",
-                "program, ms",
-                "handles created",
-                "that served another thread later",
-                "µs to create one, median");
-        rows.stream().map(row -> row.text("load")).distinct().forEach(load -> {
-            List<Row> runs = Row.where(rows, "load", load);
-            table.row(Stream.concat(
-                            Stream.of("`" + load + "`"),
-                            Stream.of(
-                                            "threads",
-                                            "threadsWithHandle",
-                                            "ofThemEnded",
-                                            "lifeMedianMs",
-                                            "processMs",
-                                            "created",
-                                            "servedAnotherThread",
-                                            "createMedianUs")
-                                    .map(field -> range(runs, field)))
-                    .toList());
-        });
-        return table + "\nThe lowest and the highest of each load's runs. " + raw.source(LOADS) + ".\n";
-    }
-
-    private static String range(List<Row> runs, String field) {
-        double[] values = runs.stream()
-                .filter(row -> !row.textOr(field, "null").equals("null"))
-                .mapToDouble(row -> row.number(field))
-                .sorted()
-                .toArray();
-        if (values.length == 0) {
-            return "";
-        }
-        String low = Table.format("%,.0f", values[0]);
-        String high = Table.format("%,.0f", values[values.length - 1]);
-        return low.equals(high) ? low : low + " to " + high;
+        return low.equals(high) ? low : low + "–" + high;
     }
 }

@@ -31,7 +31,7 @@ final class JobFigures {
                 .orElseThrow();
         String several = ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
                 + " runs in turns, ± half of their range";
-        return table + "\nSeconds of the third pass, and its peak of device memory in MiB" + (runs == 1 ? "" : several)
+        return table + "\nThe third pass, and its peak of device memory" + (runs == 1 ? "" : several)
                 + ". " + raw.source(FILE)
                 + ".\nThe last rows: the largest batch on a device of that size, where more is better. "
                 + raw.source(LARGEST_BATCH) + ".\n";

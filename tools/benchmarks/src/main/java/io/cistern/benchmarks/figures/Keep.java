@@ -20,7 +20,7 @@ import java.util.zip.GZIPOutputStream;
 /// working folder, or one above it, is the root of the sources.
 public final class Keep {
     /// The column of machine and date in the table.
-    private static final int MACHINE = 3;
+    private static final int MACHINE = 2;
 
     private Keep() {}
 

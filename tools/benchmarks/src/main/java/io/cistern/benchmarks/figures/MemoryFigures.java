@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.Samples;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -10,10 +9,8 @@ import java.util.stream.Collectors;
 /// Makes tables of programs short of memory, and of pools that sleep.
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
-    private static final String CAPACITY_TIME = "capacity-time.jsonl";
     private static final String COMPACTION = "compaction.jsonl";
     private static final String SEQUENCES = "sequences.jsonl";
-    private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
     private static final String SLEEP = "sleep.jsonl";
 
     private MemoryFigures() {}
@@ -46,28 +43,13 @@ final class MemoryFigures {
         return table + "\n" + raw.source(CAPACITY) + ".\n";
     }
 
-    /// Makes the table of the time that recorded programs take on a device that is nearly full.
-    static String capacityTime(RawOutput raw) {
-        Table table = new Table("trace", "ms with the whole device", "ms with 1.10 ×");
-        List<Row> rows = raw.json(CAPACITY_TIME);
-        rows.stream().map(row -> row.text("trace")).distinct().forEach(trace -> {
-            List<Row> own = Row.where(rows, "trace", trace);
-            table.row(
-                    trace,
-                    Table.spread(Row.where(own, "capacity", ""), "wallMillis", "%.0f"),
-                    Table.spread(Row.where(own, "capacity", "1.10x"), "wallMillis", "%.0f"));
-        });
-        return table + "\nMedians of three turns, with the lowest and the highest. " + raw.source(CAPACITY_TIME)
-                + ".\n";
-    }
-
     static String compaction(RawOutput raw) {
         Table table = new Table(
                 "device",
                 "MiB moved",
                 "MiB set free",
                 "pages",
-                "by way of the host",
+                "through the host",
                 "ms",
                 "ms of one copy",
                 "wrong bytes");
@@ -99,24 +81,6 @@ final class MemoryFigures {
     private static String sum(List<Row> rows, String field) {
         return Long.toString(
                 rows.stream().mapToLong(row -> Long.parseLong(row.text(field))).sum());
-    }
-
-    static String outOfMemory(RawOutput raw) {
-        List<Row> rows = Row.where(raw.json(OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
-        Table table =
-                new Table("ms of an out of memory beside a million live blocks", "in all", "in the steps", "its text");
-        addOutOfMemory(table, "the first of a process", rows.subList(0, 1));
-        addOutOfMemory(table, "later, median", rows.subList(1, rows.size()));
-        return table + "\n" + raw.source(OUT_OF_MEMORY) + ".\n";
-    }
-
-    private static void addOutOfMemory(Table table, String what, List<Row> rows) {
-        List<String> cells = new ArrayList<>(List.of(what));
-        for (String field : List.of("millis", "millis_in_steps", "millis_text")) {
-            cells.add(Table.rounded(
-                    new Samples(rows.stream().map(row -> row.number(field)).toList()).median()));
-        }
-        table.row(cells);
     }
 
     static String sleep(RawOutput raw) {

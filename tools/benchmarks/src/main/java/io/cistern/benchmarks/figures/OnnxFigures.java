@@ -9,7 +9,6 @@ import java.util.stream.Collectors;
 /// Makes tables of ONNX Runtime's sessions with each kind of memory.
 final class OnnxFigures {
     private static final String FILE = "onnx.txt";
-    private static final String CONVOLUTIONS = "onnx-convolutions.txt";
     /// A run of so many requests looks at use over time.
     private static final int LONG = 100_000;
 
@@ -28,10 +27,6 @@ final class OnnxFigures {
 
     private OnnxFigures() {}
 
-    static String serving(RawOutput raw) {
-        return table(raw, FILE, served(raw));
-    }
-
     /// Returns the runs of two encoders that eight threads call.
     static List<Row> served(RawOutput raw) {
         return Row.where(raw.json(FILE), "threads", "8").stream()
@@ -39,11 +34,8 @@ final class OnnxFigures {
                 .toList();
     }
 
-    static String convolutions(RawOutput raw) {
-        return table(raw, CONVOLUTIONS, raw.json(CONVOLUTIONS));
-    }
-
-    private static String table(RawOutput raw, String file, List<Row> rows) {
+    static String serving(RawOutput raw) {
+        List<Row> rows = served(raw);
         Table table = new Table(
                 "memory from", "requests a second", "p99, ms", "most MiB of the device", "MiB of Cistern", "wrong");
         Map<String, List<Row>> bySource = rows.stream()
@@ -65,6 +57,6 @@ final class OnnxFigures {
                 bySource.values().stream().mapToLong(List::size).summaryStatistics();
         String fewest = turns.getMin() == turns.getMax() ? "" : turns.getMin() + " to ";
         return table + "\nMedians of " + fewest + turns.getMax() + " turns, with the lowest and the highest. "
-                + raw.source(file) + ".\n";
+                + raw.source(FILE) + ".\n";
     }
 }

@@ -47,7 +47,7 @@ final class PairFigures {
     private static String range(List<Row> rows, String field) {
         DoubleSummaryStatistics values =
                 rows.stream().mapToDouble(row -> row.number(field)).summaryStatistics();
-        return Table.format("%.0f to %.0f", values.getMin(), values.getMax());
+        return Table.format("%.0f–%.0f", values.getMin(), values.getMax());
     }
 
     /// Makes the table of what the way through Cistern adds to the driver's own pair.
@@ -67,7 +67,7 @@ final class PairFigures {
 
     private static String driverPair(RawOutput raw, String allocator, String byteSize) {
         Row row = Row.only(raw.json(DRIVER), "allocator", allocator, "byteSize", byteSize, "threads", "1");
-        return Table.rounded(row.number(NANOS)) + " (" + Table.rounded(row.number("p10")) + " to "
+        return Table.rounded(row.number(NANOS)) + " (" + Table.rounded(row.number("p10")) + "–"
                 + Table.rounded(row.number("p90")) + ")";
     }
 }

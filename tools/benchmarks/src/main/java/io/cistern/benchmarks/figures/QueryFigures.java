@@ -23,28 +23,10 @@ final class QueryFigures {
         ALLOCATORS.put("caching", "`caching`");
         MODES.put("one", "one thread");
         MODES.put("eight", "eight threads");
-        MODES.put("short", "eight tasks, memory short");
+        MODES.put("short", "memory short");
     }
 
     private QueryFigures() {}
-
-    /// Returns the time of each query from one thread.
-    static String byQuery(RawOutput raw) {
-        List<Row> rows = Row.where(raw.json(FILE), "mode", "one");
-        Table table = new Table(header("milliseconds"));
-        rows.stream()
-                .filter(row -> row.has("query"))
-                .map(row -> row.text("query"))
-                .distinct()
-                .forEach(query -> table.row(Stream.concat(
-                                Stream.of(query.equals(ALL) ? "all ten" : query),
-                                cells(rows, query, "seconds", 1e3).stream())
-                        .toList()));
-        table.row(
-                Stream.concat(Stream.of("of all, in the allocator"), cells(rows, ALL, "allocatorSeconds", 1e3).stream())
-                        .toList());
-        return table + ending(raw, rows);
-    }
 
     /// Returns the time of all queries, and what that takes, for one thread and for several.
     static String together(RawOutput raw) {
@@ -53,8 +35,8 @@ final class QueryFigures {
         MODES.forEach((mode, name) -> {
             List<Row> rows = Row.where(all, "mode", mode);
             row(table, name + ": seconds", cells(rows, ALL, "seconds", 1));
-            row(table, name + ": seconds in the allocator", cells(rows, ALL, "allocatorSeconds", 1));
-            row(table, name + ": GiB of the device at most", cells(rows, ALL, "mostBytes", 1 / GIB));
+            row(table, name + ": in the allocator", cells(rows, ALL, "allocatorSeconds", 1));
+            row(table, name + ": GiB at most", cells(rows, ALL, "mostBytes", 1 / GIB));
         });
         row(table, "memory short: GiB spilled", cells(Row.where(all, "mode", "short"), ALL, "spilledBytes", 1 / GIB));
         return table + ending(raw, all);

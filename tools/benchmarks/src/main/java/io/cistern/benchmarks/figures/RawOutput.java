@@ -20,10 +20,8 @@ import java.util.zip.GZIPInputStream;
 /// @param measurements the folder `docs/measurements`
 /// @param link the prefix of the page's links into that folder
 record RawOutput(Path measurements, String link) {
-    /// Columns of the table, counted from the empty one before the first `|`.
-    private static final int USED_BY = 2;
-
-    private static final int MACHINE = 3;
+    /// The column of the table, counted from the empty one before the first `|`.
+    private static final int MACHINE = 2;
 
     static RawOutput of(Path root, Path page) {
         Path measurements = root.resolve("docs/measurements");
@@ -52,7 +50,7 @@ record RawOutput(Path measurements, String link) {
     /// Returns the machine and day of files with links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
     String source(String... files) {
         return Arrays.stream(files)
-                .collect(Collectors.groupingBy(file -> cell(file, MACHINE), LinkedHashMap::new, Collectors.toList()))
+                .collect(Collectors.groupingBy(this::machine, LinkedHashMap::new, Collectors.toList()))
                 .entrySet()
                 .stream()
                 .map(machine -> machine.getKey()
@@ -62,15 +60,11 @@ record RawOutput(Path measurements, String link) {
                 .collect(Collectors.joining("; "));
     }
 
-    /// Returns the pages that use a file, as listed in the table.
-    String usedBy(String file) {
-        return cell(file, USED_BY);
-    }
-
-    private String cell(String file, int column) {
+    /// Returns the machine and day of a file, as listed in the table.
+    String machine(String file) {
         try (Stream<String> lines = Files.lines(measurements.resolve("README.md"))) {
             return lines.filter(line -> line.contains("(raw/" + file + ".gz)"))
-                    .map(line -> line.split("\\|", -1)[column].strip())
+                    .map(line -> line.split("\\|", -1)[MACHINE].strip())
                     .findFirst()
                     .orElseThrow(() -> new IllegalStateException(file + " is not in the table"));
         } catch (IOException e) {

@@ -44,8 +44,7 @@ final class ReplayFigures {
     }
 
     private static String ending(RawOutput raw) {
-        return "\nThe lowest and the highest of two or three turns; the driver's pool had one. " + raw.source(FILE)
-                + ".\n";
+        return "\nLowest to highest of two or three turns; one for the driver's pool. " + raw.source(FILE) + ".\n";
     }
 
     /// Makes a row for each program and one of their means; that of ratios is geometric.
@@ -82,7 +81,7 @@ final class ReplayFigures {
         Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
         String low = Table.rounded(values.least());
         String high = Table.rounded(values.most());
-        return low.equals(high) ? low : low + " to " + high;
+        return low.equals(high) ? low : low + "–" + high;
     }
 
     private static String ratio(List<Row> rows) {

@@ -44,7 +44,7 @@ final class Table {
         Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
         String low = format(format, values.least());
         String high = format(format, values.most());
-        return low.equals(high) ? low : format(format + " (%s to %s)", values.median(), low, high);
+        return low.equals(high) ? low : format(format + " (%s–%s)", values.median(), low, high);
     }
 
     static String median(List<Row> rows, String field, String format) {

@@ -40,6 +40,6 @@ final class ThreadFigures {
 
     /// Returns the lowest and the highest round.
     static String micros(Row row) {
-        return Table.rounded(row.number("least") / 1000) + " to " + Table.rounded(row.number("most") / 1000);
+        return Table.rounded(row.number("least") / 1000) + "–" + Table.rounded(row.number("most") / 1000);
     }
 }

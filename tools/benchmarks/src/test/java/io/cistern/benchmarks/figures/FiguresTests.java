@@ -7,7 +7,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,7 +17,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// anew. Links are checked in `tools/site`.
 final class FiguresTests {
     private static final Path ROOT = root();
-    private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");
 
     private static Path root() {
         Path at = Path.of("").toAbsolutePath();
@@ -84,13 +82,10 @@ final class FiguresTests {
 
     @ParameterizedTest
     @MethodSource("rawFiles")
-    void eachRawFileIsNamedByThePagesThatUseIt(String file) throws IOException {
-        Path measurements = ROOT.resolve("docs/measurements");
-        String usedBy = new RawOutput(measurements, "").usedBy(file.replace(".gz", ""));
-        assertThat(LINK.matcher(usedBy).results())
-                .isNotEmpty()
-                .allSatisfy(page -> assertThat(Files.readString(measurements.resolve(page.group(1))))
-                        .contains("measurements/raw/" + file + ")"));
+    void eachRawFileHasItsMachineAndAPageThatUsesIt(String file) throws IOException {
+        RawOutput raw = RawOutput.of(ROOT, ROOT.resolve("README.md"));
+        assertThat(raw.machine(file.replace(".gz", ""))).matches(".+, 20\\d\\d-\\d\\d-\\d\\d.*");
+        assertThat(pages()).anySatisfy(page -> assertThat(page).content().contains("measurements/raw/" + file + ")"));
     }
 
     private static List<String> names(String folder) throws IOException {

@@ -12,7 +12,7 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Tables of queries and of handles' threads follow from raw output.
+/// Tables of queries and of generated programs follow from raw output.
 final class MadeTablesTests {
     @TempDir
     private Path folder;
@@ -23,7 +23,7 @@ final class MadeTablesTests {
             out.write(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
         }
         Files.writeString(
-                folder.resolve("README.md"), "| what | page | A test, 2026-11-29 | how | [it](raw/" + file + ".gz) |");
+                folder.resolve("README.md"), "| what | A test, 2026-11-29 | how | [it](raw/" + file + ".gz) |");
         return new RawOutput(folder, "measurements/");
     }
 
@@ -38,21 +38,17 @@ final class MadeTablesTests {
         RawOutput raw = raw(
                 "queries.jsonl",
                 query("one", "caching", 1, "Q1", 0.010),
-                query("one", "caching", 2, "Q1", 0.020),
-                query("one", "caching", 3, "Q1", 0.012),
-                query("one", "direct", 1, "Q1", 0.5),
                 query("one", "caching", 1, "all", 2),
+                query("one", "caching", 2, "all", 1.5),
+                query("one", "caching", 3, "all", 2.5),
+                query("one", "direct", 1, "all", 0.5),
                 query("short", "caching", 1, "all", 4),
                 "{\"mode\": \"short\", \"allocator\": \"direct\", \"turn\": 1, \"failure\": \"none\"}");
-        assertThat(QueryFigures.byQuery(raw))
-                .contains("| Q1 | 500 |  |  |  |  | 12.0 ± 5.00 |")
-                .contains("| all ten |  |  |  |  |  | 2000 |")
-                .contains("| of all, in the allocator |  |  |  |  |  | 500 |")
-                .contains("Medians of runs in turns (3 with one thread)")
-                .contains("A test, 2026-11-29 ([raw](measurements/raw/queries.jsonl.gz))");
         assertThat(QueryFigures.together(raw))
-                .contains("| one thread: seconds |  |  |  |  |  | 2.00 |")
-                .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |");
+                .contains("| one thread: seconds | 0.50 |  |  |  |  | 2.00 ± 0.50 |")
+                .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |")
+                .contains("Medians of runs in turns (3 with one thread, 1 with memory short)")
+                .contains("A test, 2026-11-29 ([raw](measurements/raw/queries.jsonl.gz))");
     }
 
     @Test
@@ -76,18 +72,5 @@ final class MadeTablesTests {
         assertThat(ReplayFigures.generated(raw))
                 .contains("| `caching` | 1.041 | 2.500 | 2,160 | 33 |")
                 .contains("| the driver's pool | 1.250 |");
-    }
-
-    @Test
-    void loadsOfThreadsHaveTheRangeOfTheirRuns() throws IOException {
-        String row = "{\"what\": \"sums\", \"load\": \"pool\", \"threads\": 17, \"threadsWithHandle\": 16,"
-                + " \"ofThemEnded\": 0, \"lifeMedianMs\": null, \"processMs\": 1200.4, \"created\": 16,"
-                + " \"servedAnotherThread\": 2, \"createMedianUs\": 250.2}";
-        RawOutput raw = raw(
-                "handle-loads.jsonl",
-                row,
-                row.replace("\"created\": 16", "\"created\": 18"),
-                "{\"what\": \"thread\", \"load\": \"pool\"}");
-        assertThat(HandleFigures.loads(raw)).contains("| `pool` | 17 | 16 | 0 |  | 1,200 | 16 to 18 | 2 | 250 |");
     }
 }
