@@ -51,7 +51,7 @@ final class MessagesTests {
     void messagesAreThoseOfTheProgram() {
         List<String> messages = messages();
         assertThat(messages)
-                .hasSizeGreaterThan(25)
+                .hasSizeGreaterThan(20)
                 .filteredOn(message -> OTHERS.stream().noneMatch(message::startsWith))
                 .allSatisfy(message ->
                         assertThat(isOfTheProgram(message)).as(message).isTrue());
