@@ -18,8 +18,9 @@ public final class MeasureOptions {
             names = "--allocator",
             paramLabel = "SPEC",
             completionCandidates = Candidates.Allocators.class,
-            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: caching,"
-                    + " async, direct and plug-ins, as far as they can run.")
+            description =
+                    "An allocator, NAME or NAME:key=value,...; repeatable. Default: those of caching, async, direct and the"
+                            + " plug-ins that can run.")
     private List<String> allocators = new ArrayList<>();
 
     @Option(

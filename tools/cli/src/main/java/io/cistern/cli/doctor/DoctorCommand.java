@@ -43,9 +43,9 @@ public final class DoctorCommand implements Callable<Integer> {
 
     @Option(
             names = "--strict",
-            description = "Ends with exit code 5 if there are problems: a setting that can't be followed, a driver that"
-                    + " was set up wrongly, a simulated GPU that nobody asked for, a plug-in that can't be used, no"
-                    + " current allocator.")
+            description =
+                    "Ends with exit code 5 if there are problems: an invalid setting, a misconfigured driver, a simulated"
+                            + " GPU that was not asked for, an unusable plug-in, no current allocator.")
     private boolean strict;
 
     @Override

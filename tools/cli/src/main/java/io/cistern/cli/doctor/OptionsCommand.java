@@ -42,7 +42,7 @@ public final class OptionsCommand implements Callable<Integer> {
     @Parameters(
             arity = "0..1",
             paramLabel = "NAME",
-            description = "Whose options; without it, all names are listed.",
+            description = "An allocator, adaptor or segment source; without it, lists all names.",
             completionCandidates = Candidates.Allocators.class)
     private @Nullable String name;
 

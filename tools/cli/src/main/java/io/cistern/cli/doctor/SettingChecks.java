@@ -61,7 +61,7 @@ final class SettingChecks {
             case PLUGINS_ALLOWED -> {
                 return Files.isReadable(Path.of(set.text()))
                         ? List.of()
-                        : List.of("'" + set.text() + "' is no file that can be read");
+                        : List.of("'" + set.text() + "' is not a readable file");
             }
             case NVRTC_LIBRARY, NCCL_LIBRARY, NVTX_LIBRARY, ONNXRUNTIME_LIBRARY -> {
                 return library(set);

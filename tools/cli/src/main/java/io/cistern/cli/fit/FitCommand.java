@@ -43,18 +43,19 @@ public final class FitCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "FILE",
-            description = "What was recorded, maybe packed by gzip or zip: a snapshot of PyTorch's"
-                    + " (torch.cuda.memory._dump_snapshot, with history), a log of RMM's (logging_resource_adaptor), or a"
-                    + " trace of Cistern's; or the name of a trace that comes with Cistern. Of two, it also tells what grew from the"
-                    + " first to the second, by call stack.")
+            description =
+                    "A recording, plain, gzipped or zipped: a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with"
+                            + " history), an RMM log (logging_resource_adaptor) or a Cistern trace; or the name of a bundled trace."
+                            + " With two, it also shows what grew from the first to the second, by call stack.")
     private List<Path> files = List.of();
 
     @Option(
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "What allocators may take of the device, as 24GiB: its memory without the CUDA context, some"
-                    + " 0.5 GiB. Default: what the program had when its last request was refused, if the file says so.")
+            description =
+                    "The memory that allocators may take, as 24GiB: the device's, less some 0.5 GiB for the CUDA context."
+                            + " Default: what the program had when its last request was refused, if the file says so.")
     private @Nullable Long capacity;
 
     @Option(
@@ -62,8 +63,8 @@ public final class FitCommand implements Callable<Integer> {
             paramLabel = "SPEC",
             completionCandidates = Candidates.Allocators.class,
             description =
-                    "An allocator, NAME or NAME:key=value,...; may be given several times. Default: caching, async,"
-                            + " direct and plug-ins, as far as they can run, and models of PyTorch's: pytorch-native and"
+                    "An allocator, NAME or NAME:key=value,...; repeatable. Default: those of caching, async, direct and"
+                            + " the plug-ins that can run, and two models of PyTorch's: pytorch-native and"
                             + " pytorch-expandable.")
     private List<String> allocators = new ArrayList<>();
 
@@ -82,7 +83,7 @@ public final class FitCommand implements Callable<Integer> {
         OutputFile.check("--html", html, files);
         if (capacity != null && capacity < LEAST_CAPACITY) {
             throw new InputException(
-                    "--capacity " + capacity, "means so many bytes; write " + capacity + "GiB, or MiB");
+                    "--capacity " + capacity, "means that many bytes; write " + capacity + "GiB, or MiB");
         }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Fitting fitting =

@@ -28,9 +28,10 @@ import picocli.CommandLine.Spec;
 /// `cistern report`: makes a web page for people from snapshots.
 @Command(
         name = "report",
-        description = "Makes one HTML file from snapshots of a program's device memory: what stands out, memory over"
-                + " time, a map of the segments, and which code holds what. It needs no network. Of a snapshot that"
-                + " PyTorch took with a history, it also shows how the program would fit with Cistern, as fit does.",
+        description =
+                "Turns snapshots of a program's device memory into one HTML file: findings, memory over time, a map"
+                        + " of the segments, and which code holds what. For a PyTorch snapshot with history, it also shows how"
+                        + " the program would fit with Cistern, as fit does.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,
@@ -47,14 +48,15 @@ public final class ReportCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "SNAPSHOT",
-            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, maybe packed by gzip or zip."
-                    + " Several are compared, the first with the others.")
+            description =
+                    "Snapshots, as JSON or pickles of PyTorch or Cistern, plain, gzipped or zipped. If there are several,"
+                            + " the others are compared with the first.")
     private List<Path> files = List.of();
 
     @Option(
             names = {"-o", "--output"},
             paramLabel = "FILE",
-            description = "Where the page goes; default: ${DEFAULT-VALUE}.")
+            description = "The file to write; default: ${DEFAULT-VALUE}.")
     private Path output = Path.of("report.html");
 
     @Override

@@ -28,8 +28,9 @@ import picocli.CommandLine.Spec;
 /// `cistern import`: makes a trace from a log of another allocator.
 @Command(
         name = "import",
-        description = "Makes an allocation trace from what another allocator recorded: a snapshot of PyTorch's"
-                + " (torch.cuda.memory._dump_snapshot, with history) or a log of RMM's (logging_resource_adaptor).",
+        description =
+                "Makes an allocation trace from a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with history) or"
+                        + " an RMM log (logging_resource_adaptor).",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,
@@ -47,7 +48,7 @@ public final class ImportCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "FILE",
-            description = "The snapshot or log, maybe packed by gzip or zip; what it is, its first bytes tell.")
+            description = "The snapshot or log, plain, gzipped or zipped; its first bytes decide what it is.")
     private Path file = Path.of("");
 
     @Option(

@@ -142,7 +142,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
             try {
                 return of(JSON.std.mapFrom(in));
             } catch (JsonProcessingException broken) {
-                throw new InputException(name, "is no JSON: " + broken.getOriginalMessage());
+                throw new InputException(name, "is not JSON: " + broken.getOriginalMessage());
             } catch (IllegalArgumentException impossible) {
                 throw new InputException(name, "has no details of a trace: " + impossible.getMessage());
             }
@@ -198,14 +198,14 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
         if (value instanceof List<?> list) {
             return list;
         }
-        throw new IllegalArgumentException("'" + name + "' is no list");
+        throw new IllegalArgumentException("'" + name + "' is not a list");
     }
 
     private static Map<?, ?> object(Object value) {
         if (value instanceof Map<?, ?> map) {
             return map;
         }
-        throw new IllegalArgumentException("'" + value + "' is no object");
+        throw new IllegalArgumentException("'" + value + "' is not an object");
     }
 
     private static long number(Object object, String name) {

@@ -49,7 +49,7 @@ final class RmmLog {
             try {
                 log.add(line);
             } catch (IllegalArgumentException e) {
-                InputException error = lines.error("is no row of RMM's log: " + e.getMessage());
+                InputException error = lines.error("is not a row of an RMM log: " + e.getMessage());
                 if (!lines.isCut()) {
                     throw error;
                 }
@@ -87,7 +87,7 @@ final class RmmLog {
         long pointer = pointer("pointer", row[3].replace("(nil)", "0"));
         long stream = pointer("stream", row[5]);
         if (stream < 0) {
-            throw new IllegalArgumentException("'" + row[5] + "' is no stream");
+            throw new IllegalArgumentException("'" + row[5] + "' is not a stream");
         }
         events.add(new ForeignEvent(
                 kind,
@@ -102,7 +102,7 @@ final class RmmLog {
 
     private static long number(String what, String text) {
         if (!NUMBER.matcher(text).matches() || Long.parseLong(text) > Trace.MAX_BLOCK_BYTES) {
-            throw new IllegalArgumentException("'" + text + "' is no " + what);
+            throw new IllegalArgumentException("'" + text + "' is not a " + what);
         }
         return Long.parseLong(text);
     }
@@ -110,7 +110,7 @@ final class RmmLog {
     private static long pointer(String what, String text) {
         Matcher digits = POINTER.matcher(text);
         if (!digits.matches()) {
-            throw new IllegalArgumentException("'" + text + "' is no " + what);
+            throw new IllegalArgumentException("'" + text + "' is not a " + what);
         }
         return Long.parseUnsignedLong(digits.group(1), 16);
     }
@@ -120,7 +120,7 @@ final class RmmLog {
     private long nanos(String time) {
         Matcher parts = TIME.matcher(time);
         if (!parts.matches()) {
-            throw new IllegalArgumentException("'" + time + "' is no time");
+            throw new IllegalArgumentException("'" + time + "' is not a time");
         }
         long fraction = Long.parseLong(
                 parts.group(4) + "0".repeat(NANO_DIGITS - parts.group(4).length()));

@@ -46,8 +46,7 @@ final class TorchLog {
         }
         if (log.events.isEmpty()) {
             throw new InputException(
-                    file,
-                    "has no history: call torch.cuda.memory._record_memory_history() before what is to be recorded");
+                    file, "has no history: call torch.cuda.memory._record_memory_history() before the code to record");
         }
         log.events.sort(Comparator.comparingLong(ForeignEvent::nanos));
         Recorder recorder = new Recorder(

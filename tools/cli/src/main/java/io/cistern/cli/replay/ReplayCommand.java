@@ -118,9 +118,9 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Option(
             names = "--threads",
-            description = "Plays the rows of each thread of a trace on a thread of its own, in an order that keeps what"
-                    + " depends on each other: blocks, and waits and ends of streams. Not with --swap-every or"
-                    + " --scopes.")
+            description =
+                    "Plays each thread of a trace on its own thread. Rows keep their order where they share a block, a wait"
+                            + " or the end of a stream. Not with --swap-every or --scopes.")
     private boolean threads;
 
     @Option(
@@ -132,8 +132,9 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Option(
             names = "--devices",
-            description = "Plays the rows of each device of a trace on a device of its own, from --device on. Where"
-                    + " there are fewer, all of them are played on one, as without this option.")
+            description =
+                    "Plays each device of a trace on its own device, from --device on; if there are fewer, all on one, as"
+                            + " without this option.")
     private boolean devices;
 
     @Option(
@@ -145,8 +146,9 @@ public final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--snapshot",
             paramLabel = "FILE",
-            description = "Writes a snapshot of the first pass at the moment when most is live: PyTorch's pickle if the"
-                    + " name ends in .pickle, else JSON. Of several traces or allocators, each has a file of its own.")
+            description =
+                    "Writes a snapshot of the first pass at its peak: a pickle for PyTorch if the name ends in .pickle, else"
+                            + " JSON; one file for each trace and allocator.")
     private @Nullable Path snapshot;
 
     @Option(

@@ -59,7 +59,7 @@ final class AttachedJvm implements WatchedProgram {
                 machine.detach();
             }
         } catch (IOException | AttachNotSupportedException | RuntimeException e) {
-            throw new UsageException("process " + pid + " can't be looked at: " + e.getMessage());
+            throw new UsageException("process " + pid + " can't be inspected: " + e.getMessage());
         }
     }
 

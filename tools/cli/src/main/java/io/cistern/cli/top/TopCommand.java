@@ -62,7 +62,7 @@ public final class TopCommand implements Callable<Integer> {
     @Parameters(
             arity = "0..1",
             paramLabel = "PID",
-            description = "The process; without it, all JVMs of this user that can be looked at are listed.")
+            description = "The process; without it, lists the JVMs of this user that can be inspected.")
     private @Nullable Long pid;
 
     @Option(
@@ -81,7 +81,7 @@ public final class TopCommand implements Callable<Integer> {
             names = "--sort",
             paramLabel = "COLUMN",
             defaultValue = "reserved",
-            description = "What the table is sorted by at first: ${COMPLETION-CANDIDATES}.")
+            description = "The column that sorts the table at first: ${COMPLETION-CANDIDATES}.")
     private Column sort = Column.RESERVED;
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
@@ -108,7 +108,7 @@ public final class TopCommand implements Callable<Integer> {
             }
             return ExitCode.OK;
         } catch (IOException e) {
-            throw new UsageException("process " + pid + " can't be looked at any more: " + e.getMessage());
+            throw new UsageException("process " + pid + " can't be inspected any more: " + e.getMessage());
         }
     }
 

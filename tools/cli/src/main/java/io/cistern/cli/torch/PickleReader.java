@@ -540,7 +540,7 @@ final class PickleReader {
 
     private InputException ofObjects(Object module, Object name) {
         return new InputException(
-                file, "is a pickle, but no snapshot of PyTorch's: it makes an object, " + module + "." + name);
+                file, "is a pickle, but not a PyTorch snapshot: it makes an object, " + module + "." + name);
     }
 
     private InputException error(@Nullable String what) {

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     private static final Frames NO_FRAMES = new Frames(List.of());
-    private static final String NO_SNAPSHOT = "is no snapshot of PyTorch's: ";
+    private static final String NO_SNAPSHOT = "is not a PyTorch snapshot: ";
 
     /// A range of memory that the allocator manages.
     ///
@@ -114,8 +114,7 @@ public record TorchSnapshot(
             default -> new Dictionary();
         };
         if (!(fields.get("segments") instanceof Items)) {
-            throw new InputException(
-                    file, "is a pickle, but no snapshot of PyTorch's: it has no list 'segments' on top");
+            throw new InputException(file, "is a pickle, but not a PyTorch snapshot: it has no list 'segments' on top");
         }
         return new Reader(file).snapshot(new Fields(file, "", -1, fields));
     }
@@ -373,7 +372,7 @@ public record TorchSnapshot(
             if (value instanceof Items items) {
                 return items.list();
             }
-            throw new InputException(file, NO_SNAPSHOT + "'" + name + "' is no list");
+            throw new InputException(file, NO_SNAPSHOT + "'" + name + "' is not a list");
         }
 
         private String inner(String name) {

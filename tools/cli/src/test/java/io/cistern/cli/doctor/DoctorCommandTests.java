@@ -101,7 +101,7 @@ final class DoctorCommandTests {
                 "cistern.simulated.capacity | much | : 'much' is not a number of bytes",
                 "cistern.nvtx.library | /no/such.so | : the library can't be loaded: tried /no/such.so",
                 "cistern.device.5.limit | 1GiB | : there is no device 5",
-                "cistern.plugins.allowed | /no/such | : '/no/such' is no file that can be read"
+                "cistern.plugins.allowed | /no/such | : '/no/such' is not a readable file"
             })
     void aValueThatCannotBeFollowedIsAProblem(String key, String value, String why) {
         System.setProperty(key, value);

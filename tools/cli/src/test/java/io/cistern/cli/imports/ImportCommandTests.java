@@ -200,7 +200,7 @@ class ImportCommandTests {
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.err().lines().findFirst().orElseThrow())
-                .isEqualTo("cistern: " + file + ":4: is no row of RMM's log: it has 3 columns, not 6; the file ends"
+                .isEqualTo("cistern: " + file + ":4: is not a row of an RMM log: it has 3 columns, not 6; the file ends"
                         + " there, so this row is left out");
         assertThat(run.out().lines().skip(1)).containsExactly("a,0,1024,0,0,0,0", "f,0,1024,0,0,0,21000");
     }
@@ -276,7 +276,7 @@ class ImportCommandTests {
         assertThat(refusal(text))
                 .endsWith(": is not a snapshot of PyTorch's, nor a log of RMM's with the columns"
                         + " Thread,Time,Action,Pointer,Size,Stream");
-        assertThat(refusal(number)).contains("no snapshot of PyTorch's");
+        assertThat(refusal(number)).contains("not a PyTorch snapshot");
         assertThat(refusal(noHistory)).contains("_record_memory_history()");
         assertThat(refusal(broken)).contains("holds no dictionaries");
         assertThat(refusal(cut)).startsWith(cut + ": ");

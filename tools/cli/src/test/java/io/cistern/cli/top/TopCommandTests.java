@@ -156,7 +156,7 @@ final class TopCommandTests {
         1 --interval=0           | --interval must be above 0 and at most 3600, not 0
         1 --interval=much        | much
         1 --sort=colour          | 'colour' is none of these
-        99999999 --once          | process 99999999 can't be looked at:
+        99999999 --once          | process 99999999 can't be inspected:
         """)
     void badUsageIsOneLineThatNamesTheMistake(String line, String named) {
         ProgramRun run = top(line);
