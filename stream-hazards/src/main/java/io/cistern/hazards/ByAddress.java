@@ -18,6 +18,9 @@ final class ByAddress<V> {
     /// Where each leaf begins.
     private long[] begins = new long[4];
 
+    /// An empty leaf: what holds one value at a time makes no garbage.
+    private @Nullable Leaf spare;
+
     private static final class Leaf {
         long[] addresses = new long[4];
 
@@ -136,7 +139,8 @@ final class ByAddress<V> {
 
     void put(long address, V value) {
         if (leaves.isEmpty()) {
-            add(0, new Leaf(), address);
+            add(0, spare == null ? new Leaf() : spare, address);
+            spare = null;
         }
         int index = Math.max(0, leafOf(address));
         Leaf leaf = leaves.get(index);
@@ -170,7 +174,7 @@ final class ByAddress<V> {
         @Nullable V removed = value(leaf, at);
         leaf.remove(at);
         if (leaf.size == 0) {
-            take(index);
+            spare = take(index);
             return removed;
         }
         begins[index] = leaf.addresses[0];

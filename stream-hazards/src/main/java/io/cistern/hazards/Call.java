@@ -1,13 +1,16 @@
 package io.cistern.hazards;
 
 import io.cistern.hazards.StreamHazard.Place;
+import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
 
-/// A call of the program. Its frames are named only once a hazard is found: most calls are of none.
-///
-/// @param trace holds the calling thread's frames
-record Call(String name, long stream, boolean isWrite, long byteSize, String thread, long nanos, Throwable trace) {
+/// A call of the program. It keeps the calling thread's stack as an exception does, and names its frames only once a
+/// hazard is found: most calls are of none.
+final class Call extends Throwable {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
     private static final int FRAMES = 4;
 
     /// Where no program's code stands.
@@ -24,12 +27,23 @@ record Call(String name, long stream, boolean isWrite, long byteSize, String thr
 
     private static final String OUTER = "io.cistern.";
 
-    Call(String name, long stream, boolean isWrite, long byteSize, Throwable trace) {
-        this(name, stream, isWrite, byteSize, Thread.currentThread().getName(), System.nanoTime(), trace);
+    private final String name;
+    private final String thread = Thread.currentThread().getName();
+    private final long nanos;
+
+    /// @param nanos when, in the time of [System#nanoTime]
+    Call(String name, long nanos) {
+        super(null, null, false, true);
+        this.name = name;
+        this.nanos = nanos;
     }
 
-    Place place() {
-        List<StackTraceElement> stack = Arrays.stream(trace.getStackTrace())
+    Call(String name) {
+        this(name, System.nanoTime());
+    }
+
+    Place place(long stream, boolean isWrite, long byteSize) {
+        List<StackTraceElement> stack = Arrays.stream(getStackTrace())
                 .filter(frame -> isProgram(frame.getClassName()))
                 .limit(FRAMES)
                 .toList();

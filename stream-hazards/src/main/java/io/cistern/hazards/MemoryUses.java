@@ -2,14 +2,13 @@ package io.cistern.hazards;
 
 import io.cistern.hazards.StreamClocks.Stream;
 import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazard.Place;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The uses of memory: live blocks with their last writes and the reads since, and freed ones until their memory
@@ -34,43 +33,130 @@ final class MemoryUses {
 
     /// Receives what is found.
     interface Found {
-        void hazard(Kind kind, Call first, Call second, int device, Range range, Stream earlier, Stream later);
+        void hazard(Kind kind, Side first, Side second, int device, Range range);
     }
 
-    record Use(Range range, Stream stream, long number, Call place) {}
+    /// A call, and what it does to the memory: one side of a hazard.
+    record Side(Call call, long stream, boolean isWrite, long byteSize) {
+        Place place() {
+            return call.place(stream, isWrite, byteSize);
+        }
+    }
+
+    /// @param range the part in one block
+    /// @param byteSize bytes of the call
+    record Use(Range range, Stream stream, long number, Call call, long byteSize) {
+        Side side() {
+            return new Side(call, stream.handle, range.isWritten(), byteSize);
+        }
+    }
 
     private static final class Block {
-        final int device;
         final Range range;
-        final Use allocation;
+        final Stream stream;
+        final long number;
+        final Call allocation;
 
         /// Whether a captured stream allocated it: launches order its uses.
         final boolean isOfGraph;
 
-        List<Use> uses = new ArrayList<>(2);
+        List<Use> uses = List.of();
         Set<Stream> recorded = Set.of();
 
+        /// The free, or null.
         @Nullable
         Use free;
 
-        /// Parts of its memory that serve no other block yet, after its free.
-        int pieces;
+        /// The parts of its memory that serve no other block yet, after its free.
+        @Nullable
+        Piece pieces;
 
-        Block(int device, Range range, Use allocation, boolean isOfGraph) {
-            this.device = device;
+        /// Its neighbours among the freed blocks that are known.
+        @Nullable
+        Block older;
+
+        @Nullable
+        Block newer;
+
+        /// @param stream the stream whose newest work is the allocation
+        Block(Range range, Stream stream, Call allocation) {
             this.range = range;
+            this.stream = stream;
+            this.number = stream.issued();
             this.allocation = allocation;
-            this.isOfGraph = isOfGraph;
+            this.isOfGraph = stream.capture != null;
+        }
+
+        int device() {
+            return stream.device;
+        }
+
+        Side side() {
+            return new Side(allocation, stream.handle, true, range.byteSize());
+        }
+
+        /// Returns the uses for adding to them.
+        List<Use> growing() {
+            if (uses.isEmpty()) {
+                uses = new ArrayList<>(2);
+            }
+            return uses;
         }
     }
 
     /// A part of a freed block's memory.
-    ///
-    /// @param from where it lies in its page, or, outside of pages, its address
-    /// @param address its address while the block was alive
-    private record Piece(Block block, long from, long byteSize, long address) {
+    private static final class Piece {
+        final Block block;
+        final Page page;
+
+        /// Where it lies in its page, or, outside of pages, its address.
+        long from;
+
+        long byteSize;
+
+        /// Its address while the block was alive.
+        long address;
+
+        /// Its neighbours among those of the block.
+        @Nullable
+        Piece before;
+
+        @Nullable
+        Piece after;
+
+        Piece(Block block, Page page, long from, long byteSize, long address) {
+            this.block = block;
+            this.page = page;
+            this.from = from;
+            this.byteSize = byteSize;
+            this.address = address;
+        }
+
         long end() {
             return from + byteSize;
+        }
+
+        void enter() {
+            page.pieces.put(from, this);
+            after = block.pieces;
+            if (after != null) {
+                after.before = this;
+            }
+            block.pieces = this;
+        }
+
+        void leave() {
+            page.pieces.remove(from);
+            if (before == null) {
+                block.pieces = after;
+            } else {
+                before.after = after;
+            }
+            if (after != null) {
+                after.before = before;
+            }
+            before = null;
+            after = null;
         }
     }
 
@@ -79,11 +165,10 @@ final class MemoryUses {
         final ByAddress<Piece> pieces = new ByAddress<>();
     }
 
-    /// Where a range lies.
-    private record Part(Page page, long from, long byteSize, long address) {
-        long end() {
-            return from + byteSize;
-        }
+    /// Receives where a part of a range lies.
+    private interface Part {
+        /// @param from where it lies in the page, or, outside of pages, its address
+        void lies(Page page, long from, long byteSize, long address);
     }
 
     private record Mapped(long address, long byteSize, Page page) {
@@ -105,8 +190,13 @@ final class MemoryUses {
     private final Found found;
     private final ByAddress<Block> live = new ByAddress<>();
     private final ByAddress<Block> freed = new ByAddress<>();
-    /// The freed blocks that are still known, the oldest first.
-    private final Set<Block> oldestFreed = new LinkedHashSet<>();
+
+    /// The ends of the list of freed blocks that are still known.
+    private @Nullable Block oldestFreed;
+
+    private @Nullable Block newestFreed;
+    private int freedCount;
+
     private final ByAddress<Mapped> mappings = new ByAddress<>();
     /// Pinned memory of the host.
     private final ByAddress<Pinned> pinned = new ByAddress<>();
@@ -123,26 +213,30 @@ final class MemoryUses {
     /// Checks and records a use by a stream's newest work.
     ///
     /// @param ofGraph whether a launched graph repeats it: memory that graphs keep is not free for it
-    void used(Stream stream, Range range, Call place, boolean ofGraph) {
+    void used(Stream stream, Range range, Call call, boolean ofGraph) {
         Block block = at(live, range.from());
         if (block != null) {
-            used(block, new Use(clipped(range, block.range), stream, stream.issued(), place));
+            used(block, use(range, block.range, stream, call));
             return;
         }
         Pinned host = pinnedAt(range.from());
         if (host != null) {
-            race(host.uses, new Use(clipped(range, host.range), stream, stream.issued(), place), stream.device);
+            race(host.uses, use(range, host.range, stream, call), stream.device);
             return;
         }
         Block gone = ofGraph ? null : at(freed, range.from());
         if (gone != null && gone.free != null && gone.range.covers(range)) {
-            found.hazard(Kind.USE_AFTER_FREE, gone.free.place, place, gone.device, range, gone.free.stream, stream);
+            Side use = new Side(call, stream.handle, range.isWritten(), range.byteSize());
+            found.hazard(Kind.USE_AFTER_FREE, gone.free.side(), use, gone.device(), range);
         }
     }
 
-    private static Range clipped(Range range, Range block) {
-        long end = Math.min(range.end(), block.end());
-        return new Range(range.from(), end - range.from(), range.isWritten());
+    /// Returns a use by a stream's newest work of the bytes in a block.
+    private static Use use(Range range, Range block, Stream stream, Call call) {
+        Range part = range.end() <= block.end()
+                ? range
+                : new Range(range.from(), block.end() - range.from(), range.isWritten());
+        return new Use(part, stream, stream.issued(), call, range.byteSize());
     }
 
     private static @Nullable Block at(ByAddress<Block> blocks, long address) {
@@ -151,18 +245,10 @@ final class MemoryUses {
     }
 
     private void used(Block block, Use use) {
-        Use allocation = block.allocation;
-        if (!block.isOfGraph && !isBefore(allocation, use.stream)) {
-            found.hazard(
-                    Kind.USE_BEFORE_ALLOCATION,
-                    allocation.place,
-                    use.place,
-                    block.device,
-                    use.range,
-                    allocation.stream,
-                    use.stream);
+        if (!block.isOfGraph && !clocks.isBefore(block.stream, block.number, use.stream)) {
+            found.hazard(Kind.USE_BEFORE_ALLOCATION, block.side(), use.side(), block.device(), use.range);
         }
-        race(block.uses, use, block.device);
+        race(block.growing(), use, block.device());
     }
 
     /// Compares a use with earlier ones of a block, and leaves those that later ones must come after.
@@ -172,16 +258,18 @@ final class MemoryUses {
             Use earlier = uses.get(i);
             boolean isBefore = isBefore(earlier, use.stream);
             if (!isBefore && use.range.conflictsWith(earlier.range)) {
-                found.hazard(Kind.RACE, earlier.place, use.place, device, use.range, earlier.stream, use.stream);
+                found.hazard(Kind.RACE, earlier.side(), use.side(), device, use.range);
             }
             boolean isReplaced = isBefore
                     && use.range.covers(earlier.range)
                     && (use.range.isWritten() || (earlier.stream == use.stream && !earlier.range.isWritten()));
-            if (!isReplaced && !clocks.isFinished(earlier.stream, earlier.number)) {
+            if (!isReplaced && !isFinished(earlier)) {
                 uses.set(left++, earlier);
             }
         }
-        uses.subList(left, uses.size()).clear();
+        if (left < uses.size()) {
+            uses.subList(left, uses.size()).clear();
+        }
         uses.add(use);
         if (uses.size() > MOST_USES) {
             uses.removeFirst();
@@ -190,19 +278,22 @@ final class MemoryUses {
 
     /// Checks and records a use that a stream captures, against those of the same capture: a launch repeats them in
     /// their order. Each launch checks it against other work.
-    void captured(Capture capture, Stream stream, Range range, Call place) {
+    void captured(Capture capture, Stream stream, Range range, Call call) {
         Block block = at(live, range.from());
-        Range ofBlock = block == null ? range : clipped(range, block.range);
-        capture.uses.add(new Capture.Repeated(range, place));
+        Range whole = block == null ? range : block.range;
+        capture.uses.add(new Capture.Repeated(range, call));
         race(
-                capture.latest.computeIfAbsent(
-                        block == null ? range.from() : block.range.from(), _ -> new ArrayList<>()),
-                new Use(ofBlock, stream, stream.issued(), place),
+                capture.latest.computeIfAbsent(whole.from(), _ -> new ArrayList<>()),
+                use(range, whole, stream, call),
                 stream.device);
     }
 
     private boolean isBefore(Use earlier, Stream later) {
         return clocks.isBefore(earlier.stream, earlier.number, later);
+    }
+
+    private boolean isFinished(Use use) {
+        return clocks.isFinished(use.stream, use.number);
     }
 
     private @Nullable Pinned pinnedAt(long address) {
@@ -219,81 +310,71 @@ final class MemoryUses {
         pinned.remove(address);
     }
 
-    /// Checks that work on the bytes has finished before the host reads or writes them.
-    void touched(Range range, Call place) {
+    /// Checks that work on the bytes has finished before the host, which is about to call, reads or writes them.
+    void touched(Range range) {
         Block block = at(live, range.from());
         Pinned host = pinnedAt(range.from());
         List<Use> uses = block != null ? block.uses : host != null ? host.uses : List.of();
         for (Use use : uses) {
-            if (range.conflictsWith(use.range) && !clocks.isFinished(use.stream, use.number)) {
-                found.hazard(Kind.HOST_TOO_EARLY, use.place, place, use.stream.device, range, use.stream, use.stream);
+            if (range.conflictsWith(use.range) && !isFinished(use)) {
+                Side touch = new Side(new Call("host"), Place.HOST, range.isWritten(), range.byteSize());
+                found.hazard(Kind.HOST_TOO_EARLY, use.side(), touch, use.stream.device, range);
             }
         }
     }
 
     /// Records a block whose allocation is a stream's newest work.
-    void allocated(Stream stream, long address, long byteSize, Call place) {
-        Range range = new Range(address, byteSize, true);
-        Use allocation = new Use(range, stream, stream.issued(), place);
-        if (stream.capture == null) {
-            forEachPart(range, part -> takePast(part, allocation));
-        } else {
-            forEachPart(range, part -> takePast(part, null));
-        }
-        forgetFreed(range);
-        live.put(address, new Block(stream.device, range, allocation, stream.capture != null));
+    void allocated(Stream stream, long address, long byteSize, Call call) {
+        Block block = new Block(new Range(address, byteSize, true), stream, call);
+        forEachPart(block.range, (page, from, bytes, _) -> takePast(page, from, from + bytes, block));
+        forgetFreed(block.range);
+        live.put(address, block);
     }
 
     /// Takes away the past of a part of memory, and compares it with an allocation.
-    private void takePast(Part part, @Nullable Use allocation) {
-        ByAddress<Piece> past = part.page.pieces;
+    ///
+    /// @param by the allocated block, or null
+    private void takePast(Page page, long from, long end, @Nullable Block by) {
+        ByAddress<Piece> past = page.pieces;
         if (past.isEmpty()) {
             return;
         }
-        Piece piece = past.floor(part.from);
-        if (piece == null || piece.end() <= part.from) {
-            piece = past.ceiling(part.from);
+        Piece piece = past.floor(from);
+        if (piece == null || piece.end() <= from) {
+            piece = past.ceiling(from);
         }
-        while (piece != null && piece.from < part.end()) {
-            long end = piece.end();
-            takePast(past, piece, part.from, part.end(), allocation);
-            piece = past.ceiling(end);
+        while (piece != null && piece.from < end) {
+            long pieceEnd = piece.end();
+            takePast(piece, from, end, by);
+            piece = pieceEnd < end ? past.ceiling(pieceEnd) : null;
         }
     }
 
-    private void takePast(ByAddress<Piece> past, Piece piece, long from, long end, @Nullable Use allocation) {
-        past.remove(piece.from);
-        piece.block.pieces--;
+    private void takePast(Piece piece, long from, long end, @Nullable Block by) {
+        Block former = piece.block;
         long first = Math.max(piece.from, from);
         long last = Math.min(piece.end(), end);
-        if (allocation != null) {
-            compare(piece.block, new Range(piece.address + (first - piece.from), last - first, true), allocation);
+        long rest = piece.end() - last;
+        if (by != null && !by.isOfGraph) {
+            compare(former, piece.address + (first - piece.from), last - first, by);
         }
         if (piece.from < first) {
-            put(past, new Piece(piece.block, piece.from, first - piece.from, piece.address));
+            piece.byteSize = first - piece.from;
+        } else {
+            piece.leave();
         }
-        if (last < piece.end()) {
-            put(past, new Piece(piece.block, last, piece.end() - last, piece.address + (last - piece.from)));
+        if (rest > 0) {
+            new Piece(former, piece.page, last, rest, piece.address + (last - piece.from)).enter();
         }
-        forgetIfGone(piece.block);
+        forgetIfGone(former);
     }
 
-    private static void put(ByAddress<Piece> past, Piece piece) {
-        past.put(piece.from, piece);
-        piece.block.pieces++;
-    }
-
-    private void compare(Block former, Range reused, Use allocation) {
-        for (Use use : former.uses) {
-            if (reused.overlaps(use.range) && !isBefore(use, allocation.stream)) {
-                found.hazard(
-                        Kind.REUSED_TOO_EARLY,
-                        use.place,
-                        allocation.place,
-                        former.device,
-                        allocation.range,
-                        use.stream,
-                        allocation.stream);
+    private void compare(Block former, long address, long byteSize, Block by) {
+        for (int i = 0; i < former.uses.size(); i++) {
+            Use use = former.uses.get(i);
+            boolean overlaps = use.range.from() < address + byteSize && address < use.range.end();
+            if (overlaps && !isBefore(use, by.stream)) {
+                found.hazard(Kind.REUSED_TOO_EARLY, use.side(), by.side(), former.device(), by.range);
                 return;
             }
         }
@@ -312,8 +393,8 @@ final class MemoryUses {
     }
 
     private void forgetIfGone(Block block) {
-        if (block.pieces == 0 && freed.get(block.range.from()) != block) {
-            oldestFreed.remove(block);
+        if (block.pieces == null && freed.get(block.range.from()) != block) {
+            forget(block);
         }
     }
 
@@ -329,7 +410,7 @@ final class MemoryUses {
     }
 
     /// Records the free of a block on a stream, after the stream's newest work.
-    void freed(Stream stream, long address, Call place) {
+    void freed(Stream stream, long address, Call call) {
         Block block = live.remove(address);
         if (block == null) {
             return;
@@ -337,43 +418,74 @@ final class MemoryUses {
         if (block.isOfGraph || stream.capture != null) {
             return; // the graph keeps it
         }
-        if (!isBefore(block.allocation, stream) && !block.recorded.contains(block.allocation.stream)) {
-            found.hazard(
-                    Kind.USE_BEFORE_ALLOCATION,
-                    block.allocation.place,
-                    place,
-                    block.device,
-                    block.range,
-                    block.allocation.stream,
-                    stream);
+        Use free = new Use(block.range, stream, stream.issued(), call, block.range.byteSize());
+        if (!clocks.isBefore(block.stream, block.number, stream) && !block.recorded.contains(block.stream)) {
+            found.hazard(Kind.USE_BEFORE_ALLOCATION, block.side(), free.side(), block.device(), block.range);
         }
-        block.uses.removeIf(use -> clocks.isFinished(use.stream, use.number));
-        for (Use use : block.uses) {
-            if (!isBefore(use, stream) && !block.recorded.contains(use.stream)) {
-                found.hazard(
-                        Kind.FREE_BEFORE_USE_ENDS, use.place, place, block.device, block.range, use.stream, stream);
-            }
+        if (block.uses.isEmpty() && block.recorded.isEmpty()) {
+            block.uses = List.of(free); // also for work that nobody saw
+        } else {
+            compareAndKeep(block, free);
         }
-        block.free = new Use(block.range, stream, stream.issued(), place);
-        block.uses.add(block.free); // also for work that nobody saw
-        for (Stream other : block.recorded) {
-            block.uses.add(new Use(block.range, other, other.issued(), place));
-        }
+        block.free = free;
         freed.put(address, block);
-        oldestFreed.add(block);
-        forEachPart(
-                block.range, part -> put(part.page.pieces, new Piece(block, part.from, part.byteSize, part.address)));
-        if (oldestFreed.size() > MOST_FREED) {
-            forget(oldestFreed.iterator().next());
+        keep(block);
+        forEachPart(block.range, (page, from, byteSize, at) -> new Piece(block, page, from, byteSize, at).enter());
+        if (freedCount > MOST_FREED && oldestFreed != null) {
+            forget(oldestFreed);
         }
     }
 
-    private void forget(Block oldest) {
-        oldestFreed.remove(oldest);
-        if (freed.get(oldest.range.from()) == oldest) {
-            freed.remove(oldest.range.from());
+    /// Compares the uses of a block with its free, and leaves those that have not finished.
+    private void compareAndKeep(Block block, Use free) {
+        List<Use> uses = block.growing();
+        uses.removeIf(this::isFinished);
+        for (Use use : uses) {
+            if (!isBefore(use, free.stream) && !block.recorded.contains(use.stream)) {
+                found.hazard(Kind.FREE_BEFORE_USE_ENDS, use.side(), free.side(), block.device(), block.range);
+            }
         }
-        oldest.uses = List.of();
+        uses.add(free); // also for work that nobody saw
+        for (Stream other : block.recorded) {
+            uses.add(new Use(block.range, other, other.issued(), free.call, free.byteSize));
+        }
+    }
+
+    private void keep(Block block) {
+        block.older = newestFreed;
+        if (newestFreed == null) {
+            oldestFreed = block;
+        } else {
+            newestFreed.newer = block;
+        }
+        newestFreed = block;
+        freedCount++;
+    }
+
+    /// Forgets a freed block.
+    private void forget(Block block) {
+        if (block.older == null) {
+            oldestFreed = block.newer;
+        } else {
+            block.older.newer = block.newer;
+        }
+        if (block.newer == null) {
+            newestFreed = block.older;
+        } else {
+            block.newer.older = block.older;
+        }
+        freedCount--;
+        if (freed.get(block.range.from()) == block) {
+            freed.remove(block.range.from());
+        }
+        while (block.pieces != null) {
+            block.pieces.leave();
+        }
+    }
+
+    /// Returns how many freed blocks are known.
+    int freedBlocks() {
+        return freedCount;
     }
 
     /// Records that a page lies at an address.
@@ -393,27 +505,27 @@ final class MemoryUses {
     void released(long page) {
         Page gone = pages.remove(page);
         if (gone != null) {
-            takePast(new Part(gone, 0, Long.MAX_VALUE, 0), null);
+            takePast(gone, 0, Long.MAX_VALUE, null);
         }
     }
 
     /// Records that the driver gave out memory, in whose past it orders all work itself.
     void anew(long address, long byteSize) {
-        takePast(new Part(unpaged, address, byteSize, address), null);
+        takePast(unpaged, address, address + byteSize, null);
         forgetFreed(new Range(address, byteSize, true));
     }
 
-    private void forEachPart(Range range, Consumer<Part> action) {
+    private void forEachPart(Range range, Part action) {
         for (long at = range.from(); at < range.end(); ) {
             Mapped below = mappings.floor(at);
             long end = range.end();
             if (below != null && at < below.end()) {
                 end = Math.min(end, below.end());
-                action.accept(new Part(below.page, at - below.address, end - at, at));
+                action.lies(below.page, at - below.address, end - at, at);
             } else {
                 Mapped next = mappings.ceiling(at);
                 end = next == null ? end : Math.min(end, next.address);
-                action.accept(new Part(unpaged, at, end - at, at));
+                action.lies(unpaged, at, end - at, at);
             }
             at = end;
         }

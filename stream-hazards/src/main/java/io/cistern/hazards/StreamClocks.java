@@ -1,6 +1,7 @@
 package io.cistern.hazards;
 
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
@@ -29,11 +30,17 @@ final class StreamClocks {
     /// Entries about finished work are dropped once a clock has so many.
     private static final int MANY = 16;
 
+    /// Streams that are found without a search. A power of two.
+    private static final int RECENT = 64;
+
     /// A stream, from its first use to its end. A later stream of the same handle is another object.
     static final class Stream {
         final int device;
         final long handle;
         final boolean isLegacy;
+
+        /// The thread whose default stream it is; 0 for other streams.
+        private final long thread;
 
         /// Whether it and the legacy default stream wait for each other.
         private final boolean isBlocking;
@@ -50,9 +57,10 @@ final class StreamClocks {
         @Nullable
         Stream captured;
 
-        private Stream(int device, long handle, boolean isBlocking) {
+        private Stream(int device, long handle, long thread, boolean isBlocking) {
             this.device = device;
             this.handle = handle;
+            this.thread = thread;
             this.isLegacy = handle == LEGACY;
             this.isBlocking = isBlocking;
         }
@@ -65,12 +73,14 @@ final class StreamClocks {
         private void joins(@Nullable Capture of) {
             if (capture != of) {
                 capture = of;
-                captured = of == null ? null : new Stream(device, handle, false);
+                captured = of == null ? null : new Stream(device, handle, thread, false);
             }
         }
 
         private void joins(Stream other) {
-            joins(other.clock);
+            if (!other.clock.isEmpty()) {
+                joins(other.clock);
+            }
             if (other.issued > other.finished) {
                 clock.merge(other, other.issued, Math::max);
             }
@@ -108,6 +118,12 @@ final class StreamClocks {
 
     private final Map<Key, Stream> streams = new HashMap<>();
 
+    /// Some of these streams, each where its handle says: most calls find theirs here. Read without the lock, too.
+    private final @Nullable Stream[] recent = new @Nullable Stream[RECENT];
+
+    /// The legacy default streams by device, as far as they are in use.
+    private @Nullable Stream[] legacies = new @Nullable Stream[1];
+
     /// Streams that were destroyed and may still have work.
     private final Deque<Stream> ended = new ArrayDeque<>();
 
@@ -119,20 +135,48 @@ final class StreamClocks {
         this.isBlocking = isBlocking;
     }
 
-    private static Key key(int device, long handle) {
-        long known = handle == 0 ? LEGACY : handle;
-        return new Key(
-                device, known, known == PER_THREAD ? Thread.currentThread().threadId() : 0);
+    private static long known(long handle) {
+        return handle == 0 ? LEGACY : handle;
+    }
+
+    private static long thread(long handle) {
+        return handle == PER_THREAD ? Thread.currentThread().threadId() : 0;
+    }
+
+    private static int recentOf(int device, long handle) {
+        return (int) ((handle >>> 4) ^ (handle >>> 10) ^ handle ^ device) & (RECENT - 1);
+    }
+
+    private @Nullable Stream recent(int device, long handle) {
+        Stream stream = recent[recentOf(device, handle)];
+        return stream != null && stream.handle == handle && stream.device == device && stream.thread == thread(handle)
+                ? stream
+                : null;
+    }
+
+    /// Whether a stream is known and used lately. Needs no lock.
+    boolean isRecent(int device, long handle) {
+        return recent(device, handle) != null;
     }
 
     Stream stream(int device, long handle) {
-        Key key = key(device, handle);
-        Stream known = streams.get(key);
-        if (known == null) {
-            known = new Stream(device, key.handle, key.handle <= PER_THREAD || isBlocking.test(device, handle));
-            streams.put(key, known);
+        long known = known(handle);
+        Stream stream = recent(device, known);
+        if (stream == null) {
+            stream = streams.computeIfAbsent(new Key(device, known, thread(known)), this::made);
+            recent[recentOf(device, known)] = stream;
         }
-        return known;
+        return stream;
+    }
+
+    private Stream made(Key key) {
+        boolean blocks = key.handle <= PER_THREAD || isBlocking.test(key.device, key.handle);
+        Stream made = new Stream(key.device, key.handle, key.thread, blocks);
+        if (made.isLegacy) {
+            legacies = Arrays.copyOf(legacies, Math.max(legacies.length, key.device + 1));
+            legacies[key.device] = made;
+        }
+        return made;
     }
 
     /// Numbers the next work of a stream, or of its capture.
@@ -153,7 +197,7 @@ final class StreamClocks {
                     }
                 }
             } else if (stream.isBlocking) {
-                Stream legacy = streams.get(new Key(device, LEGACY, 0));
+                Stream legacy = device < legacies.length ? legacies[device] : null;
                 if (legacy != null) {
                     stream.joins(legacy);
                 }
@@ -164,7 +208,11 @@ final class StreamClocks {
 
     /// Whether numbered work comes before the last that was enqueued on a stream.
     boolean isBefore(Stream earlier, long number, Stream later) {
-        return earlier == later || number <= earlier.finished || number <= later.clock.getOrDefault(earlier, 0L);
+        if (earlier == later || number <= earlier.finished) {
+            return true;
+        }
+        Long before = later.clock.get(earlier);
+        return before != null && number <= before;
     }
 
     /// Whether numbered work is known to have finished.
@@ -225,7 +273,10 @@ final class StreamClocks {
 
     /// Forgets the handle of a stream that was destroyed. Its work goes on.
     void ended(int device, long handle) {
-        Stream gone = streams.remove(key(device, handle));
+        Stream gone = streams.remove(new Key(device, known(handle), thread(handle)));
+        if (gone != null && recent[recentOf(device, handle)] == gone) {
+            recent[recentOf(device, handle)] = null;
+        }
         if (gone != null && gone.issued > gone.finished) {
             ended.add(gone);
             if (ended.size() > MOST_ENDED) {

@@ -8,6 +8,7 @@ import io.cistern.cuda.Streams;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.hazards.MemoryUses.Side;
 import io.cistern.hazards.StreamClocks.Stream;
 import io.cistern.hazards.StreamHazard.Kind;
 import io.cistern.hazards.StreamHazard.Place;
@@ -142,14 +143,16 @@ public final class StreamHazards {
     /// @param isWritten false if the host only reads them
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void touchedByHost(MemorySegment memory, boolean isWritten) {
-        Throwable trace = new Throwable();
         Range range = new Range(memory.address(), memory.byteSize(), isWritten);
-        inTurn(true, () -> uses.touched(range, new Call("host", Place.HOST, isWritten, range.byteSize(), trace)));
+        inTurn(true, () -> uses.touched(range));
     }
 
     private void lookAt(int device, long stream) {
+        if (stream <= Streams.PER_THREAD_DEFAULT || clocks.isRecent(device, stream)) {
+            return;
+        }
         StreamName name = new StreamName(device, stream);
-        if (stream > Streams.PER_THREAD_DEFAULT && !areBlocking.containsKey(name)) {
+        if (!areBlocking.containsKey(name)) {
             try {
                 areBlocking.put(name, driver.streams().isBlocking(device, stream));
             } catch (CudaException untold) {
@@ -165,14 +168,13 @@ public final class StreamHazards {
             inTurn(true, () -> clocks.next(device, stream));
             return;
         }
-        Throwable trace = new Throwable();
+        Call place = new Call(call);
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
             for (Range range : ranges) {
                 if (range.byteSize() == 0) {
                     continue;
                 }
-                Call place = new Call(call, on.handle, range.isWritten(), range.byteSize(), trace);
                 if (on.capture != null && on.captured != null) {
                     uses.captured(on.capture, on.captured, range, place);
                 } else {
@@ -188,7 +190,7 @@ public final class StreamHazards {
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
             if (on.capture == null) {
-                graph.uses.forEach(each -> uses.used(on, each.range(), each.place(), true));
+                graph.uses.forEach(each -> uses.used(on, each.range(), each.call(), true));
             }
         });
     }
@@ -209,24 +211,15 @@ public final class StreamHazards {
 
     private void follow(MemoryEvent.Allocated block) {
         lookAt(block.device(), block.stream());
-        Throwable trace = new Throwable();
-        inTurn(() -> {
-            Stream on = clocks.next(block.device(), block.stream());
-            uses.allocated(
-                    on,
-                    block.address(),
-                    block.byteSize(),
-                    new Call("allocate", on.handle, true, block.byteSize(), trace));
-        });
+        Call call = new Call("allocate", block.endNanos());
+        inTurn(() ->
+                uses.allocated(clocks.next(block.device(), block.stream()), block.address(), block.byteSize(), call));
     }
 
     private void follow(MemoryEvent.Freed block) {
         lookAt(block.device(), block.stream());
-        Throwable trace = new Throwable();
-        inTurn(() -> {
-            Stream on = clocks.stream(block.device(), block.stream());
-            uses.freed(on, block.address(), new Call("free", on.handle, true, block.byteSize(), trace));
-        });
+        Call call = new Call("free");
+        inTurn(() -> uses.freed(clocks.stream(block.device(), block.stream()), block.address(), call));
     }
 
     void record(int device, long event, long stream) {
@@ -345,24 +338,29 @@ public final class StreamHazards {
         }
     }
 
-    private void found(
-            Kind kind, Call earlierCall, Call laterCall, int device, Range range, Stream earlier, Stream later) {
+    private void found(Kind kind, Side earlier, Side later, int device, Range range) {
         if (hazards.size() >= MOST) {
             return;
         }
-        Place first = earlierCall.place();
-        Place second = laterCall.place();
+        Place first = earlier.place();
+        Place second = later.place();
         if (told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
             StreamHazard hazard = new StreamHazard(
-                    kind, first, second, device, range.from(), range.byteSize(), advice(kind, earlier, later));
+                    kind,
+                    first,
+                    second,
+                    device,
+                    range.from(),
+                    range.byteSize(),
+                    advice(kind, first.stream(), second.stream()));
             hazards.add(hazard);
             fresh.add(hazard);
         }
     }
 
-    private static String advice(Kind kind, Stream earlier, Stream later) {
-        String one = "stream 0x" + Long.toHexString(earlier.handle);
-        String other = "stream 0x" + Long.toHexString(later.handle);
+    private static String advice(Kind kind, long earlier, long later) {
+        String one = "stream 0x" + Long.toHexString(earlier);
+        String other = "stream 0x" + Long.toHexString(later);
         return switch (kind) {
             case USE_BEFORE_ALLOCATION ->
                 "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
