@@ -23,7 +23,11 @@ final class Call extends Throwable {
             "io.cistern.caching.",
             "io.cistern.async.",
             "io.cistern.adaptors.",
-            "io.cistern.hazards.");
+            "io.cistern.hazards.",
+            "io.cistern.jcuda.Cistern",
+            "io.cistern.jcuda.JCuda",
+            "io.cistern.javacpp.CisternMalloc",
+            "io.cistern.javacpp.DevicePointer");
 
     private static final String OUTER = "io.cistern.";
 

@@ -37,8 +37,9 @@ import org.jspecify.annotations.Nullable;
 /// at
 /// each launch.
 ///
-/// **What it must be told**: work of code that calls CUDA itself ([#used]), and when the host reads or writes pinned or
-/// managed memory ([#touchedByHost]).
+/// **What it must be told**: work of code that calls CUDA itself ([#used]) and the order that such code makes
+/// ([#recorded], [#awaited], [#waitForStream] and others), and when the host reads or writes pinned or managed memory
+/// ([#touchedByHost]).
 ///
 /// **What it does not see**: how two threads of the program wait for each other. Work that one of them saw finished
 /// counts as finished for all.
@@ -135,6 +136,68 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
+    /// Records that code of which Cistern sees nothing records an event: call it before.
+    ///
+    /// @param device the stream's device
+    /// @param event the event
+    /// @param stream the stream whose work so far it marks
+    public void recorded(int device, long event, long stream) {
+        lookAt(device, stream);
+        inTurn(() -> clocks.record(device, event, stream));
+    }
+
+    /// Records that code of which Cistern sees nothing lets a stream wait for an event: call it before.
+    ///
+    /// @param device the stream's device
+    /// @param stream the stream that waits
+    /// @param event an event, by whomever it was recorded
+    public void awaited(int device, long stream, long event) {
+        lookAt(device, stream);
+        inTurn(() -> clocks.await(device, stream, event));
+    }
+
+    /// Begins a wait of the host for a stream, or a query, by code of which Cistern sees nothing.
+    ///
+    /// @param device the stream's device
+    /// @return to be run once the wait has succeeded, or the query found the stream idle
+    public Runnable waitForStream(int device, long stream) {
+        lookAt(device, stream);
+        Map<Stream, Long> work;
+        synchronized (this) {
+            work = clocks.upTo(device, stream);
+        }
+        return () -> finished(work);
+    }
+
+    /// Begins a wait of the host for an event, or a query, by code of which Cistern sees nothing.
+    ///
+    /// @return to be run once the wait has succeeded, or the query found that the event has passed
+    public synchronized Runnable waitForEvent(long event) {
+        Map<Stream, Long> work = clocks.upTo(event);
+        return () -> finished(work);
+    }
+
+    /// Begins a wait of the host for a whole device by code of which Cistern sees nothing.
+    ///
+    /// @return to be run once the wait has succeeded
+    public synchronized Runnable waitForDevice(int device) {
+        Map<Stream, Long> work = clocks.upTo(device);
+        return () -> finished(work);
+    }
+
+    /// Records that an event was destroyed by code of which Cistern sees nothing.
+    public void eventDestroyed(long event) {
+        inTurn(() -> clocks.destroyed(event));
+    }
+
+    /// Records that a stream was destroyed by code of which Cistern sees nothing. Its work may still run.
+    ///
+    /// @param device the stream's device
+    public void streamDestroyed(int device, long stream) {
+        inTurn(() -> clocks.ended(device, stream));
+        areBlocking.remove(new StreamName(device, stream));
+    }
+
     /// Checks that the host may read or write pinned or managed memory: call it before. Work that uses the bytes must
     /// be
     /// known to have finished, by a synchronisation or a query of its stream or of an event after it.
@@ -222,46 +285,12 @@ public final class StreamHazards {
         inTurn(() -> uses.freed(clocks.stream(block.device(), block.stream()), block.address(), call));
     }
 
-    void record(int device, long event, long stream) {
-        lookAt(device, stream);
-        inTurn(() -> clocks.record(device, event, stream));
-    }
-
     void recordAll(int device, long event) {
         inTurn(() -> clocks.recordAll(device, event));
     }
 
-    void await(int device, long stream, long event) {
-        lookAt(device, stream);
-        inTurn(() -> clocks.await(device, stream, event));
-    }
-
-    void destroyed(long event) {
-        inTurn(() -> clocks.destroyed(event));
-    }
-
-    synchronized Map<Stream, Long> upTo(long event) {
-        return clocks.upTo(event);
-    }
-
-    Map<Stream, Long> upTo(int device, long stream) {
-        lookAt(device, stream);
-        synchronized (this) {
-            return clocks.upTo(device, stream);
-        }
-    }
-
-    synchronized Map<Stream, Long> upTo(int device) {
-        return clocks.upTo(device);
-    }
-
-    void finished(Map<Stream, Long> work) {
+    private void finished(Map<Stream, Long> work) {
         inTurn(() -> clocks.finished(work));
-    }
-
-    void ended(int device, long stream) {
-        inTurn(() -> clocks.ended(device, stream));
-        areBlocking.remove(new StreamName(device, stream));
     }
 
     void begins(int device, long stream) {

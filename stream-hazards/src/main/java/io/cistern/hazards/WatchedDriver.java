@@ -87,8 +87,8 @@ final class WatchedDriver implements CudaDriver {
         if (!name.equals("synchronize")) {
             return WatchedDriver::nothing;
         }
-        var work = hazards.upTo(device(arguments));
-        return _ -> hazards.finished(work);
+        Runnable after = hazards.waitForDevice(device(arguments));
+        return _ -> after.run();
     }
 
     private Consumer<Object> memory(String name, Object[] arguments) {
@@ -207,42 +207,42 @@ final class WatchedDriver implements CudaDriver {
     private Consumer<Object> stream(String name, Object[] arguments) {
         switch (name) {
             case "synchronize" -> {
-                var work = hazards.upTo(device(arguments), number(arguments, 1));
-                return _ -> hazards.finished(work);
+                Runnable after = hazards.waitForStream(device(arguments), number(arguments, 1));
+                return _ -> after.run();
             }
             case "isIdle" -> {
-                var work = hazards.upTo(device(arguments), number(arguments, 1));
-                return idle -> finishedIf(idle, work);
+                Runnable after = hazards.waitForStream(device(arguments), number(arguments, 1));
+                return idle -> runIf(idle, after);
             }
-            case "await" -> hazards.await(device(arguments), number(arguments, 1), number(arguments, 2));
+            case "await" -> hazards.awaited(device(arguments), number(arguments, 1), number(arguments, 2));
             case "launchHostFunction" -> hazards.work(name, device(arguments), number(arguments, 1));
             case "destroy" -> {
-                return _ -> hazards.ended(device(arguments), number(arguments, 1));
+                return _ -> hazards.streamDestroyed(device(arguments), number(arguments, 1));
             }
             default -> {}
         }
         return WatchedDriver::nothing;
     }
 
-    private void finishedIf(Object answer, Map<StreamClocks.Stream, Long> work) {
+    private static void runIf(Object answer, Runnable after) {
         if (answer.equals(true)) {
-            hazards.finished(work);
+            after.run();
         }
     }
 
     private Consumer<Object> event(String name, Object[] arguments) {
         switch (name) {
-            case "record" -> hazards.record(device(arguments), number(arguments, 1), number(arguments, 2));
+            case "record" -> hazards.recorded(device(arguments), number(arguments, 1), number(arguments, 2));
             case "recordAll" -> hazards.recordAll(device(arguments), number(arguments, 1));
             case "hasPassed" -> {
-                var work = hazards.upTo(number(arguments, 1));
-                return passed -> finishedIf(passed, work);
+                Runnable after = hazards.waitForEvent(number(arguments, 1));
+                return passed -> runIf(passed, after);
             }
             case "synchronize" -> {
-                var work = hazards.upTo(number(arguments, 1));
-                return _ -> hazards.finished(work);
+                Runnable after = hazards.waitForEvent(number(arguments, 1));
+                return _ -> after.run();
             }
-            case "destroy" -> hazards.destroyed(number(arguments, 1));
+            case "destroy" -> hazards.eventDestroyed(number(arguments, 1));
             default -> {}
         }
         return WatchedDriver::nothing;

@@ -266,6 +266,31 @@ class StreamHazardsTests {
     }
 
     @Test
+    void foreignCodeCanDeclareTheOrderThatItMakes() {
+        long event = 4711;
+        watched.hazards.used(0, a, block, BYTES, true);
+        watched.hazards.recorded(0, event, a);
+        watched.hazards.awaited(0, b, event);
+        watched.hazards.used(0, b, block, BYTES, true);
+        watched.hazards.waitForStream(0, b).run();
+        watched.hazards.used(0, a, block, BYTES, true);
+        watched.hazards.waitForDevice(0).run();
+        watched.hazards.used(0, b, block, BYTES, true);
+        watched.hazards.recorded(0, event, b);
+        Runnable passed = watched.hazards.waitForEvent(event);
+        watched.hazards.eventDestroyed(event);
+        watched.hazards.awaited(0, a, event);
+        assertThat(watched.kinds()).isEmpty();
+        watched.hazards.used(0, a, block, BYTES, false);
+        assertThat(watched.kinds()).as("the wait was not made").containsExactly(Kind.RACE);
+        watched.hazards.clear();
+        passed.run();
+        watched.hazards.waitForStream(0, a).run();
+        watched.hazards.used(0, a, block, BYTES, true);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
     void aPointerAmongTheArgumentsOfAKernelIsAUse() {
         watched.gpu.kernels().register("touch", launch -> launch.memory().writeWord(launch.longAt(0), 1));
         Modules modules = watched.memory.driver().modules();
