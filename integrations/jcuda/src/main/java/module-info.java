@@ -5,6 +5,7 @@ module io.cistern.jcuda {
     requires static transitive io.cistern.handles; // for handles of JCublas, like the next one
     requires static transitive jcublas;
     requires static org.jspecify;
+    requires io.cistern.hazards;
     requires transitive io.cistern.api;
     requires transitive io.cistern.buffers;
     requires transitive jcuda;

@@ -96,6 +96,14 @@ public final class StreamHazards {
         return memory.driver() instanceof WatchedDriver watched ? Optional.of(watched.hazards) : Optional.empty();
     }
 
+    /// Returns whether `cistern.check=streams` is set, so that each device memory is watched that the process opens.
+    public static boolean isSet() {
+        return Settings.ofProcess()
+                .get(Setting.CHECK)
+                .filter(level -> level.text().equals("streams"))
+                .isPresent();
+    }
+
     /// Returns what was found, the earliest first; each pair of places once, and at most a thousand.
     public synchronized List<StreamHazard> list() {
         return List.copyOf(hazards);

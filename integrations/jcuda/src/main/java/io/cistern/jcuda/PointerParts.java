@@ -9,11 +9,16 @@ final class PointerParts extends Pointer {
         super(pointer);
     }
 
+    /// Returns whether a pointer has a lasting address.
+    static boolean hasAddress(Pointer pointer) {
+        return pointer instanceof CUdeviceptr || !isToJavaObject(pointer);
+    }
+
     /// Returns the pointer's address plus its offset.
     ///
     /// @throws IllegalArgumentException if it points to a Java array or buffer
     static long address(Pointer pointer) {
-        if (!(pointer instanceof CUdeviceptr) && isToJavaObject(pointer)) {
+        if (!hasAddress(pointer)) {
             throw new IllegalArgumentException("a pointer to an array or buffer of Java has no lasting address");
         }
         PointerParts parts = new PointerParts(pointer);

@@ -27,6 +27,21 @@ final class FakeLibcuda {
         int cuMemFree_v2(unsigned long long at) { return freed((void*) -1); }
         int cuMemFreeAsync(unsigned long long at, void* stream) { return freed(stream); }
         int cuCtxDestroy_v2(void* context) { fake_contexts++; return 0; }
+        long fake_called;
+        long fake_argument;
+        int cuLaunchKernel(void* f, int a, int b, int c, int d, int e, int g, int h, void* stream, long** arguments) {
+            fake_called = (long) &cuLaunchKernel;
+            fake_argument = arguments[0][0];
+            return 0;
+        }
+        #define F(name) int name() { fake_called = (long) &name; return 0; }
+        F(cuMemcpyHtoDAsync_v2) F(cuMemcpyHtoD_v2) F(cuMemcpyDtoHAsync_v2) F(cuMemcpyDtoH_v2)
+        F(cuMemcpyDtoDAsync_v2) F(cuMemcpyDtoD_v2) F(cuMemcpyAsync) F(cuMemcpy) F(cuMemsetD8Async)
+        F(cuMemsetD8_v2) F(cuMemsetD16Async) F(cuMemsetD16_v2) F(cuMemsetD32Async) F(cuMemsetD32_v2)
+        F(cuMemsetD2D8Async) F(cuMemsetD2D8_v2) F(cuMemsetD2D16Async) F(cuMemsetD2D16_v2)
+        F(cuMemsetD2D32Async) F(cuMemsetD2D32_v2) F(cuLaunchCooperativeKernel)
+        F(cuEventRecord) F(cuStreamWaitEvent) F(cuEventSynchronize) F(cuEventQuery) F(cuEventDestroy_v2)
+        F(cuStreamSynchronize) F(cuStreamQuery) F(cuStreamDestroy_v2) F(cuCtxSynchronize)
         """;
 
     private static final Optional<FakeLibrary> LOADED = FakeLibrary.load("libcuda.so.1", SOURCE);

@@ -1,0 +1,248 @@
+package io.cistern.jcuda;
+
+import io.cistern.DeviceMemory;
+import io.cistern.hazards.StreamHazards;
+import jcuda.Pointer;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUfunction;
+import jcuda.driver.CUstream;
+import jcuda.driver.JCudaDriver;
+import org.jspecify.annotations.Nullable;
+
+/// JCuda's functions that use or order device memory, with its signatures: each makes JCuda's call, and tells
+/// [the check for races][io.cistern.hazards.StreamHazards] of it if `cistern.check=streams` is set. A program only
+/// changes its imports.
+///
+/// **What is seen**: of copies and fills the bytes; of a kernel the first byte of each pointer, and of each `long` that
+/// is an address, which count as written unless [#readOnly] says otherwise. Kernel arguments in `extra`, work that a
+/// stream captures, and graphs are not seen.
+///
+/// **Results** are JCuda's. With `cistern.hazards=throw`, a [io.cistern.hazards.StreamHazardException] comes instead of
+/// the call.
+///
+/// **Threads.** Any platform thread may call any method at any time.
+@SuppressWarnings("exports") // JSpecify is not needed at run time
+public final class CisternCalls {
+    private static final boolean IS_CHECKED = StreamHazards.isSet();
+
+    private CisternCalls() {}
+
+    private static JCudaUses uses() {
+        return IS_CHECKED ? JCudaUses.of(DeviceMemory.system()) : JCudaUses.NONE;
+    }
+
+    /// Marks an argument of a kernel that it only reads: `Pointer.to(readOnly(input))`.
+    public static Pointer readOnly(CUdeviceptr pointer) {
+        return new JCudaUses.ReadOnly(pointer);
+    }
+
+    /// Copies to the device, in the order of a stream.
+    public static int cuMemcpyHtoDAsync(CUdeviceptr target, Pointer source, long byteSize, @Nullable CUstream stream) {
+        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        return JCudaDriver.cuMemcpyHtoDAsync(target, source, byteSize, stream);
+    }
+
+    /// Copies to the device, in the order of the legacy default stream.
+    public static int cuMemcpyHtoD(CUdeviceptr target, Pointer source, long byteSize) {
+        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        // from an array or a buffer of Java, the host waits only until the bytes are staged
+        return PointerParts.hasAddress(source)
+                ? uses().untilStream(null, () -> JCudaDriver.cuMemcpyHtoD(target, source, byteSize))
+                : JCudaDriver.cuMemcpyHtoD(target, source, byteSize);
+    }
+
+    /// Copies to the host, in the order of a stream.
+    public static int cuMemcpyDtoHAsync(Pointer target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
+        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        return JCudaDriver.cuMemcpyDtoHAsync(target, source, byteSize, stream);
+    }
+
+    /// Copies to the host, in the order of the legacy default stream.
+    public static int cuMemcpyDtoH(Pointer target, CUdeviceptr source, long byteSize) {
+        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        return uses().untilStream(null, () -> JCudaDriver.cuMemcpyDtoH(target, source, byteSize));
+    }
+
+    /// Copies on a device, in the order of a stream.
+    public static int cuMemcpyDtoDAsync(
+            CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
+        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        return JCudaDriver.cuMemcpyDtoDAsync(target, source, byteSize, stream);
+    }
+
+    /// Copies on a device, in the order of the legacy default stream.
+    public static int cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, long byteSize) {
+        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        return JCudaDriver.cuMemcpyDtoD(target, source, byteSize);
+    }
+
+    /// Copies between any memory, in the order of a stream.
+    public static int cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
+        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        return JCudaDriver.cuMemcpyAsync(target, source, byteSize, stream);
+    }
+
+    /// Copies between any memory, in the order of the legacy default stream.
+    public static int cuMemcpy(CUdeviceptr target, CUdeviceptr source, long byteSize) {
+        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        return JCudaDriver.cuMemcpy(target, source, byteSize);
+    }
+
+    /// Fills with numbers of 8 bits, in the order of a stream.
+    public static int cuMemsetD8Async(CUdeviceptr target, byte value, long count, @Nullable CUstream stream) {
+        uses().writes(stream, target, count);
+        return JCudaDriver.cuMemsetD8Async(target, value, count, stream);
+    }
+
+    /// Fills with numbers of 8 bits, in the order of the legacy default stream.
+    public static int cuMemsetD8(CUdeviceptr target, byte value, long count) {
+        uses().writes(null, target, count);
+        return JCudaDriver.cuMemsetD8(target, value, count);
+    }
+
+    /// Fills with numbers of 16 bits, in the order of a stream.
+    public static int cuMemsetD16Async(CUdeviceptr target, short value, long count, @Nullable CUstream stream) {
+        uses().writes(stream, target, 2 * count);
+        return JCudaDriver.cuMemsetD16Async(target, value, count, stream);
+    }
+
+    /// Fills with numbers of 16 bits, in the order of the legacy default stream.
+    public static int cuMemsetD16(CUdeviceptr target, short value, long count) {
+        uses().writes(null, target, 2 * count);
+        return JCudaDriver.cuMemsetD16(target, value, count);
+    }
+
+    /// Fills with numbers of 32 bits, in the order of a stream.
+    public static int cuMemsetD32Async(CUdeviceptr target, int value, long count, @Nullable CUstream stream) {
+        uses().writes(stream, target, 4 * count);
+        return JCudaDriver.cuMemsetD32Async(target, value, count, stream);
+    }
+
+    /// Fills with numbers of 32 bits, in the order of the legacy default stream.
+    public static int cuMemsetD32(CUdeviceptr target, int value, long count) {
+        uses().writes(null, target, 4 * count);
+        return JCudaDriver.cuMemsetD32(target, value, count);
+    }
+
+    /// Fills rows with numbers of 8 bits, in the order of a stream.
+    public static int cuMemsetD2D8Async(
+            CUdeviceptr target, long pitch, byte value, long width, long rows, @Nullable CUstream stream) {
+        uses().writesRows(stream, target, pitch, width, rows);
+        return JCudaDriver.cuMemsetD2D8Async(target, pitch, value, width, rows, stream);
+    }
+
+    /// Fills rows with numbers of 8 bits, in the order of the legacy default stream.
+    public static int cuMemsetD2D8(CUdeviceptr target, long pitch, byte value, long width, long rows) {
+        uses().writesRows(null, target, pitch, width, rows);
+        return JCudaDriver.cuMemsetD2D8(target, pitch, value, width, rows);
+    }
+
+    /// Fills rows with numbers of 16 bits, in the order of a stream.
+    public static int cuMemsetD2D16Async(
+            CUdeviceptr target, long pitch, short value, long width, long rows, @Nullable CUstream stream) {
+        uses().writesRows(stream, target, pitch, 2 * width, rows);
+        return JCudaDriver.cuMemsetD2D16Async(target, pitch, value, width, rows, stream);
+    }
+
+    /// Fills rows with numbers of 16 bits, in the order of the legacy default stream.
+    public static int cuMemsetD2D16(CUdeviceptr target, long pitch, short value, long width, long rows) {
+        uses().writesRows(null, target, pitch, 2 * width, rows);
+        return JCudaDriver.cuMemsetD2D16(target, pitch, value, width, rows);
+    }
+
+    /// Fills rows with numbers of 32 bits, in the order of a stream.
+    public static int cuMemsetD2D32Async(
+            CUdeviceptr target, long pitch, int value, long width, long rows, @Nullable CUstream stream) {
+        uses().writesRows(stream, target, pitch, 4 * width, rows);
+        return JCudaDriver.cuMemsetD2D32Async(target, pitch, value, width, rows, stream);
+    }
+
+    /// Fills rows with numbers of 32 bits, in the order of the legacy default stream.
+    public static int cuMemsetD2D32(CUdeviceptr target, long pitch, int value, long width, long rows) {
+        uses().writesRows(null, target, pitch, 4 * width, rows);
+        return JCudaDriver.cuMemsetD2D32(target, pitch, value, width, rows);
+    }
+
+    /// Launches a kernel.
+    public static int cuLaunchKernel(
+            CUfunction function,
+            int gridX,
+            int gridY,
+            int gridZ,
+            int blockX,
+            int blockY,
+            int blockZ,
+            int sharedBytes,
+            @Nullable CUstream stream,
+            @Nullable Pointer parameters,
+            @Nullable Pointer extra) {
+        uses().launches(stream, parameters);
+        return JCudaDriver.cuLaunchKernel(
+                function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, parameters, extra);
+    }
+
+    /// Launches a kernel whose blocks wait for each other.
+    public static int cuLaunchCooperativeKernel(
+            CUfunction function,
+            int gridX,
+            int gridY,
+            int gridZ,
+            int blockX,
+            int blockY,
+            int blockZ,
+            int sharedBytes,
+            @Nullable CUstream stream,
+            @Nullable Pointer parameters) {
+        uses().launches(stream, parameters);
+        return JCudaDriver.cuLaunchCooperativeKernel(
+                function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, parameters);
+    }
+
+    /// Records an event.
+    public static int cuEventRecord(CUevent event, @Nullable CUstream stream) {
+        uses().records(event, stream);
+        return JCudaDriver.cuEventRecord(event, stream);
+    }
+
+    /// Lets a stream wait for an event.
+    public static int cuStreamWaitEvent(@Nullable CUstream stream, CUevent event, int flags) {
+        uses().awaits(stream, event);
+        return JCudaDriver.cuStreamWaitEvent(stream, event, flags);
+    }
+
+    /// Waits for an event.
+    public static int cuEventSynchronize(CUevent event) {
+        return uses().untilEvent(event, () -> JCudaDriver.cuEventSynchronize(event));
+    }
+
+    /// Asks whether an event has passed.
+    public static int cuEventQuery(CUevent event) {
+        return uses().untilEvent(event, () -> JCudaDriver.cuEventQuery(event));
+    }
+
+    /// Destroys an event.
+    public static int cuEventDestroy(CUevent event) {
+        return uses().destroys(event, () -> JCudaDriver.cuEventDestroy(event));
+    }
+
+    /// Waits for a stream.
+    public static int cuStreamSynchronize(@Nullable CUstream stream) {
+        return uses().untilStream(stream, () -> JCudaDriver.cuStreamSynchronize(stream));
+    }
+
+    /// Asks whether a stream is idle.
+    public static int cuStreamQuery(@Nullable CUstream stream) {
+        return uses().untilStream(stream, () -> JCudaDriver.cuStreamQuery(stream));
+    }
+
+    /// Destroys a stream. Its work goes on.
+    public static int cuStreamDestroy(CUstream stream) {
+        return uses().destroys(stream, () -> JCudaDriver.cuStreamDestroy(stream));
+    }
+
+    /// Waits for the device of the current context.
+    public static int cuCtxSynchronize() {
+        return uses().untilDevice(() -> JCudaDriver.cuCtxSynchronize());
+    }
+}

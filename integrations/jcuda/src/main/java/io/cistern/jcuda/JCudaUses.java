@@ -1,0 +1,146 @@
+package io.cistern.jcuda;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.hazards.StreamHazards;
+import java.util.function.IntSupplier;
+import jcuda.Pointer;
+import jcuda.driver.CUevent;
+import jcuda.driver.CUstream;
+import org.jspecify.annotations.Nullable;
+
+/// Tells the check for races of JCuda's calls on the device of the current context. Work that a stream captures is
+/// left out: it does not run yet.
+///
+/// @param hazards the check, or null if nothing is to be told
+/// @param device the device of the current context; negative without the check
+record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, int device) {
+    /// Tells nothing.
+    static final JCudaUses NONE = new JCudaUses(null, null, -1);
+
+    /// An argument that a kernel only reads.
+    static final class ReadOnly extends Pointer {
+        ReadOnly(Pointer pointer) {
+            super(pointer);
+        }
+    }
+
+    /// Those of a device memory; without the check, or without a current context, [#NONE].
+    static JCudaUses of(DeviceMemory memory) {
+        return StreamHazards.of(memory)
+                .map(hazards -> new JCudaUses(hazards, memory.driver(), currentDevice(memory)))
+                .filter(uses -> uses.device >= 0)
+                .orElse(NONE);
+    }
+
+    private static int currentDevice(DeviceMemory memory) {
+        try {
+            return memory.driver().devices().currentDevice();
+        } catch (CudaException notPrimary) {
+            return -1; // its streams can't use Cistern's memory
+        }
+    }
+
+    private static long handle(@Nullable CUstream stream) {
+        return stream == null ? 0 : JCudaStreams.handle(stream);
+    }
+
+    /// Returns the check, if it is to be told of a stream's work.
+    private @Nullable StreamHazards listening(@Nullable CUstream stream) {
+        if (hazards == null || driver == null) {
+            return null;
+        }
+        try {
+            CaptureStatus status = driver.graphs().captureStatus(device, handle(stream));
+            return status == CaptureStatus.NONE ? hazards : null;
+        } catch (CudaException unknown) {
+            return null; // the call itself will fail
+        }
+    }
+
+    JCudaUses reads(@Nullable CUstream stream, Pointer source, long byteSize) {
+        return uses(stream, source, byteSize, false);
+    }
+
+    JCudaUses writes(@Nullable CUstream stream, Pointer target, long byteSize) {
+        return uses(stream, target, byteSize, true);
+    }
+
+    private JCudaUses uses(@Nullable CUstream stream, Pointer pointer, long byteSize, boolean isWritten) {
+        StreamHazards told = PointerParts.hasAddress(pointer) ? listening(stream) : null;
+        if (told != null) {
+            told.used(device, handle(stream), JCudaPointers.address(pointer), byteSize, isWritten);
+        }
+        return this;
+    }
+
+    /// Tells of rows, which begin at multiples of the pitch.
+    JCudaUses writesRows(@Nullable CUstream stream, Pointer target, long pitch, long width, long rows) {
+        return writes(stream, target, rows == 0 ? 0 : (rows - 1) * pitch + width);
+    }
+
+    /// Tells of a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not
+    /// known, so the first byte counts.
+    JCudaUses launches(@Nullable CUstream stream, @Nullable Pointer parameters) {
+        if (listening(stream) != null) {
+            KernelArguments.forEachPointer(
+                    parameters, pointer -> uses(stream, pointer, 1, !(pointer instanceof ReadOnly)));
+        }
+        return this;
+    }
+
+    JCudaUses records(CUevent event, @Nullable CUstream stream) {
+        StreamHazards told = listening(stream);
+        if (told != null) {
+            told.recorded(device, JCudaStreams.handle(event), handle(stream));
+        }
+        return this;
+    }
+
+    JCudaUses awaits(@Nullable CUstream stream, CUevent event) {
+        StreamHazards told = listening(stream);
+        if (told != null) {
+            told.awaited(device, handle(stream), JCudaStreams.handle(event));
+        }
+        return this;
+    }
+
+    /// Makes a call after which a stream has finished, if it succeeds.
+    int untilStream(@Nullable CUstream stream, IntSupplier call) {
+        return until(hazards == null ? null : hazards.waitForStream(device, handle(stream)), call);
+    }
+
+    /// Makes a call after which an event has passed, if it succeeds.
+    int untilEvent(CUevent event, IntSupplier call) {
+        return until(hazards == null ? null : hazards.waitForEvent(JCudaStreams.handle(event)), call);
+    }
+
+    /// Makes a call after which the device is idle, if it succeeds.
+    int untilDevice(IntSupplier call) {
+        return until(hazards == null ? null : hazards.waitForDevice(device), call);
+    }
+
+    private static int until(@Nullable Runnable after, IntSupplier call) {
+        int result = call.getAsInt();
+        if (result == 0 && after != null) {
+            after.run();
+        }
+        return result;
+    }
+
+    /// Makes a call that destroys an event.
+    int destroys(CUevent event, IntSupplier call) {
+        long handle = JCudaStreams.handle(event);
+        StreamHazards told = hazards;
+        return until(told == null ? null : () -> told.eventDestroyed(handle), call);
+    }
+
+    /// Makes a call that destroys a stream.
+    int destroys(CUstream stream, IntSupplier call) {
+        long handle = JCudaStreams.handle(stream);
+        StreamHazards told = hazards;
+        return until(told == null ? null : () -> told.streamDestroyed(device, handle), call);
+    }
+}
