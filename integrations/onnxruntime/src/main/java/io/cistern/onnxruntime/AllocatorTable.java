@@ -59,12 +59,12 @@ final class AllocatorTable {
     static AllocatorTable of(OnnxApi api, int device) {
         return TABLES.computeIfAbsent(
                 new Place(api.address(), device),
-                _ -> new AllocatorTable(api.allocatorVersion(), api.memoryInfo(device)));
+                _ -> new AllocatorTable(api.allocatorVersion(), api.memoryInfo(OnnxApi.CUDA, device)));
     }
 
     /// @param version a version of ONNX Runtime's C interface
     /// @param info an `OrtMemoryInfo` that lives until the process ends
-    private AllocatorTable(int version, MemorySegment info) {
+    AllocatorTable(int version, MemorySegment info) {
         this.info = info;
         FunctionDescriptor ofSelf = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG);
         FunctionDescriptor ofTwo = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG);

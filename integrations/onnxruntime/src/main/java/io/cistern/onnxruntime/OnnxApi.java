@@ -30,7 +30,8 @@ final class OnnxApi {
     private static final int ONLY_ERRORS = 3;
     private static final int DEVICE_ALLOCATOR = 0;
     private static final int DEFAULT_MEMORY = 0;
-    private static final String CUDA = "Cuda";
+    /// The name of a device's memory.
+    static final String CUDA = "Cuda";
 
     private static final MethodHandle GET_POINTER = SharedLibrary.call(FunctionDescriptor.of(ADDRESS));
     private static final MethodHandle GET_TABLE = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_INT));
@@ -166,13 +167,13 @@ final class OnnxApi {
         accept(Slot.RELEASE_ENVIRONMENT, environment);
     }
 
-    /// Returns a new description of a device's memory, which stays until the process ends.
-    MemorySegment memoryInfo(int device) {
+    /// Returns a new description of a memory, which stays until the process ends.
+    MemorySegment memoryInfo(String name, int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ADDRESS);
             check((MemorySegment) CREATE_MEMORY_INFO.invokeExact(
                     slot(Slot.CREATE_MEMORY_INFO),
-                    arena.allocateFrom(CUDA),
+                    arena.allocateFrom(name),
                     DEVICE_ALLOCATOR,
                     device,
                     DEFAULT_MEMORY,

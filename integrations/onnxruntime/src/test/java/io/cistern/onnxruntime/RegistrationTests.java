@@ -52,7 +52,7 @@ class RegistrationTests {
         assertThat(api.versionText()).isEqualTo(version);
         assertThat(api.allocatorVersion()).isEqualTo(OnnxApi.SHRINK_VERSION);
         assertThat(api.keyValuePairs(Map.of("InUse", 1L)).address()).isNotZero();
-        assertThat(api.memoryInfo(0).address()).isNotZero();
+        assertThat(api.memoryInfo(OnnxApi.CUDA, 0).address()).isNotZero();
     }
 
     @Test
