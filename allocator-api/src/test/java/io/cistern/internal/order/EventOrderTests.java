@@ -9,6 +9,7 @@ import static org.mockito.Mockito.doReturn;
 import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -181,6 +182,54 @@ class EventOrderTests {
         assertThat(order.finished(0, stream)).isTrue();
         assertThat(calls(DriverCall.STREAM_QUERY)).isEqualTo(2);
         gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void whatTheDriverCanNotTellIsNotSo() {
+        long fence = order.record(0, stream);
+        refuse(DriverCall.STREAM_QUERY, DriverCall.STREAM_GET_FLAGS, DriverCall.EVENT_QUERY);
+        assertThat(order.finished(0, stream)).isFalse();
+        assertThat(order.independent(0, stream)).isFalse();
+        assertThat(order.passed(0, fence)).isFalse();
+        gpu.faults().clear();
+        order.release(0, fence);
+    }
+
+    @Test
+    void aFenceInACapturePassesAfterIt() {
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.graphs().shelter(0);
+        gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
+        assertThat(order.recordable(0, stream)).isFalse();
+        assertThat(order.recordable(0, other)).isTrue();
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, stream);
+        long inside = order.record(0, stream);
+        long all = order.recordAll(0);
+        assertThat(inside).isNegative();
+        assertThat(all).isNegative();
+        assertThat(order.passed(0, inside)).isFalse();
+        assertThat(order.awaitable(0, inside)).isFalse();
+        assertThat(order.finished(0, other))
+                .as("nobody asks the driver meanwhile")
+                .isFalse();
+        long outside = order.record(0, other);
+        assertThat(outside).isPositive();
+        gpu.graphs().destroy(0, gpu.graphs().endCapture(0, stream));
+        gpu.graphs().unshelter(0);
+        assertThat(order.awaitable(0, inside)).isTrue();
+        assertThat(order.passed(0, inside)).isTrue();
+        assertThat(order.passed(0, all)).isTrue();
+        order.release(0, outside);
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void closingDestroysTheEventOfAnOwedFence() {
+        gpu.keepBusy(0, stream, 1_000_000);
+        refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT, DriverCall.CONTEXT_SYNCHRONIZE);
+        long owed = order.record(0, stream);
+        gpu.faults().clear();
+        assertThat(order.passed(0, owed)).isFalse();
     }
 
     @Test
