@@ -8,7 +8,10 @@ import static org.mockito.Mockito.verifyNoInteractions;
 import static org.mockito.Mockito.when;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
 import org.junit.jupiter.api.AfterEach;
@@ -50,7 +53,7 @@ class CaptureOrderTests {
 
     /// Makes a stream wait for another one; if it is not captured yet, it joins the capture.
     private void join(long waiting, long awaited) {
-        if (gpu.graphs().captureStatus(0, awaited) != io.cistern.cuda.CaptureStatus.NONE) {
+        if (gpu.graphs().captureStatus(0, awaited) != CaptureStatus.NONE) {
             gpu.events().record(0, event, awaited);
             gpu.streams().await(0, waiting, event);
         }
@@ -133,6 +136,16 @@ class CaptureOrderTests {
             work(sibling);
         }
         assertThat(passedFor(sibling, fence)).isFalse();
+    }
+
+    @Test
+    void whatTheDriverCanNotTellHasNotPassed() {
+        join(sibling, stream);
+        long fence = order.record(0, stream);
+        work(sibling);
+        gpu.faults().failOn(DriverCall.GRAPH_NODE_GET_DEPENDENCIES, 0, 1, CudaResult.UNKNOWN);
+        assertThat(passedFor(sibling, fence)).isFalse();
+        assertThat(passedFor(sibling, fence)).isTrue();
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.AdditionalAnswers.delegatesTo;
 import static org.mockito.ArgumentMatchers.anyInt;
 import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.Mockito.doAnswer;
 import static org.mockito.Mockito.doReturn;
 import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
@@ -122,6 +123,7 @@ class EventOrderTests {
             assertThatThrownBy(() -> order.synchronize(0, first)).isInstanceOf(CudaException.class);
             gpu.faults().clear();
             assertThat(order.passed(0, first)).as("behind the stream").isFalse();
+            assertThat(order.awaitable(0, first)).isTrue();
             order.await(0, other, first);
             assertThat(gpu.streams().isIdle(0, other)).isFalse();
             refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT, DriverCall.CONTEXT_SYNCHRONIZE);
@@ -148,12 +150,65 @@ class EventOrderTests {
                 .doAnswer(delegatesTo(gpu.events()))
                 .when(events)
                 .record(anyInt(), anyLong(), anyLong());
+        doThrow(new OutOfMemoryError("in a test"))
+                .doAnswer(delegatesTo(gpu.events()))
+                .when(events)
+                .recordAll(anyInt(), anyLong());
+        doThrow(new OutOfMemoryError("in a test"))
+                .doAnswer(delegatesTo(gpu.events()))
+                .when(events)
+                .hasPassed(anyInt(), anyLong());
         try (EventOrder full = new EventOrder(driver, 0)) {
             long fence = full.record(0, stream);
+            long all = full.recordAll(0);
+            assertThat(all).isNegative();
+            assertThat(full.passed(0, fence)).as("not told").isFalse();
             assertThat(full.passed(0, fence)).isTrue();
+            assertThat(full.passed(0, all)).isTrue();
             full.release(0, fence);
         }
         assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+    }
+
+    /// The event may be a part of the capture.
+    @Test
+    void aCaptureThatBeginsMeanwhileGetsNoEvent() {
+        long blocking = gpu.streams().create(0, false, 0);
+        Events events = mock(Events.class, delegatesTo(gpu.events()));
+        CudaDriver driver = mock(CudaDriver.class, delegatesTo(gpu));
+        doReturn(events).when(driver).events();
+        doAnswer(call -> {
+                    gpu.graphs().shelter(0);
+                    gpu.graphs().beginCapture(0, blocking, CaptureMode.RELAXED);
+                    gpu.events().record(0, call.getArgument(1), blocking);
+                    return null;
+                })
+                .when(events)
+                .record(anyInt(), anyLong(), anyLong());
+        try (EventOrder racing = new EventOrder(driver, 8)) {
+            long fence = racing.record(0, blocking);
+            assertThat(fence).isNegative();
+            assertThat(calls(DriverCall.EVENT_DESTROY)).isOne();
+            assertThat(racing.recordable(0, 0))
+                    .as("a stream whose state the driver can't tell")
+                    .isFalse();
+            gpu.graphs().destroy(0, gpu.graphs().endCapture(0, blocking));
+            gpu.graphs().unshelter(0);
+            assertThat(racing.recordable(0, 0)).isTrue();
+            assertThat(racing.passed(0, fence)).isTrue();
+        }
+    }
+
+    @Test
+    void anOwedFencePassesOnceTheHostMayWait() {
+        gpu.keepBusy(0, stream, 1_000_000);
+        refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT, DriverCall.CONTEXT_SYNCHRONIZE);
+        long owed = order.record(0, stream);
+        assertThat(order.passed(0, owed)).isFalse();
+        gpu.faults().clear();
+        refuse(DriverCall.CONTEXT_RECORD_EVENT);
+        assertThat(order.passed(0, owed)).isTrue();
+        assertThat(gpu.streams().isIdle(0, stream)).isTrue();
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.cistern.internal.order;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -35,6 +36,8 @@ class EventStreamsTests {
         streams.close((_, _) -> {});
         events.forEach(each -> order.release(0, each));
         order.close();
+        assertThat(gpu.calls().of(DriverCall.EVENT_DESTROY))
+                .isEqualTo(gpu.calls().of(DriverCall.EVENT_CREATE));
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();
     }
@@ -73,6 +76,24 @@ class EventStreamsTests {
             shared.add(streams.after(0, busyEvent()));
         }
         assertThat(shared).as("in turn").hasSize(MOST).isEqualTo(different);
+    }
+
+    /// The query whether the captured stream is idle would end the capture.
+    @Test
+    void aStreamThatWaitsForAnEventOfACaptureIsLeftAlone() {
+        long captured = gpu.streams().create(0);
+        gpu.graphs().shelter(0);
+        gpu.graphs().beginCapture(0, captured, CaptureMode.RELAXED);
+        long event = gpu.events().create(0);
+        gpu.events().record(0, event, captured);
+        long joined = streams.after(0, event);
+        assertThat(streams.after(0, busyEvent())).isNotEqualTo(joined);
+        gpu.events().record(0, event, joined);
+        gpu.streams().await(0, captured, event);
+        gpu.graphs().destroy(0, gpu.graphs().endCapture(0, captured));
+        gpu.graphs().unshelter(0);
+        gpu.events().destroy(0, event);
+        assertThat(streams.after(0, busyEvent())).as("after the capture").isEqualTo(joined);
     }
 
     @Test
