@@ -6,10 +6,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /// Makes the table of handles: their cost beside PyTorch's.
 final class HandleFigures {
     private static final String FILE = "handles.txt";
+    private static final String LOADS = "handle-loads.jsonl";
     private static final Pattern MEDIAN = Pattern.compile("(.*): ([\\d.]+)(?: \\(.*|)");
     private static final Pattern JMH = Pattern.compile("HandleBenchmark\\.(\\w+) .* avgt +\\d+ +([\\d.]+) .*");
 
@@ -88,6 +90,51 @@ final class HandleFigures {
                 medians.getOrDefault(what, List.of()).stream().sorted().toList();
         String low = Table.rounded(values.getFirst());
         String high = Table.rounded(values.getLast());
+        return low.equals(high) ? low : low + "–" + high;
+    }
+
+    /// Returns which threads of PyTorch programs have handles: ranges over the runs of each load.
+    static String loads(RawOutput raw) {
+        List<Row> rows = Row.where(raw.json(LOADS), "what", "sums");
+        Table table = new Table(
+                "program",
+                "runs",
+                "threads",
+                "with a handle",
+                "of these ended",
+                "after ms, median",
+                "handles created",
+                "that served a later thread",
+                "µs to create one, median");
+        rows.stream().map(row -> row.text("load")).distinct().forEach(load -> {
+            List<Row> runs = Row.where(rows, "load", load);
+            table.row(Stream.concat(
+                            Stream.of("`" + load + "`", String.valueOf(runs.size())),
+                            Stream.of(
+                                            "threads",
+                                            "threadsWithHandle",
+                                            "ofThemEnded",
+                                            "lifeMedianMs",
+                                            "created",
+                                            "servedAnotherThread",
+                                            "createMedianUs")
+                                    .map(field -> range(runs, field)))
+                    .toList());
+        });
+        return table + "\nThe lowest and the highest of the runs. " + raw.source(LOADS) + ".\n";
+    }
+
+    private static String range(List<Row> runs, String field) {
+        double[] values = runs.stream()
+                .filter(row -> !row.textOr(field, "null").equals("null"))
+                .mapToDouble(row -> row.number(field))
+                .sorted()
+                .toArray();
+        if (values.length == 0) {
+            return "";
+        }
+        String low = Table.format("%,.0f", values[0]);
+        String high = Table.format("%,.0f", values[values.length - 1]);
         return low.equals(high) ? low : low + "–" + high;
     }
 }

@@ -28,6 +28,8 @@ final class Pages {
             Map.entry("managed", ManagedFigures::table),
             Map.entry("onnx_serving", OnnxFigures::serving),
             Map.entry("front", FrontFigures::jobs),
+            Map.entry("handle_loads", HandleFigures::loads),
+            Map.entry("queries_one_by_one", QueryFigures::byQuery),
             Map.entry("queries_together", QueryFigures::together),
             Map.entry("jobs", JobFigures::jobs),
             Map.entry("replays", ReplayFigures::hostTime),

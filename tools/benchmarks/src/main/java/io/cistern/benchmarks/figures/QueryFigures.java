@@ -28,6 +28,21 @@ final class QueryFigures {
 
     private QueryFigures() {}
 
+    /// Returns the time of each query from one thread.
+    static String byQuery(RawOutput raw) {
+        List<Row> rows = Row.where(raw.json(FILE), "mode", "one");
+        Table table = new Table(header("milliseconds"));
+        rows.stream()
+                .filter(row -> row.has("query"))
+                .map(row -> row.text("query"))
+                .distinct()
+                .forEach(query -> table.row(Stream.concat(
+                                Stream.of(query.equals(ALL) ? "all ten" : query),
+                                cells(rows, query, "seconds", 1e3).stream())
+                        .toList()));
+        return table + ending(raw, rows);
+    }
+
     /// Returns the time of all queries, and what that takes, for one thread and for several.
     static String together(RawOutput raw) {
         List<Row> all = Row.where(raw.json(FILE), "query", ALL);

@@ -12,7 +12,7 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Tables of queries and of generated programs follow from raw output.
+/// Tables of queries, of generated programs and of handles' threads follow from raw output.
 final class MadeTablesTests {
     @TempDir
     private Path folder;
@@ -44,6 +44,9 @@ final class MadeTablesTests {
                 query("one", "direct", 1, "all", 0.5),
                 query("short", "caching", 1, "all", 4),
                 "{\"mode\": \"short\", \"allocator\": \"direct\", \"turn\": 1, \"failure\": \"none\"}");
+        assertThat(QueryFigures.byQuery(raw))
+                .contains("| Q1 |  |  |  |  |  | 10.0 |")
+                .contains("| all ten | 500 |  |  |  |  | 2000 ± 500 |");
         assertThat(QueryFigures.together(raw))
                 .contains("| one thread: seconds | 0.50 |  |  |  |  | 2.00 ± 0.50 |")
                 .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |")
@@ -72,5 +75,18 @@ final class MadeTablesTests {
         assertThat(ReplayFigures.generated(raw))
                 .contains("| `caching` | 1.041 | 2.500 | 2,160 | 33 |")
                 .contains("| the driver's pool | 1.250 |");
+    }
+
+    @Test
+    void loadsOfThreadsHaveTheRangeOfTheirRuns() throws IOException {
+        String row = "{\"what\": \"sums\", \"load\": \"pool\", \"threads\": 17, \"threadsWithHandle\": 16,"
+                + " \"ofThemEnded\": 0, \"lifeMedianMs\": null, \"created\": 16,"
+                + " \"servedAnotherThread\": 2, \"createMedianUs\": 250.2}";
+        RawOutput raw = raw(
+                "handle-loads.jsonl",
+                row,
+                row.replace("\"created\": 16", "\"created\": 18"),
+                "{\"what\": \"thread\", \"load\": \"pool\"}");
+        assertThat(HandleFigures.loads(raw)).contains("| `pool` | 2 | 17 | 16 | 0 |  | 16–18 | 2 | 250 |");
     }
 }
