@@ -65,9 +65,11 @@ record Fit(
         return refusals.isEmpty() ? Optional.empty() : Optional.of(refusals.getLast());
     }
 
-    /// Returns the bytes that the recorded program's own allocator reserved at most, as its file says.
+    /// Returns the bytes that the recorded program's own allocator reserved at most, as its file says; empty also where
+    /// that is less than it served, because the file lacks segments.
     OptionalLong recordedBytes() {
-        return recording.recorder().reservedPeakBytes(recording.ordinals()[0]);
+        OptionalLong recorded = recording.recorder().reservedPeakBytes(recording.ordinals()[0]);
+        return recorded.orElse(0) < servedPeakBytes() ? OptionalLong.empty() : recorded;
     }
 
     /// Returns the site of a row in short; empty if its call stack is not known.

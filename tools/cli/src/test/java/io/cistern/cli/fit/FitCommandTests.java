@@ -73,6 +73,15 @@ class FitCommandTests {
     }
 
     @Test
+    void reservedBytesAreUnknownOfAFileWithoutItsSegments() throws Exception {
+        TorchProgram program = new TorchProgram(0).allocate(0x7f00_0000_0000L, 64 * MIB, 10);
+
+        ProgramRun run = fit(program.write(folder.resolve("cut.pickle")), "--allocator=caching");
+
+        assertThat(run.out()).contains("asked for at most     64.0 MiB").doesNotContain("PyTorch reserved");
+    }
+
+    @Test
     void theSmallestDeviceIsFoundForEachAllocator() throws Exception {
         StringBuilder rows = new StringBuilder("op,id,bytes,stream,device,thread,nanos\n");
         for (int id = 0; id < 100; id++) {
