@@ -9,6 +9,7 @@ import io.cistern.hazards.StreamHazard.Kind;
 import io.cistern.suites.WatchedDevice;
 import io.cistern.suites.races.RaceProgram.Act;
 import io.cistern.suites.races.RaceProgram.Step;
+import io.cistern.testkit.Seed;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -23,11 +24,12 @@ import org.junit.jupiter.api.parallel.Resources;
 /// Runs seeded programs of several streams on the driver in the system property `cistern.testkit.driver`, with their
 /// use of streams checked. A program that orders all its uses has no hazard. One that lost a wait has one exactly if
 /// two of its steps lost every path between them, and each pair that is reported is such a pair. The property
-/// `cistern.testkit.races` says how many programs.
+/// `cistern.testkit.races` says how many programs, `cistern.testkit.seed` the first one.
 @Tag("races")
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 public class SeededRaces {
     private static final int PROGRAMS = Integer.getInteger("cistern.testkit.races", 300);
+    private static final long FIRST = Long.getLong(Seed.PROPERTY, 0);
     private static final long BLOCK_BYTES = 64 << 10;
 
     /// Each step has a size of its own, which tells it in a report.
@@ -51,7 +53,7 @@ public class SeededRaces {
         int races = 0;
         try (WatchedDevice device = new WatchedDevice("caching:reuse=never");
                 Run run = new Run(device)) {
-            for (int seed = 0; seed < PROGRAMS; seed++) {
+            for (long seed = FIRST; seed < FIRST + PROGRAMS; seed++) {
                 SplittableRandom random = new SplittableRandom(seed);
                 RaceProgram ordered = programs.apply(random);
                 assertThat(ordered.isOrdered()).isTrue();
@@ -63,10 +65,10 @@ public class SeededRaces {
             }
         }
         assertThat(races).as("programs that lost a wait that they need").isGreaterThan(PROGRAMS / 2);
-        System.out.printf("%d ordered programs, %d with a race%n", PROGRAMS, races);
+        System.out.printf("%d ordered programs from seed %d, %d with a race%n", PROGRAMS, FIRST, races);
     }
 
-    private static boolean judge(int seed, RaceProgram program, List<StreamHazard> found) {
+    private static boolean judge(long seed, RaceProgram program, List<StreamHazard> found) {
         boolean isOrdered = program.isOrdered();
         assertThat(found.isEmpty())
                 .as("seed %d, without a wait that %s needed", seed, isOrdered ? "nobody" : "a step")
