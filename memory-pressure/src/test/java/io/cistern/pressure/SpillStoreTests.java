@@ -349,7 +349,7 @@ final class SpillStoreTests {
         gpu.faults().failOn(DriverCall.MEM_HOST_ALLOC, 0, 1, CudaResult.OUT_OF_MEMORY);
         store.spill(0, 1);
         Path file = files().getFirst();
-        Path aside = folder.resolveSibling("aside");
+        Path aside = file.resolveSibling("aside");
         Files.move(file, aside);
         assertThatThrownBy(() -> buffer.acquire(stream)).isInstanceOf(UncheckedIOException.class);
         Files.move(aside, file);
