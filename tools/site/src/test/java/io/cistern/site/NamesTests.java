@@ -43,6 +43,7 @@ final class NamesTests {
             "testkit.texts",
             "testkit.driver",
             "random.operations",
+            "random.seed",
             "docs.write",
             "metrics.slow",
             "unpublished",
