@@ -102,7 +102,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
             "max_bytes",
-            "bytes from 2MiB, such as `8GiB`; not with `per_process_memory_fraction`",
+            "bytes from 2MiB (a page), such as `8GiB`; not with `per_process_memory_fraction`",
             "no limit",
             "the maximum that this allocator reserves of each device",
             BYTES);

@@ -119,9 +119,9 @@ final class LeastSizesTests {
     @CsvSource(
             delimiter = '|',
             value = {
-                "caching:max_bytes=1MiB                      | max_bytes     | from 2MiB on, one page",
-                "caching:initial_bytes=256,max_bytes=1024    | max_bytes     | from 2MiB on, one page",
-                "caching:max_bytes=1MiB,expandable_segments=false | max_bytes | from 2MiB on, one page",
+                "caching:max_bytes=1MiB                      | max_bytes     | from 2MiB (a page)",
+                "caching:initial_bytes=256,max_bytes=1024    | max_bytes     | from 2MiB (a page)",
+                "caching:max_bytes=1MiB,expandable_segments=false | max_bytes | from 2MiB (a page)",
                 "caching:per_process_memory_fraction=0.0001  | per_process_memory_fraction allows 13421 | at least 2097152 bytes",
                 "caching:per_process_memory_fraction=0       | per_process_memory_fraction allows 0 | at least 2097152 bytes",
                 "caching:max_bytes=8MiB,page_size=32MiB      | max_bytes allows 8388608 | at least 33554432 bytes",
