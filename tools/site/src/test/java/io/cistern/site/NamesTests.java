@@ -40,6 +40,7 @@ final class NamesTests {
             "testkit.seed",
             "testkit.races",
             "testkit.sessions",
+            "testkit.soak.seconds",
             "testkit.texts",
             "testkit.driver",
             "random.operations",
