@@ -11,8 +11,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/// Tells listeners of each block that is allocated or freed, of failures for want of memory, and when the live
-/// bytes of a device cross thresholds: each crossing once, in both directions.
+/// Notifies listeners of each allocation, each free, each failure for lack of memory, and each time that the live
+/// bytes of a device cross a threshold, in either direction.
 ///
 /// **Crossings.** A change of the count from b to b' crosses every threshold t with b < t ≤ b' upwards, and
 /// every t with b' < t ≤ b downwards. The count is one atomic number, so crossings of several threads add up.

@@ -2,7 +2,7 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Decides what to do when an allocation failed for want of memory: frees something, and says whether
+/// Decides what to do when an allocation failed for lack of memory: frees something, and says whether
 /// that may help.
 ///
 /// The thread that allocates calls it, with no lock of the adaptor held; several threads may call at once. It

@@ -85,7 +85,7 @@ public record OutOfMemoryReport(
             return Math.max(0, reservedBytes.orElse(0) - requestedBytes);
         }
 
-        /// Returns the size of the largest block that is free for some stream; empty if the allocator can't tell.
+        /// Returns the size of the largest block that is free for some stream; empty if unknown.
         public OptionalLong largestFreeBytes() {
             return streams.stream().mapToLong(StreamMemory::largestFreeBytes).max();
         }

@@ -71,7 +71,7 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators report it. Kept
     /// blocks of other allocators are in the figures of those.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
@@ -244,7 +244,7 @@ public final class GraphMemory {
         return blocks.whenGone(action);
     }
 
-    /// Returns a name that tells it from other memories of graphs, such as `graph memory 2`.
+    /// Returns a name that distinguishes it from other graphs' memories, such as `graph memory 2`.
     @Override
     public String toString() {
         return blocks.toString();

@@ -132,7 +132,7 @@ public final class StreamHazards {
         return () -> ALL_LISTENERS.remove(listener);
     }
 
-    /// Records that code of which Cistern sees nothing enqueues work: call it before the launch.
+    /// Declares work that foreign code enqueues. Call it before the launch. Foreign code calls CUDA past Cistern.
     ///
     /// @param device the stream's device
     /// @param stream the stream of the work
@@ -144,7 +144,7 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
-    /// Records that code of which Cistern sees nothing records an event: call it before.
+    /// Declares an event that foreign code records. Call it before.
     ///
     /// @param device the stream's device
     /// @param event the event
@@ -154,7 +154,7 @@ public final class StreamHazards {
         inTurn(() -> clocks.record(device, event, stream));
     }
 
-    /// Records that code of which Cistern sees nothing lets a stream wait for an event: call it before.
+    /// Declares that foreign code makes a stream wait for an event. Call it before.
     ///
     /// @param device the stream's device
     /// @param stream the stream that waits
@@ -164,7 +164,7 @@ public final class StreamHazards {
         inTurn(() -> clocks.await(device, stream, event));
     }
 
-    /// Begins a wait of the host for a stream, or a query, by code of which Cistern sees nothing.
+    /// Begins a wait of foreign code for a stream on the host, or its query.
     ///
     /// @param device the stream's device
     /// @return to be run once the wait has succeeded, or the query found the stream idle
@@ -177,7 +177,7 @@ public final class StreamHazards {
         return () -> finished(work);
     }
 
-    /// Begins a wait of the host for an event, or a query, by code of which Cistern sees nothing.
+    /// Begins a wait of foreign code for an event on the host, or its query.
     ///
     /// @return to be run once the wait has succeeded, or the query found that the event has passed
     public synchronized Runnable waitForEvent(long event) {
@@ -185,7 +185,7 @@ public final class StreamHazards {
         return () -> finished(work);
     }
 
-    /// Begins a wait of the host for a whole device by code of which Cistern sees nothing.
+    /// Begins a wait of foreign code for a whole device on the host.
     ///
     /// @return to be run once the wait has succeeded
     public synchronized Runnable waitForDevice(int device) {
@@ -193,12 +193,12 @@ public final class StreamHazards {
         return () -> finished(work);
     }
 
-    /// Records that an event was destroyed by code of which Cistern sees nothing.
+    /// Declares that foreign code destroyed an event.
     public void eventDestroyed(long event) {
         inTurn(() -> clocks.destroyed(event));
     }
 
-    /// Records that a stream was destroyed by code of which Cistern sees nothing. Its work may still run.
+    /// Declares that foreign code destroyed a stream. Its work may still run.
     ///
     /// @param device the stream's device
     public void streamDestroyed(int device, long stream) {

@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Tells failures for want of memory from other failures.
+/// Distinguishes failures for lack of memory from others.
 public final class MemoryRefusal {
     private MemoryRefusal() {}
 
