@@ -187,15 +187,12 @@ final class StreamClocks {
     }
 
     /// Returns a stream, whose next work comes after that of the legacy default stream, or of all blocking streams.
-    private Stream joined(int device, long handle) {
+    Stream joined(int device, long handle) {
         Stream stream = stream(device, handle);
         if (stream.capture == null) {
             if (stream.isLegacy) {
-                for (Stream each : streams.values()) {
-                    if (each.isBlocking && each.device == device && each != stream) {
-                        stream.joins(each);
-                    }
-                }
+                joinsBlocking(stream, streams.values());
+                joinsBlocking(stream, ended);
             } else if (stream.isBlocking) {
                 Stream legacy = device < legacies.length ? legacies[device] : null;
                 if (legacy != null) {
@@ -204,6 +201,14 @@ final class StreamClocks {
             }
         }
         return stream;
+    }
+
+    private static void joinsBlocking(Stream legacy, Iterable<Stream> others) {
+        for (Stream each : others) {
+            if (each.isBlocking && each.device == legacy.device && each != legacy) {
+                legacy.joins(each);
+            }
+        }
     }
 
     /// Whether numbered work comes before the last that was enqueued on a stream.
@@ -253,7 +258,7 @@ final class StreamClocks {
 
     /// Returns what has finished once a stream is idle that got no more work.
     Map<Stream, Long> upTo(int device, long handle) {
-        Stream stream = stream(device, handle);
+        Stream stream = known(handle) == LEGACY ? joined(device, handle) : stream(device, handle);
         return stream.capture != null ? Map.of() : stream.now();
     }
 

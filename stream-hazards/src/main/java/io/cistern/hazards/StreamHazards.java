@@ -290,7 +290,7 @@ public final class StreamHazards {
     private void follow(MemoryEvent.Freed block) {
         lookAt(block.device(), block.stream());
         Call call = new Call("free");
-        inTurn(() -> uses.freed(clocks.stream(block.device(), block.stream()), block.address(), call));
+        inTurn(() -> uses.freed(clocks.joined(block.device(), block.stream()), block.address(), call));
     }
 
     void recordAll(int device, long event) {

@@ -11,6 +11,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Modules;
+import io.cistern.cuda.Streams;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazard.Kind;
 import io.cistern.hazards.StreamHazardException;
@@ -222,6 +223,43 @@ class StreamHazardsTests {
         assertThat(watched.kinds()).isEmpty();
         watched.fill(block, BYTES, 0);
         assertThat(watched.kinds()).as("a is no blocking stream").containsExactly(Kind.USE_BEFORE_ALLOCATION);
+    }
+
+    @Test
+    void aFreeOnTheLegacyDefaultStreamComesAfterTheWorkOfBlockingStreams() {
+        long blocking = busyStream(false);
+        watched.order(a, blocking);
+        watched.fill(block, BYTES, blocking);
+        watched.memory.free(block, Streams.LEGACY_DEFAULT);
+        assertThat(watched.kinds()).isEmpty();
+        watched.memory.free(watched.allocate(BYTES, b), Streams.LEGACY_DEFAULT);
+        assertThat(watched.kinds()).as("b is no blocking stream").containsExactly(Kind.USE_BEFORE_ALLOCATION);
+    }
+
+    @Test
+    void theLegacyDefaultStreamComesAfterTheWorkOfBlockingStreamsThatHaveEnded() {
+        long blocking = busyStream(false);
+        watched.order(a, blocking);
+        watched.fill(block, BYTES, blocking);
+        watched.memory.driver().streams().destroy(0, blocking);
+        watched.fill(block, BYTES, Streams.LEGACY_DEFAULT);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    @Test
+    void aWaitForTheLegacyDefaultStreamIsOneForBlockingStreams() {
+        long blocking = busyStream(false);
+        watched.order(a, blocking);
+        watched.fill(block, BYTES, blocking);
+        watched.finish(Streams.LEGACY_DEFAULT);
+        watched.fill(block, BYTES, b);
+        assertThat(watched.kinds()).isEmpty();
+    }
+
+    private long busyStream(boolean nonBlocking) {
+        long stream = watched.memory.driver().streams().create(0, nonBlocking, 0);
+        watched.gpu.keepBusy(0, stream, 3_600_000_000_000L);
+        return stream;
     }
 
     @Test
