@@ -31,6 +31,9 @@ final class MemoryUses {
     /// The most uses of one block; more are of many disjoint parts, or have finished long ago.
     private static final int MOST_USES = 256;
 
+    /// A block that more streams use has those removed that are over.
+    private static final int MANY_RECORDED = 16;
+
     /// Receives what is found.
     interface Found {
         void hazard(Kind kind, Side first, Side second, int device, Range range);
@@ -405,7 +408,9 @@ final class MemoryUses {
             if (block.recorded.isEmpty()) {
                 block.recorded = new HashSet<>();
             }
-            block.recorded.add(stream);
+            if (block.recorded.add(stream) && block.recorded.size() > MANY_RECORDED) {
+                block.recorded.removeIf(Stream::isOver);
+            }
         }
     }
 

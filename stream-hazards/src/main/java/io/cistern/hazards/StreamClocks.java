@@ -1,5 +1,6 @@
 package io.cistern.hazards;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -42,12 +43,16 @@ final class StreamClocks {
         /// The thread whose default stream it is; 0 for other streams.
         private final long thread;
 
+        /// That thread, or null.
+        private final @Nullable WeakReference<Thread> owner;
+
         /// Whether it and the legacy default stream wait for each other.
         private final boolean isBlocking;
 
         private final Map<Stream, Long> clock = new HashMap<>();
         private long issued;
         private long finished;
+        private boolean hasEnded;
 
         /// Its capture, or null.
         @Nullable
@@ -61,6 +66,7 @@ final class StreamClocks {
             this.device = device;
             this.handle = handle;
             this.thread = thread;
+            this.owner = thread == 0 ? null : new WeakReference<>(Thread.currentThread());
             this.isLegacy = handle == LEGACY;
             this.isBlocking = isBlocking;
         }
@@ -68,6 +74,19 @@ final class StreamClocks {
         /// The number of its last work.
         long issued() {
             return issued;
+        }
+
+        private boolean isOfEndedThread() {
+            if (owner == null) {
+                return false;
+            }
+            Thread known = owner.get();
+            return known == null || !known.isAlive();
+        }
+
+        /// Whether it was destroyed, or its thread ended, and its work has finished.
+        boolean isOver() {
+            return hasEnded && issued <= finished;
         }
 
         private void joins(@Nullable Capture of) {
@@ -163,10 +182,35 @@ final class StreamClocks {
         long known = known(handle);
         Stream stream = recent(device, known);
         if (stream == null) {
-            stream = streams.computeIfAbsent(new Key(device, known, thread(known)), this::made);
+            Key key = new Key(device, known, thread(known));
+            stream = streams.get(key);
+            if (stream == null) {
+                endThreads();
+                stream = made(key);
+                streams.put(key, stream);
+            }
             recent[recentOf(device, known)] = stream;
         }
         return stream;
+    }
+
+    /// Ends the default streams of threads that have ended.
+    private void endThreads() {
+        streams.values().removeIf(each -> {
+            boolean isGone = each.isOfEndedThread();
+            if (isGone) {
+                ended(each);
+            }
+            return isGone;
+        });
+    }
+
+    /// Empties the clock of a stream that is over, or each ended stream would keep the one before it.
+    private static boolean forgets(Stream stream) {
+        if (stream.isOver()) {
+            stream.clock.clear();
+        }
+        return stream.isOver();
     }
 
     private Stream made(Key key) {
@@ -264,7 +308,6 @@ final class StreamClocks {
 
     /// Returns what has finished once a device is idle that got no more work.
     Map<Stream, Long> upTo(int device) {
-        ended.removeIf(each -> each.issued <= each.finished);
         Map<Stream, Long> all = new HashMap<>();
         java.util.stream.Stream.concat(streams.values().stream(), ended.stream())
                 .filter(each -> each.device == device && each.issued > each.finished)
@@ -282,12 +325,19 @@ final class StreamClocks {
         if (gone != null && recent[recentOf(device, handle)] == gone) {
             recent[recentOf(device, handle)] = null;
         }
-        if (gone != null && gone.issued > gone.finished) {
-            ended.add(gone);
-            if (ended.size() > MOST_ENDED) {
-                ended.remove();
-            }
+        if (gone != null) {
+            ended(gone);
         }
+    }
+
+    private void ended(Stream gone) {
+        gone.hasEnded = true;
+        ended.add(gone);
+        if (ended.size() > MOST_ENDED) {
+            Stream oldest = ended.getFirst();
+            oldest.finished = oldest.issued;
+        }
+        ended.removeIf(StreamClocks::forgets);
     }
 
     void begins(Capture capture, int device, long handle) {
