@@ -216,9 +216,8 @@ final class WatchedDriver implements CudaDriver {
             }
             case "await" -> hazards.awaited(device(arguments), number(arguments, 1), number(arguments, 2));
             case "launchHostFunction" -> hazards.work(name, device(arguments), number(arguments, 1));
-            case "destroy" -> {
-                return _ -> hazards.streamDestroyed(device(arguments), number(arguments, 1));
-            }
+            // before the call: afterwards its handle may be another's
+            case "destroy" -> hazards.streamDestroyed(device(arguments), number(arguments, 1));
             default -> {}
         }
         return WatchedDriver::nothing;
