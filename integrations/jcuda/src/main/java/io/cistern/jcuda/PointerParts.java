@@ -25,8 +25,14 @@ final class PointerParts extends Pointer {
         return parts.getNativePointer() + parts.getByteOffset();
     }
 
-    /// JCuda's text form is the only way to tell.
+    /// Returns the pointer's offset in bytes.
+    static long offset(Pointer pointer) {
+        return new PointerParts(pointer).getByteOffset();
+    }
+
+    /// JCuda's text form is the only way to tell. That of a pointer to pointers has theirs in it.
     private static boolean isToJavaObject(Pointer pointer) {
-        return !pointer.toString().contains("nativePointer=");
+        String text = pointer.toString();
+        return !text.startsWith("nativePointer=", text.indexOf('[') + 1);
     }
 }

@@ -88,6 +88,9 @@ class JCudaInteropTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> JCudaPointers.address(Pointer.to(new float[4])))
                 .withMessageContaining("array");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> JCudaPointers.address(Pointer.to(new CUdeviceptr())))
+                .withMessageContaining("array");
         assertThat(JCudaPointers.address(new CUdeviceptr())).isZero();
     }
 
