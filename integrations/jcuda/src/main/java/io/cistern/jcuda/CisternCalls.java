@@ -46,10 +46,7 @@ public final class CisternCalls {
     /// Copies to the device, in the order of the legacy default stream.
     public static int cuMemcpyHtoD(CUdeviceptr target, Pointer source, long byteSize) {
         uses().reads(null, source, byteSize).writes(null, target, byteSize);
-        // from an array or a buffer of Java, the host waits only until the bytes are staged
-        return PointerParts.hasAddress(source)
-                ? uses().untilStream(null, () -> JCudaDriver.cuMemcpyHtoD(target, source, byteSize))
-                : JCudaDriver.cuMemcpyHtoD(target, source, byteSize);
+        return uses().untilCopied(source, () -> JCudaDriver.cuMemcpyHtoD(target, source, byteSize));
     }
 
     /// Copies to the host, in the order of a stream.
@@ -201,14 +198,12 @@ public final class CisternCalls {
 
     /// Records an event.
     public static int cuEventRecord(CUevent event, @Nullable CUstream stream) {
-        uses().records(event, stream);
-        return JCudaDriver.cuEventRecord(event, stream);
+        return uses().records(event, stream, () -> JCudaDriver.cuEventRecord(event, stream));
     }
 
     /// Lets a stream wait for an event.
     public static int cuStreamWaitEvent(@Nullable CUstream stream, CUevent event, int flags) {
-        uses().awaits(stream, event);
-        return JCudaDriver.cuStreamWaitEvent(stream, event, flags);
+        return uses().awaits(stream, event, () -> JCudaDriver.cuStreamWaitEvent(stream, event, flags));
     }
 
     /// Waits for an event.
@@ -223,7 +218,8 @@ public final class CisternCalls {
 
     /// Destroys an event.
     public static int cuEventDestroy(CUevent event) {
-        return uses().destroys(event, () -> JCudaDriver.cuEventDestroy(event));
+        uses().destroys(event);
+        return JCudaDriver.cuEventDestroy(event);
     }
 
     /// Waits for a stream.
@@ -238,7 +234,8 @@ public final class CisternCalls {
 
     /// Destroys a stream. Its work goes on.
     public static int cuStreamDestroy(CUstream stream) {
-        return uses().destroys(stream, () -> JCudaDriver.cuStreamDestroy(stream));
+        uses().destroys(stream);
+        return JCudaDriver.cuStreamDestroy(stream);
     }
 
     /// Waits for the device of the current context.

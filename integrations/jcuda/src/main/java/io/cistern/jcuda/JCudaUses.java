@@ -4,6 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
 import io.cistern.hazards.StreamHazards;
 import java.util.function.IntSupplier;
 import jcuda.Pointer;
@@ -47,6 +48,10 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         return stream == null ? 0 : JCudaStreams.handle(stream);
     }
 
+    private static long handle(@Nullable CUevent event) {
+        return event == null ? 0 : JCudaStreams.handle(event);
+    }
+
     /// Returns the check, if it is to be told of a stream's work.
     private @Nullable StreamHazards listening(@Nullable CUstream stream) {
         if (hazards == null || driver == null) {
@@ -60,17 +65,17 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         }
     }
 
-    JCudaUses reads(@Nullable CUstream stream, Pointer source, long byteSize) {
+    JCudaUses reads(@Nullable CUstream stream, @Nullable Pointer source, long byteSize) {
         return uses(stream, source, byteSize, false);
     }
 
-    JCudaUses writes(@Nullable CUstream stream, Pointer target, long byteSize) {
+    JCudaUses writes(@Nullable CUstream stream, @Nullable Pointer target, long byteSize) {
         return uses(stream, target, byteSize, true);
     }
 
-    private JCudaUses uses(@Nullable CUstream stream, Pointer pointer, long byteSize, boolean isWritten) {
-        StreamHazards told = PointerParts.hasAddress(pointer) ? listening(stream) : null;
-        if (told != null) {
+    private JCudaUses uses(@Nullable CUstream stream, @Nullable Pointer pointer, long byteSize, boolean isWritten) {
+        StreamHazards told = listening(stream);
+        if (told != null && pointer != null && PointerParts.hasAddress(pointer)) {
             told.used(device, handle(stream), JCudaPointers.address(pointer), byteSize, isWritten);
         }
         return this;
@@ -78,7 +83,7 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
 
     /// Tells of rows, which begin at multiples of the pitch.
     JCudaUses writesRows(@Nullable CUstream stream, Pointer target, long pitch, long width, long rows) {
-        return writes(stream, target, rows == 0 ? 0 : (rows - 1) * pitch + width);
+        return writes(stream, target, width == 0 || rows == 0 ? 0 : (rows - 1) * pitch + width);
     }
 
     /// Tells of a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not
@@ -91,20 +96,24 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         return this;
     }
 
-    JCudaUses records(CUevent event, @Nullable CUstream stream) {
+    /// Makes a call that records an event.
+    int records(@Nullable CUevent event, @Nullable CUstream stream, IntSupplier call) {
         StreamHazards told = listening(stream);
-        if (told != null) {
-            told.recorded(device, JCudaStreams.handle(event), handle(stream));
-        }
-        return this;
+        return until(told == null ? null : () -> told.recorded(device, handle(event), handle(stream)), call);
     }
 
-    JCudaUses awaits(@Nullable CUstream stream, CUevent event) {
+    /// Makes a call that lets a stream wait.
+    int awaits(@Nullable CUstream stream, @Nullable CUevent event, IntSupplier call) {
         StreamHazards told = listening(stream);
-        if (told != null) {
-            told.awaited(device, handle(stream), JCudaStreams.handle(event));
-        }
-        return this;
+        return until(told == null ? null : () -> told.awaited(device, handle(stream), handle(event)), call);
+    }
+
+    /// Makes a copy to the device for which the host waits, if it succeeds. From an array or a buffer of Java, it waits
+    /// only until the bytes are staged.
+    int untilCopied(@Nullable Pointer source, IntSupplier call) {
+        return hazards != null && source != null && PointerParts.hasAddress(source)
+                ? untilStream(null, call)
+                : call.getAsInt();
     }
 
     /// Makes a call after which a stream has finished, if it succeeds.
@@ -113,8 +122,8 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
     }
 
     /// Makes a call after which an event has passed, if it succeeds.
-    int untilEvent(CUevent event, IntSupplier call) {
-        return until(hazards == null ? null : hazards.waitForEvent(JCudaStreams.handle(event)), call);
+    int untilEvent(@Nullable CUevent event, IntSupplier call) {
+        return until(hazards == null ? null : hazards.waitForEvent(handle(event)), call);
     }
 
     /// Makes a call after which the device is idle, if it succeeds.
@@ -130,17 +139,17 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         return result;
     }
 
-    /// Makes a call that destroys an event.
-    int destroys(CUevent event, IntSupplier call) {
-        long handle = JCudaStreams.handle(event);
-        StreamHazards told = hazards;
-        return until(told == null ? null : () -> told.eventDestroyed(handle), call);
+    /// Tells that an event is about to be destroyed: afterwards its handle may be another's.
+    void destroys(@Nullable CUevent event) {
+        if (hazards != null) {
+            hazards.eventDestroyed(handle(event));
+        }
     }
 
-    /// Makes a call that destroys a stream.
-    int destroys(CUstream stream, IntSupplier call) {
-        long handle = JCudaStreams.handle(stream);
-        StreamHazards told = hazards;
-        return until(told == null ? null : () -> told.streamDestroyed(device, handle), call);
+    /// Tells that a stream is about to be destroyed: afterwards its handle may be another's.
+    void destroys(@Nullable CUstream stream) {
+        if (hazards != null && handle(stream) > Streams.PER_THREAD_DEFAULT) {
+            hazards.streamDestroyed(device, handle(stream));
+        }
     }
 }

@@ -29,8 +29,8 @@ final class KernelArguments {
             }
             if (parameter instanceof Pointer number
                     && BUFFER.get(number) instanceof LongBuffer longs
-                    && longs.capacity() > 0) {
-                action.accept(JCudaPointers.of(longs.get(0)));
+                    && PointerParts.offset(number) / Long.BYTES < longs.capacity()) {
+                action.accept(JCudaPointers.of(longs.get((int) (PointerParts.offset(number) / Long.BYTES))));
             }
         }
     }

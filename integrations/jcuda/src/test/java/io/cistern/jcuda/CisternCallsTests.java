@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.jvm.FakeLibrary;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.file.Files;
@@ -39,6 +40,26 @@ class CisternCallsTests {
                 .map(CisternCallsTests::argument)
                 .toArray();
         assertThat(called(ours, arguments)).isNotZero().isEqualTo(called(jcudas, arguments));
+    }
+
+    @ParameterizedTest
+    @MethodSource("functions")
+    void whatJCudaDoesWithNullsIsUnchanged(Method ours) throws ReflectiveOperationException {
+        assumeTrue(FAKE != null, "no gcc on the PATH");
+        assumeTrue(!ours.getName().equals("cuLaunchKernel"), "the imitation reads the arguments");
+        Object[] arguments = Stream.of(ours.getParameterTypes())
+                .map(type -> type.isPrimitive() ? argument(type) : null)
+                .toArray();
+        Method jcudas = JCudaDriver.class.getMethod(ours.getName(), ours.getParameterTypes());
+        assertThat(outcome(ours, arguments)).isEqualTo(outcome(jcudas, arguments));
+    }
+
+    private static String outcome(Method function, Object[] arguments) throws IllegalAccessException {
+        try {
+            return String.valueOf(function.invoke(null, arguments));
+        } catch (InvocationTargetException thrown) {
+            return String.valueOf(thrown.getCause());
+        }
     }
 
     @Test

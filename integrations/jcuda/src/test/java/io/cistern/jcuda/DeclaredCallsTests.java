@@ -91,7 +91,8 @@ class DeclaredCallsTests {
     }
 
     private void order(CUstream first, CUstream second) {
-        uses().records(event, first).awaits(second, event);
+        uses().records(event, first, () -> 0);
+        uses().awaits(second, event, () -> 0);
     }
 
     private List<Kind> kinds() {
@@ -121,8 +122,10 @@ class DeclaredCallsTests {
     @Test
     void anEventThatIsDestroyedOrdersNothing() {
         uses().writes(one, block, BYTES);
-        uses().records(event, one).destroys(event, () -> 0);
-        uses().awaits(other, event).writes(other, block, BYTES);
+        uses().records(event, one, () -> 0);
+        uses().destroys(event);
+        uses().awaits(other, event, () -> 0);
+        uses().writes(other, block, BYTES);
         assertThat(kinds()).containsExactly(Kind.RACE);
     }
 
@@ -140,16 +143,42 @@ class DeclaredCallsTests {
 
     @Test
     void waitsForEventsAndForTheDeviceOrder() {
-        uses().writes(one, block, BYTES).records(event, one).untilEvent(event, () -> 0);
+        uses().writes(one, block, BYTES).records(event, one, () -> 0);
+        uses().untilEvent(event, () -> 0);
         uses().writes(other, block, BYTES).untilDevice(() -> 0);
         uses().writes(one, block, BYTES);
         assertThat(kinds()).isEmpty();
     }
 
+    @Test
+    void nullsAreLeftToJCuda() {
+        uses().reads(null, null, BYTES).writes(null, null, BYTES).launches(null, null);
+        uses().destroys((CUevent) null);
+        uses().destroys((CUstream) null);
+        assertThat(uses().records(null, null, () -> 400)).isEqualTo(400);
+        assertThat(uses().awaits(null, null, () -> 400)).isEqualTo(400);
+        assertThat(uses().untilEvent(null, () -> 400)).isEqualTo(400);
+        assertThat(uses().untilCopied(null, () -> 1)).isEqualTo(1);
+        assertThat(kinds()).isEmpty();
+    }
+
+    @Test
+    void eventsThatJCudaRefusesToRecordOrAwaitOrderNothing() {
+        uses().writes(one, block, BYTES).records(event, one, () -> 400);
+        uses().awaits(other, event, () -> 0);
+        uses().writes(other, block, BYTES);
+        assertThat(kinds()).containsExactly(Kind.RACE);
+        hazards.clear();
+        uses().records(event, other, () -> 0);
+        uses().awaits(one, event, () -> 400);
+        uses().writes(one, block, BYTES);
+        assertThat(kinds()).containsExactly(Kind.RACE);
+    }
+
     /// The next stream of the handle is another one.
     @Test
     void aStreamThatIsDestroyedIsNotTheNextOne() {
-        uses().writes(other, block, BYTES).destroys(other, () -> 0);
+        uses().writes(other, block, BYTES).destroys(other);
         uses().writes(other, block, BYTES);
         assertThat(kinds()).contains(Kind.RACE);
     }
@@ -181,6 +210,20 @@ class DeclaredCallsTests {
     }
 
     @Test
+    void anArgumentIsTheNumberAtItsOffset() {
+        Pointer second =
+                Pointer.to(new long[] {0, JCudaPointers.address(block)}).withByteOffset(Long.BYTES);
+        uses().launches(one, Pointer.to(second)).launches(other, Pointer.to(second));
+        assertThat(kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
+    void rowsWithoutBytesAreNoUse() {
+        uses().writesRows(one, block, 512, 0, 8).writes(other, block, BYTES);
+        assertThat(kinds()).isEmpty();
+    }
+
+    @Test
     void workThatAStreamCapturesIsLeftOut() {
         gpu.graphs().beginCapture(0, JCudaStreams.handle(one), CaptureMode.RELAXED);
         uses().writes(one, block, BYTES).launches(one, Pointer.to(Pointer.to(block)));
@@ -193,10 +236,9 @@ class DeclaredCallsTests {
     void inAForeignContextOrWithoutTheCheckNothingIsTold() {
         gpu.devices().leaveContext(0, FOREIGN_CONTEXT);
         assertThat(uses().hazards()).isNull();
-        uses().writes(one, block, BYTES)
-                .records(event, one)
-                .awaits(other, event)
-                .reads(other, block, BYTES);
+        uses().writes(one, block, BYTES).reads(other, block, BYTES);
+        assertThat(uses().records(event, one, () -> 3)).isEqualTo(3);
+        assertThat(uses().awaits(other, event, () -> 3)).isEqualTo(3);
         assertThat(uses().untilDevice(() -> 3)).isEqualTo(3);
         context = JCudaContext.enter(memory, 0);
         assertThat(uses().hazards()).isSameAs(hazards);
