@@ -98,6 +98,7 @@ final class SimulatedClique {
     private void fail(NcclResult result) {
         error = result;
         underWay.forEach(SimulatedExchange::letGo);
+        notifyAll();
     }
 
     synchronized void abort() {
@@ -132,6 +133,9 @@ final class SimulatedClique {
                 Thread.currentThread().interrupt();
                 throw SimulatedNccl.refused("ncclCommSplit", NcclResult.SYSTEM_ERROR, "", "interrupted");
             }
+        }
+        if (!current.isComplete()) {
+            throw SimulatedNccl.refused("ncclCommSplit", error, "", "the communicator has failed");
         }
         return current;
     }

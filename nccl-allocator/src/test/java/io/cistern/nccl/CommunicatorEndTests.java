@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -108,6 +109,26 @@ class CommunicatorEndTests {
         hanging.get();
         assertThat(watched.ends()).containsExactly("abort");
         watched.forgive(); // as NCCL allows: the call was in the library
+    }
+
+    @Test
+    void aSplitEndsIfAPeerIsAborted() throws Exception {
+        try (SimulatedGpu two = SimulatedGpu.builder().devices(2).build()) {
+            Nccl both = new Nccl(new SimulatedNccl(two));
+            List<Communicator> ranks = both.initAll(0, 1);
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            int[] zero = {0};
+            Thread splitting = Thread.ofPlatform()
+                    .uncaughtExceptionHandler((_, thrown) -> failure.set(thrown))
+                    .start(() -> both.split(ranks.subList(0, 1), zero, zero));
+            while (splitting.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            ranks.get(1).abort();
+            splitting.join(10_000);
+            assertThat(failure.get()).isInstanceOf(NcclException.class).hasMessageContaining("has failed");
+            ranks.forEach(Communicator::close);
+        }
     }
 
     @Test
