@@ -8,6 +8,7 @@ import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphCapture;
 import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.simulated.SimulatedGpu;
@@ -64,6 +65,15 @@ class SymmetricOrderTests {
         assertThat(first).isEqualTo(base());
         memory.free(first, stream);
         return behind;
+    }
+
+    /// Each free on it records a fence, as other threads can't name it.
+    @Test
+    void theDefaultStreamOfAThreadKeepsFewFences() {
+        for (int i = 0; i < 500; i++) {
+            memory.free(pool.allocate(MIB, 0, Streams.PER_THREAD_DEFAULT), Streams.PER_THREAD_DEFAULT);
+        }
+        assertThat(gpu.heldObjects().get("events")).isLessThan(100);
     }
 
     @Test

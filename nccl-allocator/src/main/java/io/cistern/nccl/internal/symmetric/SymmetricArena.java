@@ -47,6 +47,9 @@ final class SymmetricArena {
     /// This many streams can use parts of a range in turn without waiting for each other's later work.
     private static final int MAX_USES = 4;
 
+    /// With fewer fences, none is looked for that no range needs any more.
+    private static final int FEW_FENCES = 64;
+
     /// The answer of an arena whose segment has gone; there may be another arena.
     static final long RETIRED = -1;
 
@@ -69,6 +72,7 @@ final class SymmetricArena {
     private final TreeMap<Long, Free> free = new TreeMap<>();
     private final Map<Long, Long> live = new TreeMap<>();
     private final List<Long> fences = new ArrayList<>();
+    private int manyFences = FEW_FENCES;
     private final EndedStreams ended;
     private final UnfinishedFrees unfinished = new UnfinishedFrees();
     private final UnfinishedFrees.Freeing freeing = this::putBack;
@@ -188,6 +192,10 @@ final class SymmetricArena {
     }
 
     private Set<Use> fenced(long stream) {
+        if (fences.size() >= manyFences) {
+            releaseUnneeded();
+            manyFences = Math.max(FEW_FENCES, 2 * fences.size());
+        }
         long fence = stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
         if (fence == 0) {
             return NONE;
@@ -199,6 +207,17 @@ final class SymmetricArena {
             throw full;
         }
         return Set.of(new Use(stream, fence));
+    }
+
+    private void releaseUnneeded() {
+        Set<Long> needed = free.values().stream()
+                .flatMap(range -> range.last.stream())
+                .map(Use::fence)
+                .collect(Collectors.toSet());
+        Set<Long> unneeded =
+                fences.stream().filter(fence -> !needed.contains(fence)).collect(Collectors.toSet());
+        fences.removeAll(unneeded);
+        unneeded.forEach(fence -> order.release(segment.device(), fence));
     }
 
     /// Returns one number for the legacy default stream, which has 0 and 1.
