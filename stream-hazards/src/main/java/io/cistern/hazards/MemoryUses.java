@@ -236,10 +236,7 @@ final class MemoryUses {
 
     /// Returns a use by a stream's newest work of the bytes in a block.
     private static Use use(Range range, Range block, Stream stream, Call call) {
-        Range part = range.end() <= block.end()
-                ? range
-                : new Range(range.from(), block.end() - range.from(), range.isWritten());
-        return new Use(part, stream, stream.issued(), call, range.byteSize());
+        return new Use(range.before(block.end()), stream, stream.issued(), call, range.byteSize());
     }
 
     private static @Nullable Block at(ByAddress<Block> blocks, long address) {

@@ -144,6 +144,20 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
+    /// Declares work on rows that foreign code enqueues. Call it before the launch.
+    ///
+    /// @param device the stream's device
+    /// @param stream the stream of the work
+    /// @param address where the first row begins
+    /// @param pitch bytes from one row to the next
+    /// @param width bytes of each row that it may read or write
+    /// @param rows how many
+    /// @param isWritten false if it only reads them
+    /// @throws StreamHazardException with `cistern.hazards=throw`
+    public void usedRows(int device, long stream, long address, long pitch, long width, long rows, boolean isWritten) {
+        work("work", device, stream, Range.rows(address, pitch, width, rows, isWritten));
+    }
+
     /// Declares an event that foreign code records. Call it before.
     ///
     /// @param device the stream's device

@@ -159,15 +159,15 @@ final class WatchedDriver implements CudaDriver {
                 work(name, from, arguments, 5, reads(arguments, 3, byteSize), writes(arguments, 1, byteSize));
             }
             case "rows" -> {
-                long rows = number(arguments, 6) - 1;
-                long row = number(arguments, 5);
+                long width = number(arguments, 5);
+                long rows = number(arguments, 6);
                 work(
                         name,
                         device,
                         arguments,
                         7,
-                        reads(arguments, 3, rows * number(arguments, 4) + row),
-                        writes(arguments, 1, rows * number(arguments, 2) + row));
+                        Range.rows(number(arguments, 3), number(arguments, 4), width, rows, false),
+                        Range.rows(number(arguments, 1), number(arguments, 2), width, rows, true));
             }
             case "batch" -> hazards.work(name, device, number(arguments, 2), ofPieces((List<?>) arguments[1]));
             case "fillBytes" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));

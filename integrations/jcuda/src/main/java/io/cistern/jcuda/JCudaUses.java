@@ -82,8 +82,12 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
     }
 
     /// Tells of rows, which begin at multiples of the pitch.
-    JCudaUses writesRows(@Nullable CUstream stream, Pointer target, long pitch, long width, long rows) {
-        return writes(stream, target, width == 0 || rows == 0 ? 0 : (rows - 1) * pitch + width);
+    JCudaUses writesRows(@Nullable CUstream stream, @Nullable Pointer target, long pitch, long width, long rows) {
+        StreamHazards told = listening(stream);
+        if (told != null && target != null) {
+            told.usedRows(device, handle(stream), JCudaPointers.address(target), pitch, width, rows, true);
+        }
+        return this;
     }
 
     /// Tells of a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not

@@ -218,6 +218,14 @@ class DeclaredCallsTests {
     }
 
     @Test
+    void columnsOfTheSameRowsMayBeWrittenAtTheSameTime() {
+        uses().writesRows(one, block, 512, 256, 8).writesRows(other, block.withByteOffset(256), 512, 256, 8);
+        assertThat(kinds()).isEmpty();
+        uses().writesRows(other, block.withByteOffset(255), 512, 1, 8);
+        assertThat(kinds()).containsExactly(Kind.RACE);
+    }
+
+    @Test
     void rowsWithoutBytesAreNoUse() {
         uses().writesRows(one, block, 512, 0, 8).writes(other, block, BYTES);
         assertThat(kinds()).isEmpty();
