@@ -20,6 +20,7 @@ module io.cistern.api {
             io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
+            io.cistern.guice,
             io.cistern.handles,
             io.cistern.loader,
             io.cistern.nccl,

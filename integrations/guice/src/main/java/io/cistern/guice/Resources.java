@@ -9,6 +9,7 @@ import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.adaptors.AllocationListener;
 import io.cistern.cuda.CisternException;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
@@ -40,11 +41,11 @@ final class Resources implements CisternLifecycle {
             Optional<MemoryLimit> limit) {
         own = plan.driver().isPresent();
         listened = !listeners.isEmpty();
-        List<AllocatorProvider> all = new ArrayList<>(allocators);
+        List<AllocatorProvider> providers = new ArrayList<>(allocators);
         if (listened) {
-            all.add(new ListeningProvider(Set.copyOf(listeners)));
+            providers.add(new ListeningProvider(Set.copyOf(listeners)));
         }
-        memory = own ? opened(plan, all, List.copyOf(sources), limit) : system(plan, all, sources, limit);
+        memory = own ? opened(plan, providers, List.copyOf(sources), limit) : system(plan, providers, sources, limit);
         plan.current().ifPresent(current -> attempt(current.source(), () -> memory.setCurrent(around(current.what()))));
         if (listened && plan.current().isEmpty()) {
             attempt(
@@ -57,8 +58,10 @@ final class Resources implements CisternLifecycle {
         }
         plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
         if (!failures.isEmpty()) {
-            close();
-            throw new ProvisionException(failures);
+            Failures all = new Failures();
+            all.add(new ProvisionException(failures));
+            all.gather(this::close);
+            all.rethrow();
         }
     }
 
@@ -110,18 +113,20 @@ final class Resources implements CisternLifecycle {
         boolean isAllocator = memory.currents().catalog().entries().stream()
                 .anyMatch(entry ->
                         entry.kind() == Catalog.Kind.ALLOCATOR && entry.name().equals(name));
-        return isAllocator ? spec : "caching:source=\"" + spec.replace("\"", "\\\"") + '"';
+        return isAllocator
+                ? spec
+                : "caching:source=\"" + spec.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }
 
     private void attempt(Object source, Runnable opening) {
         try {
             opening.run();
-        } catch (CisternException e) {
+        } catch (RuntimeException e) {
             failures.add(message(source, e));
         }
     }
 
-    private static Message message(Object source, CisternException failure) {
+    private static Message message(Object source, RuntimeException failure) {
         return new Message(List.of(source), String.valueOf(failure.getMessage()), failure);
     }
 
@@ -143,9 +148,11 @@ final class Resources implements CisternLifecycle {
             return;
         }
         closed = true;
-        new ArrayList<>(pools.values()).reversed().forEach(MemoryPool::close);
+        Failures all = new Failures();
+        new ArrayList<>(pools.values()).reversed().forEach(pool -> all.gather(pool::close));
         if (own) {
-            memory.close();
+            all.gather(memory::close);
         }
+        all.rethrow();
     }
 }

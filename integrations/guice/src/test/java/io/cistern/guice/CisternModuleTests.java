@@ -225,6 +225,28 @@ class CisternModuleTests {
                 .hasMessageContaining("CisternModuleTests.java");
     }
 
+    @Test
+    void anIllegalLimitIsToldWithItsLineAndNothingStaysOpen() {
+        assertThatThrownBy(() -> Guice.createInjector(
+                        CisternModule.on(gpu).pool("good", "failing").pool("bad", "caching", -1),
+                        contributing(AllocatorProvider.class, new FailingAtClose())))
+                .isInstanceOf(CreationException.class)
+                .hasMessageContaining("limitBytes")
+                .hasMessageContaining("CisternModuleTests.java");
+        assertThat(FailingAtClose.CLOSED.getAndSet(0)).isPositive();
+    }
+
+    @Test
+    void aPoolThatFailsToCloseKeepsNoOtherOpen() {
+        Injector injector = Guice.createInjector(
+                CisternModule.on(gpu).pool("one", "failing").pool("other", "failing"),
+                contributing(AllocatorProvider.class, new FailingAtClose()));
+        DeviceMemory memory = injector.getInstance(DeviceMemory.class);
+        assertThatThrownBy(injector.getInstance(CisternLifecycle.class)::close).hasMessageContaining("as intended");
+        assertThat(FailingAtClose.CLOSED.getAndSet(0)).isEqualTo(2);
+        assertThatThrownBy(() -> memory.open("direct")).isInstanceOf(IllegalStateException.class);
+    }
+
     private static <T> Module contributing(Class<T> type, T instance) {
         return new AbstractModule() {
             @Override
@@ -291,6 +313,39 @@ class CisternModuleTests {
                 @Override
                 public void free(long address, long byteSize, int device, long stream) {
                     upstream.free(address, byteSize, device, stream);
+                }
+            };
+        }
+    }
+
+    private record FailingAtClose() implements AllocatorProvider {
+        static final AtomicInteger CLOSED = new AtomicInteger();
+
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "failing";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            return new DeviceAllocator() {
+                @Override
+                public long allocate(long byteSize, int device, long stream) {
+                    return 0;
+                }
+
+                @Override
+                public void free(long address, long byteSize, int device, long stream) {}
+
+                @Override
+                public void close() {
+                    CLOSED.incrementAndGet();
+                    throw new IllegalStateException("as intended");
                 }
             };
         }
