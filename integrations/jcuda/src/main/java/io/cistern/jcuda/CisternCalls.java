@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **What is seen**: of copies and fills the bytes; of a kernel the first byte of each pointer, and of each `long` that
 /// is an address, which count as written unless [#readOnly] says otherwise. Kernel arguments in `extra`, work that a
-/// stream captures, and graphs are not seen.
+/// stream captures, and graphs are not seen. Streams count as streams of the current context's device. Copies, fills
+/// and launches that JCuda refuses count as made.
 ///
 /// **Results** are JCuda's. With `cistern.hazards=throw`, a [io.cistern.hazards.StreamHazardException] comes instead of
 /// the call.
@@ -39,50 +40,50 @@ public final class CisternCalls {
 
     /// Copies to the device, in the order of a stream.
     public static int cuMemcpyHtoDAsync(CUdeviceptr target, Pointer source, long byteSize, @Nullable CUstream stream) {
-        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyHtoDAsync(target, source, byteSize, stream);
     }
 
     /// Copies to the device, in the order of the legacy default stream.
     public static int cuMemcpyHtoD(CUdeviceptr target, Pointer source, long byteSize) {
-        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        uses().copies(null, source, target, byteSize);
         return uses().untilCopied(source, () -> JCudaDriver.cuMemcpyHtoD(target, source, byteSize));
     }
 
     /// Copies to the host, in the order of a stream.
     public static int cuMemcpyDtoHAsync(Pointer target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
-        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoHAsync(target, source, byteSize, stream);
     }
 
     /// Copies to the host, in the order of the legacy default stream.
     public static int cuMemcpyDtoH(Pointer target, CUdeviceptr source, long byteSize) {
-        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        uses().copies(null, source, target, byteSize);
         return uses().untilStream(null, () -> JCudaDriver.cuMemcpyDtoH(target, source, byteSize));
     }
 
     /// Copies on a device, in the order of a stream.
     public static int cuMemcpyDtoDAsync(
             CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
-        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoDAsync(target, source, byteSize, stream);
     }
 
     /// Copies on a device, in the order of the legacy default stream.
     public static int cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, long byteSize) {
-        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        uses().copies(null, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoD(target, source, byteSize);
     }
 
     /// Copies between any memory, in the order of a stream.
     public static int cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
-        uses().reads(stream, source, byteSize).writes(stream, target, byteSize);
+        uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyAsync(target, source, byteSize, stream);
     }
 
     /// Copies between any memory, in the order of the legacy default stream.
     public static int cuMemcpy(CUdeviceptr target, CUdeviceptr source, long byteSize) {
-        uses().reads(null, source, byteSize).writes(null, target, byteSize);
+        uses().copies(null, source, target, byteSize);
         return JCudaDriver.cuMemcpy(target, source, byteSize);
     }
 

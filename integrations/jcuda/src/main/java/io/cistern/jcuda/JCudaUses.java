@@ -65,39 +65,43 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         }
     }
 
-    JCudaUses reads(@Nullable CUstream stream, @Nullable Pointer source, long byteSize) {
-        return uses(stream, source, byteSize, false);
-    }
-
-    JCudaUses writes(@Nullable CUstream stream, @Nullable Pointer target, long byteSize) {
-        return uses(stream, target, byteSize, true);
-    }
-
-    private JCudaUses uses(@Nullable CUstream stream, @Nullable Pointer pointer, long byteSize, boolean isWritten) {
+    void copies(@Nullable CUstream stream, @Nullable Pointer source, @Nullable Pointer target, long byteSize) {
         StreamHazards told = listening(stream);
+        uses(told, stream, source, byteSize, false);
+        uses(told, stream, target, byteSize, true);
+    }
+
+    void writes(@Nullable CUstream stream, @Nullable Pointer target, long byteSize) {
+        uses(listening(stream), stream, target, byteSize, true);
+    }
+
+    private void uses(
+            @Nullable StreamHazards told,
+            @Nullable CUstream stream,
+            @Nullable Pointer pointer,
+            long byteSize,
+            boolean isWritten) {
         if (told != null && pointer != null && PointerParts.hasAddress(pointer)) {
             told.used(device, handle(stream), JCudaPointers.address(pointer), byteSize, isWritten);
         }
-        return this;
     }
 
     /// Tells of rows, which begin at multiples of the pitch.
-    JCudaUses writesRows(@Nullable CUstream stream, @Nullable Pointer target, long pitch, long width, long rows) {
+    void writesRows(@Nullable CUstream stream, @Nullable Pointer target, long pitch, long width, long rows) {
         StreamHazards told = listening(stream);
         if (told != null && target != null) {
             told.usedRows(device, handle(stream), JCudaPointers.address(target), pitch, width, rows, true);
         }
-        return this;
     }
 
     /// Tells of a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not
     /// known, so the first byte counts.
-    JCudaUses launches(@Nullable CUstream stream, @Nullable Pointer parameters) {
-        if (listening(stream) != null) {
+    void launches(@Nullable CUstream stream, @Nullable Pointer parameters) {
+        StreamHazards told = listening(stream);
+        if (told != null) {
             KernelArguments.forEachPointer(
-                    parameters, pointer -> uses(stream, pointer, 1, !(pointer instanceof ReadOnly)));
+                    parameters, pointer -> uses(told, stream, pointer, 1, !(pointer instanceof ReadOnly)));
         }
-        return this;
     }
 
     /// Makes a call that records an event.

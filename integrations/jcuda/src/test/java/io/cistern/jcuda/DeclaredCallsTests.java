@@ -102,7 +102,7 @@ class DeclaredCallsTests {
     @Test
     void copiesAndFillsThatNothingOrdersAreFound() {
         uses().writes(one, block, BYTES);
-        uses().reads(other, block, BYTES);
+        uses().copies(other, block, null, BYTES);
         assertThat(kinds()).containsExactly(Kind.RACE);
         StreamHazard.Place second = hazards.list().getFirst().second();
         assertThat(second.stack().getFirst().getMethodName()).isEqualTo("copiesAndFillsThatNothingOrdersAreFound");
@@ -133,7 +133,7 @@ class DeclaredCallsTests {
     void aWaitOfTheHostOrdersOnlyIfItSucceeds() {
         uses().writes(one, block, BYTES);
         assertThat(uses().untilStream(one, () -> 600)).isEqualTo(600);
-        uses().reads(other, block, BYTES);
+        uses().copies(other, block, null, BYTES);
         assertThat(kinds()).containsExactly(Kind.RACE);
         hazards.clear();
         uses().untilStream(other, () -> uses().untilStream(one, () -> 0));
@@ -143,16 +143,20 @@ class DeclaredCallsTests {
 
     @Test
     void waitsForEventsAndForTheDeviceOrder() {
-        uses().writes(one, block, BYTES).records(event, one, () -> 0);
+        uses().writes(one, block, BYTES);
+        uses().records(event, one, () -> 0);
         uses().untilEvent(event, () -> 0);
-        uses().writes(other, block, BYTES).untilDevice(() -> 0);
+        uses().writes(other, block, BYTES);
+        uses().untilDevice(() -> 0);
         uses().writes(one, block, BYTES);
         assertThat(kinds()).isEmpty();
     }
 
     @Test
     void nullsAreLeftToJCuda() {
-        uses().reads(null, null, BYTES).writes(null, null, BYTES).launches(null, null);
+        uses().copies(null, null, null, BYTES);
+        uses().writes(null, null, BYTES);
+        uses().launches(null, null);
         uses().destroys((CUevent) null);
         uses().destroys((CUstream) null);
         assertThat(uses().records(null, null, () -> 400)).isEqualTo(400);
@@ -164,7 +168,8 @@ class DeclaredCallsTests {
 
     @Test
     void eventsThatJCudaRefusesToRecordOrAwaitOrderNothing() {
-        uses().writes(one, block, BYTES).records(event, one, () -> 400);
+        uses().writes(one, block, BYTES);
+        uses().records(event, one, () -> 400);
         uses().awaits(other, event, () -> 0);
         uses().writes(other, block, BYTES);
         assertThat(kinds()).containsExactly(Kind.RACE);
@@ -178,7 +183,8 @@ class DeclaredCallsTests {
     /// The next stream of the handle is another one.
     @Test
     void aStreamThatIsDestroyedIsNotTheNextOne() {
-        uses().writes(other, block, BYTES).destroys(other);
+        uses().writes(other, block, BYTES);
+        uses().destroys(other);
         uses().writes(other, block, BYTES);
         assertThat(kinds()).contains(Kind.RACE);
     }
@@ -195,7 +201,8 @@ class DeclaredCallsTests {
     void kernelsMayReadOneBlockAtTheSameTime() {
         Pointer input = CisternCalls.readOnly(block);
         assertThat(JCudaPointers.address(input)).isEqualTo(JCudaPointers.address(block));
-        uses().launches(one, Pointer.to(Pointer.to(input))).launches(other, Pointer.to(Pointer.to(input)));
+        uses().launches(one, Pointer.to(Pointer.to(input)));
+        uses().launches(other, Pointer.to(Pointer.to(input)));
         assertThat(kinds()).isEmpty();
         uses().launches(other, Pointer.to(Pointer.to(block)));
         assertThat(kinds()).containsExactly(Kind.RACE);
@@ -204,8 +211,8 @@ class DeclaredCallsTests {
     @Test
     void aCopyFromAnArrayUsesTheDevicesSideAlone() {
         Pointer array = Pointer.to(new byte[(int) BYTES]);
-        uses().reads(one, array, BYTES).writes(one, block, BYTES);
-        uses().reads(other, array, BYTES);
+        uses().copies(one, array, block, BYTES);
+        uses().copies(other, array, null, BYTES);
         assertThat(kinds()).isEmpty();
     }
 
@@ -213,13 +220,15 @@ class DeclaredCallsTests {
     void anArgumentIsTheNumberAtItsOffset() {
         Pointer second =
                 Pointer.to(new long[] {0, JCudaPointers.address(block)}).withByteOffset(Long.BYTES);
-        uses().launches(one, Pointer.to(second)).launches(other, Pointer.to(second));
+        uses().launches(one, Pointer.to(second));
+        uses().launches(other, Pointer.to(second));
         assertThat(kinds()).containsExactly(Kind.RACE);
     }
 
     @Test
     void columnsOfTheSameRowsMayBeWrittenAtTheSameTime() {
-        uses().writesRows(one, block, 512, 256, 8).writesRows(other, block.withByteOffset(256), 512, 256, 8);
+        uses().writesRows(one, block, 512, 256, 8);
+        uses().writesRows(other, block.withByteOffset(256), 512, 256, 8);
         assertThat(kinds()).isEmpty();
         uses().writesRows(other, block.withByteOffset(255), 512, 1, 8);
         assertThat(kinds()).containsExactly(Kind.RACE);
@@ -227,14 +236,16 @@ class DeclaredCallsTests {
 
     @Test
     void rowsWithoutBytesAreNoUse() {
-        uses().writesRows(one, block, 512, 0, 8).writes(other, block, BYTES);
+        uses().writesRows(one, block, 512, 0, 8);
+        uses().writes(other, block, BYTES);
         assertThat(kinds()).isEmpty();
     }
 
     @Test
     void workThatAStreamCapturesIsLeftOut() {
         gpu.graphs().beginCapture(0, JCudaStreams.handle(one), CaptureMode.RELAXED);
-        uses().writes(one, block, BYTES).launches(one, Pointer.to(Pointer.to(block)));
+        uses().writes(one, block, BYTES);
+        uses().launches(one, Pointer.to(Pointer.to(block)));
         gpu.graphs().destroy(0, gpu.graphs().endCapture(0, JCudaStreams.handle(one)));
         uses().writes(other, block, BYTES);
         assertThat(kinds()).isEmpty();
@@ -244,7 +255,8 @@ class DeclaredCallsTests {
     void inAForeignContextOrWithoutTheCheckNothingIsTold() {
         gpu.devices().leaveContext(0, FOREIGN_CONTEXT);
         assertThat(uses().hazards()).isNull();
-        uses().writes(one, block, BYTES).reads(other, block, BYTES);
+        uses().writes(one, block, BYTES);
+        uses().copies(other, block, null, BYTES);
         assertThat(uses().records(event, one, () -> 3)).isEqualTo(3);
         assertThat(uses().awaits(other, event, () -> 3)).isEqualTo(3);
         assertThat(uses().untilDevice(() -> 3)).isEqualTo(3);
