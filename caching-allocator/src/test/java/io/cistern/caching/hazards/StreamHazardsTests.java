@@ -226,7 +226,7 @@ class StreamHazardsTests {
     }
 
     @Test
-    void aFreeOnTheLegacyDefaultStreamComesAfterTheWorkOfBlockingStreams() {
+    void aLegacyDefaultStreamFreeComesAfterWorkOfBlockingStreams() {
         long blocking = busyStream(false);
         watched.order(a, blocking);
         watched.fill(block, BYTES, blocking);
@@ -237,7 +237,7 @@ class StreamHazardsTests {
     }
 
     @Test
-    void theLegacyDefaultStreamComesAfterTheWorkOfBlockingStreamsThatHaveEnded() {
+    void theLegacyDefaultStreamComesAfterEndedBlockingStreams() {
         long blocking = busyStream(false);
         watched.order(a, blocking);
         watched.fill(block, BYTES, blocking);
