@@ -82,13 +82,19 @@ final class StreamWorkloads {
         program.memory.trim(0, 0, TrimMode.SYNCHRONIZE);
     }
 
-    /// More frees than a checked allocator remembers.
+    /// More frees than an allocator remembers: a checked one the blocks, `symmetric` the fences of threads' own
+    /// default streams.
     static void remembered(GpuProgram program) {
-        if (!program.allocator.spec().text().contains("checked")) {
-            return;
+        if (program.allocator.spec().text().contains("checked")) {
+            for (int call = 0; call < 16_500; call++) {
+                program.allocate(512, 0);
+            }
         }
-        for (int call = 0; call < 16_500; call++) {
-            program.allocate(512, 0);
+        if (program.allocator.name().equals("symmetric") && !Thread.currentThread().isVirtual()) {
+            for (int call = 0; call < 70; call++) {
+                long block = program.memory.allocate(512, 0, Streams.PER_THREAD_DEFAULT);
+                program.memory.free(block, Streams.PER_THREAD_DEFAULT);
+            }
         }
         program.freeAll(0);
     }

@@ -10,6 +10,7 @@ import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -214,10 +215,13 @@ final class SymmetricArena {
                 .flatMap(range -> range.last.stream())
                 .map(Use::fence)
                 .collect(Collectors.toSet());
-        Set<Long> unneeded =
-                fences.stream().filter(fence -> !needed.contains(fence)).collect(Collectors.toSet());
-        fences.removeAll(unneeded);
-        unneeded.forEach(fence -> order.release(segment.device(), fence));
+        for (Iterator<Long> all = fences.iterator(); all.hasNext(); ) {
+            long fence = all.next();
+            if (!needed.contains(fence)) {
+                all.remove();
+                order.release(segment.device(), fence);
+            }
+        }
     }
 
     /// Returns one number for the legacy default stream, which has 0 and 1.
