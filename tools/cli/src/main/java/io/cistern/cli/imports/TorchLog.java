@@ -99,7 +99,7 @@ final class TorchLog {
     }
 
     private int stack(Frames frames) {
-        return known.computeIfAbsent(frames.entries(), _ -> stacks.of(frames.lines(MAX_FRAMES)));
+        return known.computeIfAbsent(frames, _ -> stacks.of(frames.lines(MAX_FRAMES)));
     }
 
     private void addReserved(int device, List<Event> trace, List<Segment> segments) {

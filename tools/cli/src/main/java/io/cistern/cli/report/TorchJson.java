@@ -189,7 +189,7 @@ final class TorchJson {
     }
 
     private void writeStack(Frames frames) throws IOException {
-        int number = stackNumbers.computeIfAbsent(frames.entries(), _ -> stacks.of(frames.lines(MAX_FRAMES)));
+        int number = stackNumbers.computeIfAbsent(frames, _ -> stacks.of(frames.lines(MAX_FRAMES)));
         if (number != CallStacks.NONE) {
             json.writeNumberField("callStack", number);
         }

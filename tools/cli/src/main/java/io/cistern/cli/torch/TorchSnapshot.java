@@ -73,32 +73,20 @@ public record TorchSnapshot(
 
     /// A call stack. Events of one place share it.
     ///
-    /// @param entries the dictionaries that PyTorch wrote, or lines
-    public record Frames(List<?> entries) {
-        /// Returns lines as `step(train.py:12)`.
+    /// @param all lines as `step(train.py:12)`, innermost first
+    public record Frames(List<String> all) {
+        /// Returns its lines.
         ///
         /// @param most how many at most: of a longer stack the innermost ones, and the outermost ones,
         ///     which are the program's own
         public List<String> lines(int most) {
-            int left = entries.size() - most;
-            return IntStream.range(0, entries.size())
-                    .filter(i -> i < most / 2 || i >= most / 2 + left)
-                    .mapToObj(i -> line(entries.get(i)))
-                    .toList();
-        }
-
-        private static String line(Object entry) {
-            if (entry instanceof String line) {
-                return line;
-            }
-            return entry instanceof Dictionary frame
-                    ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
-                            + ")"
-                    : "?";
-        }
-
-        private static String scalar(@Nullable Object part) {
-            return part instanceof String || part instanceof Long ? part.toString() : "?";
+            int left = all.size() - most;
+            return left <= 0
+                    ? all
+                    : IntStream.range(0, all.size())
+                            .filter(i -> i < most / 2 || i >= most / 2 + left)
+                            .mapToObj(all::get)
+                            .toList();
         }
     }
 
@@ -130,6 +118,8 @@ public record TorchSnapshot(
         private final String file;
         /// Stacks by what their lists share.
         private final IdentityHashMap<Object, Frames> known = new IdentityHashMap<>();
+        /// The lines of frames. A snapshot has few frames, each once, in many stacks.
+        private final IdentityHashMap<Object, String> lines = new IdentityHashMap<>();
 
         private long firstMicros = Long.MAX_VALUE;
         private int count;
@@ -186,7 +176,27 @@ public record TorchSnapshot(
         private Frames frames(@Nullable Items items) {
             return items == null || items.list().isEmpty()
                     ? NO_FRAMES
-                    : known.computeIfAbsent(items.content(), _ -> new Frames(items.list()));
+                    : known.computeIfAbsent(items.content(), _ -> new Frames(lines(items.list())));
+        }
+
+        private List<String> lines(List<?> frames) {
+            return frames.stream()
+                    .map(frame -> lines.computeIfAbsent(frame, Reader::line))
+                    .toList();
+        }
+
+        private static String line(Object entry) {
+            if (entry instanceof String line) {
+                return line;
+            }
+            return entry instanceof Dictionary frame
+                    ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
+                            + ")"
+                    : "?";
+        }
+
+        private static String scalar(@Nullable Object part) {
+            return part instanceof String || part instanceof Long ? part.toString() : "?";
         }
 
         private long nanos(Fields entry) throws InputException {
