@@ -131,7 +131,7 @@ final class Admissions implements DeviceAllocator {
             throw Thread.currentThread().isInterrupted()
                     ? interrupted(byteSize, device)
                     : new DeviceOutOfMemoryException(
-                            byteSize, device, "not admitted in time: requests that came before still wait");
+                            byteSize, device, "not admitted in time: earlier requests are still waiting");
         }
     }
 
@@ -253,8 +253,8 @@ final class Admissions implements DeviceAllocator {
                     device,
                     "not admitted: " + Math.max(0, room) + " bytes could be, "
                             + (devices[device].basis == Admission.Basis.FREE_MEMORY
-                                    ? "as the driver tells"
-                                    : "by what is reserved and admitted"));
+                                    ? "according to the driver"
+                                    : "given what is reserved and admitted"));
         }
         Long used = freeAddresses.poll();
         devices[device].admitted.addAndGet(byteSize);

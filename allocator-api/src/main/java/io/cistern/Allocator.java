@@ -28,7 +28,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
-/// An open allocator, as a program sees it. The framework counts and limits its blocks, also if a plug-in
+/// An open allocator, as a program sees it. The framework counts and limits its blocks, even if a plug-in
 /// provides it. A [MemoryPool] is an allocator too.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
@@ -275,7 +275,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Returns the segments that the allocator holds on a device, with their blocks: see
     /// [MemoryStatistics#segments].
     ///
-    /// @return empty if the allocator can't tell, or holds nothing
+    /// @return empty if the allocator doesn't know, or holds nothing
     /// @throws IndexOutOfBoundsException if there is no such device
     public List<SegmentMemory> segments(int device) {
         opened.checkedDevice(device);

@@ -8,7 +8,7 @@ import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 
 /// The framework's counts for one allocator on one device, or for several together. Weakly consistent while
-/// other threads allocate, exact at rest.
+/// other threads allocate, exact when idle.
 ///
 /// @param allocations allocations that succeeded since the allocator was opened or its totals were
 ///     [reset][Allocator#resetTotals]; those of 0 bytes are not counted

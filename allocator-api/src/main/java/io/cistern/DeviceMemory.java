@@ -239,7 +239,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Makes the allocator of a spec current for all devices. Blocks that are alive go back to the allocators that
-    /// made them. Allocations of other threads go to the former allocator or to the new one; none fails because of
+    /// made them. Allocations by other threads go to the former allocator or to the new one; none fails because of
     /// the exchange.
     ///
     /// **Life.** The allocator belongs to the framework, as one that a setting names: once it is current on no
@@ -618,10 +618,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// had
     /// requested at one moment, those closed since included; it is at most 2 % too high, for small sums some
     /// KiB a
-    /// thread. Reserved bytes are those of the allocators that can tell.
+    /// thread. Reserved bytes are those of the allocators that report them.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
-    /// [#allocators]. The peak here begins anew with the last of these calls.
+    /// [#allocators]. The peak here starts again with the last of these calls.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -782,7 +782,7 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Returns the limit that a setting makes. Its name says which, for the message of a refusal.
         ///
-        /// @throws ConfigurationException if the setting is no number of bytes from 1 and no share
+        /// @throws ConfigurationException if the setting is neither a number of bytes from 1 nor a share
         private @Nullable MemoryLimit setLimit(int device) {
             Settings.Value set =
                     settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);

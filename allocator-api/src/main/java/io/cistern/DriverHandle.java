@@ -11,7 +11,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     final int device;
     final boolean own;
 
-    /// The handle, also after the end.
+    /// The handle, even after the end.
     final long raw;
 
     private volatile boolean ended;

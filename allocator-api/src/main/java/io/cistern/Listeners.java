@@ -80,14 +80,14 @@ public final class Listeners {
     /// which threads give a device work. So this is the contract, for refused requests and for
     /// [Allocator#compact] alike:
     ///
-    /// 1. **Without a registered pause nothing moves.** A refused request says how much would have come free.
+    /// 1. **Without a registered pause nothing moves.** A refused request says how much could have been freed.
     /// 2. **During a pause no thread gives the device work** on memory of Cistern: no launch, copy, fill or
     ///    graph, on any stream, by any library. The thread that compacts waits for all work that the device was
     ///    given before, so that work must not need a paused thread to go on. Threads may allocate and free;
     ///    what Cistern itself copies meanwhile, to spill for example, waits for the end of the pause.
-    /// 3. **A thread that waits inside an allocation rests.** It may wait for its turn to reclaim, for another
+    /// 3. **A thread that waits inside an allocation is paused.** It may wait for its turn to reclaim, for another
     ///    thread's frees or pause, or as part of a task for other tasks. Before it waits it calls [#rest] of all
-    ///    pauses. The thread that compacts rests, too, before it asks for the pause.
+    ///    pauses. The thread that compacts is paused, too, before it asks for the pause.
     /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
     ///    request is refused with that reason.
     ///
@@ -121,7 +121,7 @@ public final class Listeners {
         }
 
         /// Returns the pause of a program of which one thread does all work: it allocates and gives the device
-        /// work. While that thread is in an allocation the program rests, so there is nothing to stop.
+        /// work. While that thread is in an allocation the program is paused, so there is nothing to stop.
         static WorkPause ofOneThread() {
             return (_, _) -> Optional.of(() -> {});
         }
@@ -243,7 +243,7 @@ public final class Listeners {
     }
 
     /// Registers an observer of every event from now on, except of blocks that are
-    /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. All else is as with [#onEvent];
+    /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. Otherwise like [#onEvent];
     /// allocations and frees cost far less.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on

@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
-/// A pause that takes the exclusive side of a lock. A thread that rests gives up what it holds of the lock.
+/// A pause that takes the exclusive side of a lock. A paused thread gives up what it holds of the lock.
 record LockPause(ReentrantReadWriteLock work) implements Listeners.WorkPause {
     @Override
     public Optional<Registration> begin(int device, Duration atMost) {

@@ -123,7 +123,7 @@ public final class MemoryLimit {
         return byteSize() != Budget.UNLIMITED;
     }
 
-    /// Sets the limit, also while blocks are charged to it. If the allocators that are charged here have
+    /// Sets the limit, even while blocks are charged to it. If the allocators that are charged here have
     /// reserved
     /// more, they give idle memory back to the driver, without waiting. A limit below the bytes in use takes
     /// nothing away; it refuses allocations until enough was freed. An allocation that is under way in another
@@ -160,7 +160,7 @@ public final class MemoryLimit {
         long capacity = home.capacity().getAsLong();
         if (capacity == 0) {
             throw new UnsupportedOperationException(
-                    name() + " belongs to no device memory of which it could be a share: see MemoryLimit.of");
+                    name() + " belongs to no DeviceMemory that a share could refer to: see MemoryLimit.of");
         }
         setByteSize(part(share, capacity));
     }
@@ -186,7 +186,7 @@ public final class MemoryLimit {
     }
 
     /// Returns the bytes of the live blocks charged to this limit and to those below it; weakly consistent
-    /// while other threads allocate, exact at rest.
+    /// while other threads allocate, exact when idle.
     public long usedBytes() {
         return begun ? handle.budget().usedBytes() : home.used().getAsLong();
     }

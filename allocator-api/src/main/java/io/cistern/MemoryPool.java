@@ -160,7 +160,7 @@ public final class MemoryPool extends Allocator {
         return uses.get();
     }
 
-    /// Returns the number of live blocks on all devices, also after closing.
+    /// Returns the number of live blocks on all devices, even after closing.
     public long liveBlocks() {
         long blocks = 0;
         for (int device = 0; device < memory().environment().deviceCount(); device++) {
@@ -187,12 +187,12 @@ public final class MemoryPool extends Allocator {
             throw new SharingException(
                     SharingException.Reason.NOT_SUPPORTED,
                     "device " + peer + " can't reach memory of device " + device
-                            + ": the driver knows no path between them; copy instead");
+                            + ": the driver has no path between them; copy instead");
         }
         Availability opened = extension(MemorySharing.class)
                 .map(sharing -> sharing.grant(device, peer))
-                .orElseGet(() -> Availability.no("its allocator has no extension " + MemorySharing.class.getName()
-                        + ", as caching over pages and async have"));
+                .orElseGet(() -> Availability.no("its allocator lacks the extension " + MemorySharing.class.getName()
+                        + ", which caching over pages and async have"));
         if (!opened.available()) {
             throw new UnsupportedOperationException(
                     this + " can't be opened to device " + peer + ": " + opened.reason());
@@ -374,7 +374,7 @@ public final class MemoryPool extends Allocator {
         /// @throws IllegalArgumentException if it belongs to other device memory
         public Builder upstream(Allocator allocator) {
             if (allocator.memory() != memory) {
-                throw new IllegalArgumentException(allocator + " is of other device memory");
+                throw new IllegalArgumentException(allocator + " belongs to another DeviceMemory");
             }
             this.source = null;
             this.upstream = allocator;
@@ -521,8 +521,8 @@ public final class MemoryPool extends Allocator {
                 throw new DeviceOutOfMemoryException(
                         initialBytes,
                         initialDevice,
-                        "initialBytes(" + initialBytes + ") are not available, while "
-                                + memory.environment().freeBytes(initialDevice) + " bytes are free: lower it, or free"
+                        "initialBytes(" + initialBytes + ") are not available: "
+                                + memory.environment().freeBytes(initialDevice) + " bytes are free; lower it, or free"
                                 + " memory" + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
                         refused,
                         refused.steps());
@@ -534,7 +534,7 @@ public final class MemoryPool extends Allocator {
                     .opened()
                     .extension(MemoryReclaim.class)
                     .map(MemoryReclaim::canLend)
-                    .orElseGet(() -> Availability.no("it has no extension " + MemoryReclaim.class.getName()));
+                    .orElseGet(() -> Availability.no("it lacks the extension " + MemoryReclaim.class.getName()));
             if (!able.available()) {
                 throw new ConfigurationException(allocator + " can't lend: " + able.reason());
             }

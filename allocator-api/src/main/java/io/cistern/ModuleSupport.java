@@ -141,7 +141,7 @@ public final class ModuleSupport {
     /// Returns whether a stream is captured into a graph. It asks the driver only while a capture on the device
     /// is under way, so at all other times a call costs next to nothing.
     ///
-    /// @return true also if the driver won't tell
+    /// @return true also if the driver doesn't report it
     public boolean isCaptured(int device, long stream) {
         return memory.captures.isCaptured(device, stream);
     }

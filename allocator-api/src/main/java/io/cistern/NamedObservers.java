@@ -70,11 +70,11 @@ final class NamedObservers {
         try {
             begin.run();
         } catch (RuntimeException | LinkageError broken) {
-            LOGGER.log(Level.WARNING, "observer '" + name + "' failed to begin", broken);
+            LOGGER.log(Level.WARNING, "observer '" + name + "' failed to start", broken);
         }
     }
 
-    /// Returns a line for each name that is no observer's.
+    /// Returns a line for each name that is not an observer's.
     ///
     /// @param names separated by commas
     static List<String> problems(String names) {

@@ -6,7 +6,7 @@ import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Router;
 
-/// Tells observers of a program's allocations and frees: the steps before and after each call. Neither an
+/// Notifies observers of a program's allocations and frees: the steps before and after each call. Neither an
 /// observer's failure nor its need of Java heap changes anything for the program.
 ///
 /// **Threads.** Any.

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 final class OpenScopes {
-    /// Enough to see the pattern. After so many reports an allocation costs nothing extra.
+    /// Enough to see the pattern. After that many reports an allocation costs nothing extra.
     private static final int MAX_OUTSIDE = 100;
 
     /// Enough to find the place where the scope was opened.
@@ -88,8 +88,8 @@ final class OpenScopes {
         StackTraceElement place = FrameworkFrames.caller();
         if (outside.add(place)) {
             warn(
-                    "thread {0} allocated on device {1} outside every scope while others are open: {2}; if it works for"
-                            + " one of them, carry the scope to it with ScopeCarrier; at {3}",
+                    "thread {0} allocated on device {1} outside any scope while other threads have scopes open: {2}; if"
+                            + " it works for one of them, carry the scope to it with ScopeCarrier; at {3}",
                     nameOf(thread), device, scopes, place);
         }
     }
@@ -128,7 +128,7 @@ final class OpenScopes {
 
         private void dropped() {
             open.remove(this);
-            report("was dropped without close");
+            report("was dropped without being closed");
         }
 
         private void report(String what) {

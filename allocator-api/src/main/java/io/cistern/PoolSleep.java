@@ -59,7 +59,8 @@ final class PoolSleep {
         return pool.opened()
                 .extension(MemorySleep.class)
                 .orElseThrow(() -> new UnsupportedOperationException(pool
-                        + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
+                        + " can't sleep: its allocator lacks the extension io.cistern.spi.MemorySleep, which"
+                        + " caching has"));
     }
 
     private TrimResult sleepAll(SleepMode mode) {

@@ -145,7 +145,7 @@ public final class Pools {
 
     private MemoryPool own(MemoryPool pool) {
         if (pool.memory() != memory) {
-            throw new IllegalArgumentException(pool + " is of other device memory");
+            throw new IllegalArgumentException(pool + " belongs to another DeviceMemory");
         }
         return pool;
     }
@@ -162,7 +162,7 @@ public final class Pools {
                 .orElseThrow(() -> new IllegalArgumentException("no pool has id " + poolId + ", or it has drained"));
         AtomicInteger ended = unreleased.get(poolId);
         if (ended == null || ended.getAndUpdate(now -> Math.max(0, now - 1)) == 0) {
-            throw new IllegalStateException(pool + " was released as often as it was begun and ended");
+            throw new IllegalStateException(pool + " has already been released once for each begin and end");
         }
         pool.endUse();
     }

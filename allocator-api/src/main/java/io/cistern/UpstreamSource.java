@@ -31,7 +31,7 @@ final class UpstreamSource implements RangeSource {
     public Segment acquire(long byteSize, long byteAlignment, int device) {
         long spare = Math.max(0, byteAlignment - ALIGNMENT);
         if (byteSize > Long.MAX_VALUE - spare) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "no address space has so many");
+            throw new DeviceOutOfMemoryException(byteSize, device, "more than any address space has");
         }
         long block = upstream.allocate(byteSize + spare, device, Streams.LEGACY_DEFAULT);
         try {

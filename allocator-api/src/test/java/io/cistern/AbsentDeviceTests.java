@@ -43,7 +43,7 @@ class AbsentDeviceTests {
                         .open()) {
             assertThatExceptionOfType(IndexOutOfBoundsException.class)
                     .isThrownBy(() -> ofOne.allocate(100, 1, 0))
-                    .withMessage("there is no device 1: the driver has device 0 alone");
+                    .withMessage("there is no device 1: the driver has only device 0");
         }
     }
 

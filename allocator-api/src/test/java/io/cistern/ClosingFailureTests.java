@@ -97,6 +97,6 @@ final class ClosingFailureTests {
             broken.close();
             gpu.graphs().destroy(0, capture.end());
         }
-        assertThat(captures.messages()).containsExactly("what had to wait for the end of a capture failed");
+        assertThat(captures.messages()).containsExactly("work that was deferred to the end of a capture failed");
     }
 }

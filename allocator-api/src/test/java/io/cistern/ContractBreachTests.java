@@ -64,7 +64,7 @@ final class ContractBreachTests {
 
     private void assertTakenOnce(long first, long second) {
         long block = allocator.allocate(first, 0, 0);
-        assertThat(refusal(second)).hasMessageContaining("where a live block begins already");
+        assertThat(refusal(second)).hasMessageContaining("where a live block already begins");
         assertThat(memory.leaks()).extracting(LiveBlock::byteSize).containsExactly(first);
         memory.free(block, 0);
         assertThat(freed).containsExactly(first);

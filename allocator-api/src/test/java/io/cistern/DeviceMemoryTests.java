@@ -119,7 +119,7 @@ class DeviceMemoryTests {
         assertThat(attempts)
                 .allSatisfy(attempt -> assertThatIllegalStateException()
                         .isThrownBy(attempt)
-                        .withMessageContaining("this device memory is closed"));
+                        .withMessageContaining("this DeviceMemory is closed"));
         assertThatIllegalStateException().isThrownBy(() -> memory.allocate(100, 0, stream));
         assertThat(former.isDrained()).isTrue();
         assertThat(array.log).containsExactly("array opened", "array closed");
@@ -131,7 +131,7 @@ class DeviceMemoryTests {
         memory.close();
         assertThatIllegalStateException()
                 .isThrownBy(() -> memory.allocate(100, 0, stream))
-                .withMessageContaining("this device memory is closed");
+                .withMessageContaining("this DeviceMemory is closed");
     }
 
     @Test
@@ -243,7 +243,7 @@ class DeviceMemoryTests {
         memory.setCurrent("direct");
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> memory.allocate(2L << 30, 1, 0))
-                .withMessageContaining("2147483648 bytes asked for")
+                .withMessageContaining("2147483648 bytes requested")
                 .withMessageContaining("device 1")
                 .withMessageContaining("bytes free")
                 .satisfies(failure -> assertThat(failure.device()).isEqualTo(1));

@@ -81,7 +81,7 @@ class MemoryLimitTests {
             long inside = memory.allocate(250, 0, 0);
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> memory.allocate(51, 0, 0))
-                    .withMessageContaining("51 bytes asked for")
+                    .withMessageContaining("51 bytes requested")
                     .withMessageContaining("task: limit of 300 bytes, 250 of them in use")
                     .withMessageContaining("pool: limit of 700 bytes, 250 of them in use")
                     .withMessageContaining("process: limit of 1000 bytes, 350 of them in use");

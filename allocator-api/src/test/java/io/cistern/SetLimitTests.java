@@ -78,7 +78,7 @@ class SetLimitTests {
 
         assertThatThrownBy(() -> builder().open())
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessageStartingWith("property cistern.limit: '8GB' may mean powers of 1000 or of 1024");
+                .hasMessageStartingWith("property cistern.limit: '8GB' could mean powers of 1000 or of 1024");
         assertThat(gpu.misuses()).isEmpty();
     }
 

@@ -21,7 +21,7 @@ class StreamOfNoDeviceTests {
             for (ThrowingCallable call : calls) {
                 assertThatExceptionOfType(IndexOutOfBoundsException.class)
                         .isThrownBy(call)
-                        .withMessage("there is no device 7: the driver has device 0 alone");
+                        .withMessage("there is no device 7: the driver has only device 0");
             }
         }
     }

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /// @param allocators the allocators and pools of this process, the refusing one first
 /// @param unusable memory that this process holds and that could not serve the request, the most bytes first
 /// @param steps the steps that were tried, in their order
-/// @param processes other processes that hold memory of the device, if the system tells. The system answers
+/// @param processes other processes that hold memory of the device, if the system reports them. The system answers
 ///     slowly, so the first read of this list, of the advice or of the text may wait
 /// @param advice sentences that say what would help
 public record OutOfMemoryReport(
@@ -46,10 +46,10 @@ public record OutOfMemoryReport(
     ///
     /// @param name its spec, or a pool's name
     /// @param tag a pool's tag; empty without one
-    /// @param reservedBytes obtained from the driver; empty if it can't tell
+    /// @param reservedBytes obtained from the driver; empty if it doesn't know
     /// @param requestedBytes in live blocks, as programs asked for them
     /// @param liveBlocks how many
-    /// @param streams by stream; empty if it can't tell
+    /// @param streams by stream; empty if it doesn't know
     public record AllocatorMemory(
             String name,
             String tag,
@@ -94,7 +94,7 @@ public record OutOfMemoryReport(
     /// The memory of another process.
     ///
     /// @param processId its number
-    /// @param byteSize bytes of the device that it holds; empty if the system does not tell
+    /// @param byteSize bytes of the device that it holds; empty if the system does not report it
     public record ProcessMemory(long processId, OptionalLong byteSize) implements Serializable {
         private Object writeReplace() {
             return new SerializedProcess(processId, bytes(byteSize));
@@ -176,7 +176,7 @@ public record OutOfMemoryReport(
     /// Returns the report as lines for people.
     public String text() {
         StringBuilder text = new StringBuilder();
-        line(text, byteSize + " bytes were asked for on device " + device + ", stream 0x" + Long.toHexString(stream));
+        line(text, byteSize + " bytes were requested on device " + device + ", stream 0x" + Long.toHexString(stream));
         line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
         allocators.forEach(each -> describe(text, each));
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));

@@ -29,7 +29,7 @@ public enum ReclaimStep {
     /// Memory that [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] move
     /// off the device until it is used again.
     SPILL("spilling"),
-    /// Frees of other threads, waited for up to a [bound][io.cistern.DeviceMemory.Builder#waitForFrees].
+    /// Frees by other threads, waited for up to a [bound][io.cistern.DeviceMemory.Builder#waitForFrees].
     FREES("other threads' frees");
 
     private final String text;

@@ -12,7 +12,7 @@ public record UnusableMemory(Reason reason, long byteSize, String holder, String
     /// Why memory can't serve a request.
     public enum Reason {
         /// A page or segment has a live block too, so it can't go elsewhere as a whole.
-        BESIDE_LIVE_BLOCKS("idle beside live blocks"),
+        BESIDE_LIVE_BLOCKS("idle next to live blocks"),
         /// The pieces are smaller than the smallest page of the driver.
         SMALLER_THAN_A_PAGE("idle in pieces smaller than a page"),
         /// Another stream keeps the idle memory.

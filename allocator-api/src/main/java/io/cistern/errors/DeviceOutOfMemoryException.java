@@ -27,7 +27,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     /// Makes an exception; for allocators. The framework adds its report of the device and of the allocators.
     ///
-    /// @param byteSize bytes asked for by the caller
+    /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param detail facts that the allocator knows, such as the memory that it holds and the steps that it
     ///     tried; may be empty
@@ -37,7 +37,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     private DeviceOutOfMemoryException(
             long byteSize, int device, String detail, boolean byLimit, List<TriedStep> steps) {
-        super("out of memory on device " + device + ": " + byteSize + " bytes asked for"
+        super("out of memory on device " + device + ": " + byteSize + " bytes requested"
                 + (detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
@@ -48,7 +48,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     /// Makes an exception with the steps that the allocator tried; for allocators.
     ///
-    /// @param byteSize bytes asked for by the caller
+    /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param detail facts that the allocator knows; may be empty
     /// @param cause the first failure
@@ -61,7 +61,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     /// Makes an exception for a request that a limit refuses.
     ///
-    /// @param byteSize bytes asked for by the caller
+    /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param levels each limit with its use, for people
     public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels) {
@@ -76,7 +76,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     /// Makes an exception caused by the driver's own error; for allocators.
     ///
-    /// @param byteSize bytes asked for by the caller
+    /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param detail facts that the allocator knows; may be empty
     /// @param cause the driver's error

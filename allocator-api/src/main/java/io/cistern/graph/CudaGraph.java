@@ -77,7 +77,7 @@ public final class CudaGraph implements AutoCloseable {
     /// Returns whether a stream is being captured into a graph now, announced or not.
     ///
     /// @param device the stream's device
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     public static boolean isCapturing(DeviceMemory memory, int device, long stream) {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
@@ -98,7 +98,8 @@ public final class CudaGraph implements AutoCloseable {
             graphs.launch(device, executable, stream);
         } catch (CudaException failure) {
             Runnable again = () -> graphs.launch(device, executable, stream);
-            outOfMemory.callAgain(failure, device, bytes(), stream, "the driver has none to launch " + this, again);
+            outOfMemory.callAgain(
+                    failure, device, bytes(), stream, "the driver has no memory to" + " launch " + this, again);
         }
         wasLaunched = true; // a refused launch allocates nothing
     }

@@ -48,7 +48,7 @@ public final class GraphMemory {
     ///
     /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced, while
     ///     another one on the device was
-    /// @throws io.cistern.cuda.CudaException if the driver won't tell
+    /// @throws io.cistern.cuda.CudaException if the driver doesn't report it
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream))
                 .map(blocks -> new GraphMemory(memory, blocks));

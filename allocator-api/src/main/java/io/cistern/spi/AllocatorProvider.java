@@ -65,6 +65,6 @@ public interface AllocatorProvider {
     ///
     /// @throws UnsupportedOperationException if [#servesGraphs] is false
     default GraphAllocator openForGraphs(AllocatorContext context) {
-        throw new UnsupportedOperationException("allocator " + name() + " has no memory of its own for graphs");
+        throw new UnsupportedOperationException("allocator " + name() + " has no separate memory for graphs");
     }
 }

@@ -12,7 +12,7 @@ public record Availability(boolean available, String reason) {
         return YES;
     }
 
-    /// Returns that it is not available, with the reason.
+    /// Returns a negative answer with the reason.
     ///
     /// @param reason why not, and what to do about it
     public static Availability no(String reason) {

@@ -53,7 +53,7 @@ public interface MemoryReclaim {
     /// for all work of the device first.
     ///
     /// Only the framework calls it, while the program [pauses][io.cistern.Listeners.WorkPause]. Allocations and
-    /// frees of other threads go on.
+    /// frees by other threads go on.
     ///
     /// @param byteSize bytes of a refused request: live memory moves only if the request then fits, and only as
     ///     much as that takes. 0 frees as much as possible
@@ -65,7 +65,7 @@ public interface MemoryReclaim {
 
     /// Estimates the result of [#compact]. Moves nothing and waits for nothing.
     ///
-    /// @return the bytes that would come free and would be copied, and the obstacle if there is one; empty if
+    /// @return the bytes that would be freed and would be copied, and the obstacle if there is one; empty if
     ///     the allocator can't move live memory, or another one that the framework asks would move it
     default Optional<CompactionResult> planCompaction(int device) {
         return Optional.empty();

@@ -22,7 +22,7 @@ public interface MemorySharing {
     ///
     /// @param address where a live block of this allocator begins
     /// @param device the block's device
-    /// @return empty if this allocator can't tell
+    /// @return empty if this allocator doesn't know
     default Optional<Segment> base(long address, int device) {
         return Optional.empty();
     }

@@ -19,7 +19,7 @@ import java.util.OptionalLong;
 /// others are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
-/// allocate, exact at rest.
+/// allocate, exact when idle.
 public interface MemoryStatistics {
     /// Returns the figures of a device, in a readable order.
     default Map<String, Long> statistics(int device) {
@@ -43,7 +43,7 @@ public interface MemoryStatistics {
     /// Returns the memory that each stream holds on a device now, for out-of-memory reports. Takes constant
     /// time per stream and makes no driver call.
     ///
-    /// @return empty if the allocator can't tell
+    /// @return empty if the allocator doesn't know
     default List<StreamMemory> heldByStream(int device) {
         return List.of();
     }
@@ -52,7 +52,7 @@ public interface MemoryStatistics {
     /// time in proportion to the number of blocks and makes no driver call. Each segment shows one moment;
     /// segments may show different moments.
     ///
-    /// @return empty if the allocator can't tell
+    /// @return empty if the allocator doesn't know
     default List<SegmentMemory> segments(int device) {
         return List.of();
     }
@@ -61,7 +61,7 @@ public interface MemoryStatistics {
     /// bytes first, for out-of-memory reports. Takes time in proportion to the number of free blocks and
     /// calls no driver.
     ///
-    /// @return empty if the allocator can't tell
+    /// @return empty if the allocator doesn't know
     default List<UnusableMemory> unusable(int device) {
         return List.of();
     }

@@ -59,7 +59,7 @@ public interface StreamOrder {
     /// fence as step 3 does.
     ///
     /// @param device the device that the fence was recorded on
-    /// @return false also if the driver can't tell now
+    /// @return false also if the driver doesn't know now
     boolean passed(int device, long fence);
 
     /// Returns whether a stream is independent of the legacy default stream, as [#finished] requires. The

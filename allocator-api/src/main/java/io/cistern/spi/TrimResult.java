@@ -7,7 +7,7 @@ import java.util.OptionalLong;
 /// Says how much memory a trim gave back, and which memory stayed and why.
 ///
 /// @param returnedBytes bytes that went back to the driver
-/// @param reservedBytes bytes that are still reserved; empty if the allocator can't tell
+/// @param reservedBytes bytes that are still reserved; empty if the allocator doesn't know
 /// @param left the parts that are still reserved and why, as far as the allocator tells. If it tells, and no
 ///     other thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {

@@ -219,7 +219,7 @@ class LeakTests {
                     .doesNotThrowAnyException();
             assertThat(levels.messages())
                     .containsExactly(
-                            "property cistern.leaks: 'some' is none of off, sampled, sites, all; taken as off");
+                            "property cistern.leaks: 'some' is not one of off, sampled, sites, all; treated as off");
         } finally {
             if (before == null) {
                 System.clearProperty("cistern.leaks");

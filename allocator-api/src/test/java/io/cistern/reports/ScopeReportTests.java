@@ -80,7 +80,8 @@ class ScopeReportTests {
             inWorker(() -> pair(memory, 0));
             assertThat(log.messages()).isEmpty();
             assertThat(settings.messages())
-                    .containsExactly("property cistern.scopes.report: 'some' is none of true, false; taken as false");
+                    .containsExactly(
+                            "property cistern.scopes.report: 'some' is not one of true, false; treated as" + " false");
         } finally {
             System.clearProperty("cistern.scopes.report");
         }
@@ -186,7 +187,7 @@ class ScopeReportTests {
             assertThat(log.messages())
                     .singleElement()
                     .asString()
-                    .contains("a scope of direct was dropped without close: entered by thread worker at")
+                    .contains("a scope of direct was dropped without being closed: entered by thread worker at")
                     .contains("ScopeReportTests.lambda$");
         }
     }

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// knows nothing of captures. Frees go through a [CaptureFrees] meanwhile.
 /// 2. The [GraphBlocks] of a capture serve its streams; all other streams are served as usual. Driver calls are
 /// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
-/// 3. The driver tells when a graph and its executables are gone, on its own thread, which may call nothing.
+/// 3. The driver reports when a graph and its executables are gone, on its own thread, which may call nothing.
 /// The memory goes back at the next occasion: when a capture begins or ends, at a trim, or when memory runs
 /// out. While anything is captured, memory stays that needs a fence over the whole context.
 ///
@@ -146,12 +146,12 @@ public final class Captures implements CaptureRoutes {
     /// Announces that a capture has ended.
     ///
     /// @param graph its graph, or 0
-    /// @throws CudaException if the driver won't tell of the graph's end; its memory is kept for good then
+    /// @throws CudaException if the driver won't report the graph's end; its memory is kept for good then
     public void end(StreamCapture capture, long graph) {
         end(capture, graph, false);
     }
 
-    /// Announces the end of a capture whose graph nobody has yet. If the driver won't tell of the graph's end,
+    /// Announces the end of a capture whose graph nobody has yet. If the driver won't report the graph's end,
     /// this gives the graph up.
     public void endWithNew(StreamCapture capture, long graph) {
         end(capture, graph, true);
@@ -264,7 +264,7 @@ public final class Captures implements CaptureRoutes {
     /// Returns the memory of the graph that a stream is captured into, or null.
     ///
     /// @throws UnusableStreamException if the stream is in a capture that nobody announced
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     public @Nullable GraphBlocks memoryOf(int device, long stream) {
         StreamCapture capture = isOn(device) ? find(device, stream) : null;
         return capture == null ? null : capture.memory;
@@ -336,7 +336,7 @@ public final class Captures implements CaptureRoutes {
     /// Returns the capture that a stream is in, or null.
     ///
     /// @throws UnusableStreamException if it is in one that nobody announced
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     private @Nullable StreamCapture find(int device, long stream) {
         long id = StreamCapture.idOf(graphs, device, stream);
         if (id == 0) {
@@ -505,7 +505,7 @@ public final class Captures implements CaptureRoutes {
     private static void log(Throwable failure) {
         try {
             System.getLogger(Captures.class.getName())
-                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+                    .log(Level.WARNING, "work that was deferred to the end of a capture failed", failure);
         } catch (OutOfMemoryError ofTheHeap) {
             // Without Java heap nobody can be told.
         }

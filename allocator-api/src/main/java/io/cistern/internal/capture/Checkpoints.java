@@ -62,10 +62,10 @@ public final class Checkpoints {
 
     private void requireRest() {
         if (memory.isGone()) {
-            throw new IllegalStateException("the graphs of this memory are gone");
+            throw new IllegalStateException("the graphs of this memory no longer exist");
         }
         if (memory.isCapturedInto()) {
-            throw new IllegalStateException("a stream is captured into this memory: end the capture first");
+            throw new IllegalStateException("a stream is being captured into this memory: end the capture first");
         }
     }
 
@@ -110,7 +110,7 @@ public final class Checkpoints {
                 Arrays.stream(live).filter(each -> !isIn(checkpoint, each)).count();
         if (others > 0) {
             throw new IllegalStateException(
-                    others + " blocks of this memory are alive that the checkpoint did not" + " note: free them first");
+                    others + " live blocks of this memory are not in the checkpoint: free" + " them first");
         }
         List<Long> again = Arrays.stream(checkpoint)
                 .filter(each -> !isIn(live, each))

@@ -196,7 +196,7 @@ public final class GraphBlocks {
     /// Adds a use: other code keeps the memory of the graphs.
     public synchronized void use() {
         if (gone) {
-            throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
+            throw new IllegalStateException("the graphs of this memory no longer exist; capture into new memory");
         }
         uses++;
     }
@@ -530,8 +530,8 @@ public final class GraphBlocks {
                 .map(address -> new Kept(router.routeOfBlock(address), address))
                 .toList();
         if (!kept.containsAll(blocks)) {
-            throw new IllegalStateException("a block that the checkpoint noted is kept for other graphs: it was freed"
-                    + " on a stream that was captured into them");
+            throw new IllegalStateException("a block of the checkpoint is kept for other graphs: it was freed on a"
+                    + " stream that was captured into them");
         }
         blocks.forEach(kept::remove);
     }

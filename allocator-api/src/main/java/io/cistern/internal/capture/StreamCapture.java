@@ -91,7 +91,7 @@ public final class StreamCapture {
 
     /// Returns the driver's number of the capture; 0 if it has not begun yet.
     ///
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     long id() {
         if (id == 0) {
             id = idOf(graphs, device, origin);
@@ -101,13 +101,13 @@ public final class StreamCapture {
 
     /// Whether a stream is in this capture.
     ///
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     boolean holds(long stream) {
         long its = idOf(graphs, device, stream);
         return its != 0 && its == id();
     }
 
-    /// Returns whether the capture has a number; true also if the driver won't tell.
+    /// Returns whether the capture has a number; true also if the driver doesn't report it.
     boolean mayBe(long captureId) {
         try {
             return id() == captureId;
@@ -118,7 +118,7 @@ public final class StreamCapture {
 
     /// Returns the driver's number of the capture that a stream is in; 0 if it is in none.
     ///
-    /// @throws CudaException if the driver won't tell
+    /// @throws CudaException if the driver doesn't report it
     static long idOf(Graphs graphs, int device, long stream) {
         try {
             return graphs.captureId(device, stream);

@@ -46,7 +46,7 @@ public final class DeviceReserves {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    "a reserve of " + reserve + " bytes is left to kernels and libraries, and the device has " + free
+                    "a reserve of " + reserve + " bytes is kept for kernels and libraries, and the device has " + free
                             + " bytes free");
         }
     }

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. `cuMemFree` waits for all
 /// running work of the device, so streams need no further order.
 ///
-/// `reservedBytes` is unknown, because the driver does not tell how much it reserves for a small allocation.
+/// `reservedBytes` is unknown, because the driver does not report how much it reserves for a small allocation.
 final class DirectAllocator implements DeviceAllocator {
     private final CudaDriver driver;
     private final DriverRanges.Allocation allocation;
@@ -53,7 +53,7 @@ final class DirectAllocator implements DeviceAllocator {
             var info = driver.memory().info(device);
             detail = "the device has " + info.freeBytes() + " of " + info.totalBytes() + " bytes free";
         } catch (CudaException unknown) {
-            detail = "the device does not tell its free bytes: " + unknown.getMessage();
+            detail = "the device does not report its free bytes: " + unknown.getMessage();
         }
         return new DeviceOutOfMemoryException(byteSize, device, detail, failure);
     }

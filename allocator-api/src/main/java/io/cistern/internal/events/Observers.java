@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Tells the observers of one device memory of events, and keeps the events that wait to be told.
+/// Notifies the observers of one device memory of events, and keeps the events that wait to be told.
 ///
 /// **Idea.** Usually nobody observes. So code that has an event checks [#any] first, and code with events of
 /// blocks, which are by far the most, checks [#anyOfBlocks]. Observers run under no lock of an allocator: an
@@ -85,7 +85,7 @@ public final class Observers {
         return lost.get();
     }
 
-    /// Tells an observer of events from now on.
+    /// Notifies an observer of events from now on.
     public synchronized void add(Observer observer) {
         Events.prepare();
         Observer[] more = Arrays.copyOf(all, all.length + 1);
@@ -113,7 +113,7 @@ public final class Observers {
         anyOfBlocks = someOfBlocks;
     }
 
-    /// Tells the observers of an event, after all that were [posted][#post] before. To be called under no lock
+    /// Notifies the observers of an event, after all that were [posted][#post] before. To be called under no lock
     /// of an allocator.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
     public <T> void tell(
@@ -134,7 +134,7 @@ public final class Observers {
         }
     }
 
-    /// Tells the observers of an event without numbers.
+    /// Notifies the observers of an event without numbers.
     public <T> void tell(Events.Factory<T> factory, T about) {
         tell(factory, about, -1, 0, 0, 0, 0);
     }
@@ -157,7 +157,7 @@ public final class Observers {
         }
     }
 
-    /// Tells the observers of all events that were posted. To be called under no lock of an allocator.
+    /// Notifies the observers of all events that were posted. To be called under no lock of an allocator.
     ///
     /// @return whether there were any
     public boolean deliver() {

@@ -50,7 +50,7 @@ public final class LeakReport {
         first.stream().ifPresent(stream -> text.append(", stream 0x" + Long.toHexString(stream)));
         first.thread().ifPresent(thread -> text.append(", thread " + thread));
         if (blocks.stream().anyMatch(LiveBlock::unreachable)) {
-            text.append(", in buffers dropped without close");
+            text.append(", in buffers dropped without being closed");
         }
         for (StackTraceElement frame : origin.site) {
             text.append("\n      at " + frame);

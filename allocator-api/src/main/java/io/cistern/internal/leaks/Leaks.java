@@ -49,7 +49,7 @@ public final class Leaks {
                     .orElse(LeakLevel.OFF);
         } catch (IllegalSettingException e) {
             System.getLogger(LeakLevel.class.getName())
-                    .log(System.Logger.Level.WARNING, e.getMessage() + "; taken as off");
+                    .log(System.Logger.Level.WARNING, e.getMessage() + "; treated as off");
             return LeakLevel.OFF;
         }
     }
@@ -129,7 +129,7 @@ public final class Leaks {
                 blocks.add(block(at, byteSize, route));
             }
         });
-        log().log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
+        log().log(Level.WARNING, LeakReport.text("a buffer was dropped without being closed", blocks));
     }
 
     /// Reports at the end of the process, to standard error, since loggers may have ended before.

@@ -26,11 +26,11 @@ public final class Devices {
         return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + all(count));
     }
 
-    /// Returns a text for the devices of a machine with so many.
+    /// Returns a text for the devices of a machine with that many.
     static String all(int count) {
         return switch (count) {
             case 0 -> "none";
-            case 1 -> "device 0 alone";
+            case 1 -> "only device 0";
             default -> "devices 0 to " + (count - 1);
         };
     }

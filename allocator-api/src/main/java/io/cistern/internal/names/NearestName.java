@@ -8,7 +8,7 @@ import java.util.Locale;
 /// Sorts known names by their distance from a mistyped one, the most likely first.
 ///
 /// The distance of two names is the number of single characters to insert, delete, replace or swap with their
-/// neighbour to get from one to the other (optimal string alignment), letter case aside.
+/// neighbour to get from one to the other (optimal string alignment), ignoring case.
 public final class NearestName {
     private NearestName() {}
 

@@ -153,7 +153,7 @@ public final class SpecOptions implements AllocatorOptions {
     public Optional<String> choice(String key, List<String> words) {
         String value = single(key);
         if (value != null && !words.contains(value)) {
-            throw bad(key, "'" + value + "' is none of these, nearest first: " + NearestName.listed(value, words));
+            throw bad(key, "'" + value + "' is not one of these, nearest first: " + NearestName.listed(value, words));
         }
         return Optional.ofNullable(value);
     }

@@ -24,7 +24,7 @@ import java.util.function.LongPredicate;
 /// capture is over, since graphs that share memory are launched in the order of their captures. Fences on other
 /// streams are ordinary ones.
 ///
-/// **Threads.** Any. A thread that allocates says for which stream; that holds for its calls until it is done.
+/// **Threads.** Any. A thread that allocates says for which stream; that applies to its calls until it is done.
 public final class CaptureOrder implements StreamOrder {
     /// Points are below this number, fences of the other order above.
     private static final long FIRST_POINT = -(1L << 40);

@@ -53,7 +53,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         return !driver.graphs().isSheltered(device) || !isCaptured(device, stream);
     }
 
-    /// Returns true also if the driver can't tell: for the legacy default stream, while a stream that waits for
+    /// Returns true also if the driver doesn't know: for the legacy default stream, while a stream that waits for
     /// it is captured.
     private boolean isCaptured(int device, long stream) {
         try {

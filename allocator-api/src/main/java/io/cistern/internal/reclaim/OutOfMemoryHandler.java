@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// thread, with a bound.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to that limit. If the
-/// allocator of a request closes meanwhile, the request begins anew with the allocator that serves it now.
+/// allocator of a request closes meanwhile, the request starts again with the allocator that serves it now.
 ///
 /// **Threads.** Any.
 public final class OutOfMemoryHandler implements AutoCloseable {
@@ -60,7 +60,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
         long free(int device, long byteSize);
     }
 
-    /// @param longestWait how long to wait for frees of other threads
+    /// @param longestWait how long to wait for frees by other threads
     public OutOfMemoryHandler(Registry registry, Captures captures, Duration longestWait) {
         this.registry = registry;
         this.captures = captures;
@@ -80,7 +80,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
         List<MemoryReleaser> asked = switch (step) {
             case CALLBACKS -> listeners;
             case SPILL -> stores;
-            default -> throw new IllegalArgumentException("step " + step + " asks no listeners");
+            default -> throw new IllegalArgumentException("step " + step + " takes no listeners");
         };
         asked.add(listener);
         return () -> asked.remove(listener);
@@ -109,7 +109,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
     static CompactionResult unmoved(List<CompactionResult> plans, String why) {
         CompactionResult plan = plans.stream().reduce(CompactionResult.nothing(""), CompactionResult::plus);
         return CompactionResult.nothing(
-                plan.freedBytes() > 0 ? plan.freedBytes() + " bytes would come free; " + why : plan.obstacle());
+                plan.freedBytes() > 0 ? plan.freedBytes() + " bytes would be freed; " + why : plan.obstacle());
     }
 
     /// Returns whether the calling thread is looking for memory for a request to an allocator: in a listener,

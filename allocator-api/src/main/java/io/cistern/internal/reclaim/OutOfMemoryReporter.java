@@ -129,7 +129,7 @@ final class OutOfMemoryReporter {
                 return advice;
             }
             if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
-                advice.add("the device has less than that in all: split the request");
+                advice.add("the device has less than that in total: split the request");
                 return advice;
             }
             for (ProcessMemory each : processes) {
@@ -140,7 +140,7 @@ final class OutOfMemoryReporter {
             long usable = free.orElse(Long.MAX_VALUE / 2)
                     + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
             if (usable < failure.byteSize()) {
-                advice.add("memory is out: free and idle bytes are " + usable + " together");
+                advice.add("memory is exhausted: free and idle bytes total " + usable);
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();

@@ -10,19 +10,19 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Lets live memory move only while the program has said that it rests: `Listeners.WorkPause` has the contract.
+/// Lets live memory move only while the program has said that it is paused: `Listeners.WorkPause` has the contract.
 ///
 /// 1. Without a registered pause, nothing moves.
 /// 2. One thread at a time asks for a pause. Work that Cistern itself gives the device in the middle of an
 ///    allocation, such as a spill, excludes that: see [#whileNothingMoves].
 /// 3. All registered pauses are asked, and must agree within a bound.
 ///
-/// **Threads.** Any; pauses are asked and ended on the thread that compacts. The exclusion is no lock: each
+/// **Threads.** Any; pauses are asked and ended on the thread that compacts. The exclusion is not a lock: each
 /// wait for it has a bound.
 public final class ProgramPause implements AutoCloseable {
     /// How a program allows it, for people.
-    static final String NOT_ALLOWED = "live memory moves only while the program rests; Listeners.onCompaction"
-            + " registers how it does, WorkPause.ofOneThread() if one thread does all work";
+    static final String NOT_ALLOWED = "live memory moves only while the program pauses; register with"
+            + " Listeners.onCompaction how it does, or WorkPause.ofOneThread() if one thread does all work";
 
     /// How long a pause may take to begin: longer than a thread usually keeps what it gives the device work
     /// under, and shorter than other threads wait for their turn to reclaim.
@@ -76,7 +76,7 @@ public final class ProgramPause implements AutoCloseable {
 
     private <T> T alone(int device, List<Registered> asked, Supplier<T> work, Function<String, T> refused) {
         if (Thread.currentThread().equals(mover) || !acquire(ALL)) {
-            return refused.apply("another thread moves or spills memory");
+            return refused.apply("another thread is moving or spilling memory");
         }
         mover = Thread.currentThread();
         try {

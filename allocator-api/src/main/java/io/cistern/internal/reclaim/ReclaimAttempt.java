@@ -171,7 +171,7 @@ final class ReclaimAttempt {
         return address;
     }
 
-    /// Takes all steps. It begins anew after each swap meanwhile.
+    /// Takes all steps. It starts again after each swap meanwhile.
     ///
     /// @return 0 if nothing helps
     private long search() {

@@ -118,7 +118,7 @@ public final class ThresholdNotifier {
             try {
                 end(notice);
             } catch (CudaException refused) {
-                log().log(Level.WARNING, "a listener for memory pressure stays with the driver", refused);
+                log().log(Level.WARNING, "a listener for memory pressure stays registered with the driver", refused);
             }
         }
     }

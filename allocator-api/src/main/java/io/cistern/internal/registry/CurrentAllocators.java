@@ -136,7 +136,7 @@ public final class CurrentAllocators {
         return replaced;
     }
 
-    /// Publishes the route of an allocator anew, if it is current on a device.
+    /// Publishes the route of an allocator again, if it is current on a device.
     void renew(int device, OpenAllocator allocator) {
         synchronized (chosen) {
             if (publishes && chosen[device] == allocator) {

@@ -142,7 +142,7 @@ final class LimitedRoutes {
 
     /// Replaces the routes of a device by ones that are charged to a further budget.
     ///
-    /// @param replaced gets the former routes, for the caller to close, also after a failure; it has room for
+    /// @param replaced gets the former routes, for the caller to close, even after a failure; it has room for
     ///     them
     synchronized void charge(int device, Budget added, Runnable whenOpening, @Nullable Route[] replaced) {
         int at = 0;

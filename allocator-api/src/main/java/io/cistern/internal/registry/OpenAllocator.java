@@ -330,7 +330,7 @@ public final class OpenAllocator {
         }
     }
 
-    /// Returns the plug-in's object, also after its routes have drained.
+    /// Returns the plug-in's object, even after its routes have drained.
     public DeviceAllocator backend() {
         return backend;
     }

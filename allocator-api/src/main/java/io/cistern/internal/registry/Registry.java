@@ -420,7 +420,8 @@ public final class Registry {
     }
 
     private static IllegalArgumentException closedOrForeign(OpenAllocator allocator) {
-        return new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
+        return new IllegalArgumentException(
+                "allocator " + allocator + " is closed, or belongs to another" + " DeviceMemory");
     }
 
     /// Makes the allocator of a spec current on all devices, and opens it if necessary.
@@ -514,7 +515,7 @@ public final class Registry {
     /// @throws IllegalStateException if the device memory is closed
     public void requireOpen() {
         if (closed) {
-            throw new IllegalStateException("this device memory is closed: open another one");
+            throw new IllegalStateException("this DeviceMemory is closed: open another one");
         }
     }
 

@@ -43,7 +43,7 @@ final class AddressCheck {
         boolean wellFormed = isLegal(address);
         Route other = holder == null || holder.allocator.equals(route.allocator) ? null : holder;
         String fault = wellFormed
-                ? "where a live block begins already" + (other == null ? "" : builtOn(other))
+                ? "where a live block already begins" + (other == null ? "" : builtOn(other))
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
         var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
                 + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
@@ -54,7 +54,8 @@ final class AddressCheck {
     }
 
     private static String builtOn(Route holder) {
-        return ", one of allocator " + holder.name + ": an allocator can't hand out blocks of an open one as its own;"
+        return ", one of the open allocator " + holder.name + ": an allocator can't hand out another's blocks as"
+                + " its own;"
                 + " open it around that one with OpenOptions.around";
     }
 }

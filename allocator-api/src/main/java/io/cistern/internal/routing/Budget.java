@@ -133,7 +133,7 @@ public final class Budget {
         return parent;
     }
 
-    /// Returns the bytes of the live blocks charged here, exact at rest.
+    /// Returns the bytes of the live blocks charged here, exact when idle.
     public long usedBytes() {
         long used = leased.get();
         for (Route route : routes) {

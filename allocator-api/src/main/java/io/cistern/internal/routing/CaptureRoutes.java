@@ -9,7 +9,7 @@ public interface CaptureRoutes {
     /// Called for a new route, before it is used, and for one that sends its frees through other code.
     void opened(Route route);
 
-    /// Returns whether a stream is captured now; true also if the driver won't tell.
+    /// Returns whether a stream is captured now; true also if the driver doesn't report it.
     boolean isCaptured(int device, long stream);
 
     /// Frees a block on a captured stream: keeps it with the graph, or gives it back to the graph's own memory.

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /// the last reset.
 ///
 /// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, except for the blocks of
-/// allocations that have not returned yet. The first two are equal at rest, and then at most threads ×
+/// allocations that have not returned yet. The first two are equal when idle, and then at most threads ×
 /// [#MAX_CREDIT] above the requested bytes.
 ///
 /// **The peak** decides how far threads may lease. Bytes leased below the peak so far can't raise it, so
@@ -22,7 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /// peak. If that happens every few allocations, threads may lease more for a while, up to [#MAX_SLACK_BYTES].
 ///
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
-/// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
+/// started again are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
 /// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what
 /// all
 /// threads together stayed below them. A reader of the peak recalls, if the present leases would decide it.
@@ -43,7 +43,7 @@ final class Meter {
 
     private static final long MAX_SLACK_BYTES = 64 << 10;
 
-    /// If a recall comes after so many allocations, it costs each of them little.
+    /// If a recall comes after that many allocations, it costs each of them little.
     private static final long RARE = 1 << 9;
 
     /// How much too high it may be in all, as a shift: less than 2 %.
@@ -385,7 +385,7 @@ final class Meter {
         return peak;
     }
 
-    /// Notes that so many bytes may have been requested at once.
+    /// Notes that this many bytes may have been requested at once.
     static void note(AtomicLong peak, long requestedBytes) {
         long known = peak.get();
         while (requestedBytes > known && !peak.compareAndSet(known, requestedBytes)) {

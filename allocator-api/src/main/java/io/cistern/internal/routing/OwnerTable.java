@@ -218,7 +218,7 @@ public final class OwnerTable {
         return owner;
     }
 
-    /// Returns the state of a record, for [#take], or 0 if it is no live record of that address.
+    /// Returns the state of a record, for [#take], or 0 if it is not a live record of that address.
     static int stateOf(long[] chunk, int at, long address) {
         long state = (long) KEY.getAcquire(chunk, at) - address;
         return isLive(state) ? (int) state : 0;

@@ -108,7 +108,7 @@ public final class Route {
     }
 
     /// Names the route that serves instead of this one once this one is closed. Blocks that are freed in a way of
-    /// their own are freed so there too.
+    /// their own are freed in this way, too.
     @SuppressWarnings("ReferenceEquality") // allocators may count as equal
     public void succeededBy(Route next) {
         if (usualFreeTarget != allocator) {
@@ -307,7 +307,7 @@ public final class Route {
     }
 
     /// Returns the counts of this route and of those beside it; weakly consistent while other threads allocate,
-    /// exact at rest.
+    /// exact when idle.
     public RouteStatistics statistics() {
         TallySum sum = meter.sum();
         return new RouteStatistics(
@@ -358,7 +358,7 @@ public final class Route {
         return sum;
     }
 
-    /// Charges later blocks to other budgets. The route must be at rest.
+    /// Charges later blocks to other budgets. The route must be idle.
     void charge(@Nullable Budgets others) {
         if (others != null) {
             others.attach(this, budgets);

@@ -465,8 +465,8 @@ public final class Router implements OwnerTable.Freeing {
             throw new UnusableStreamException(
                     device,
                     stream,
-                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
-                            + " a stream of your own, or work on a platform thread");
+                    "the per-thread default stream changes whenever a virtual thread changes its carrier: pass a"
+                            + " stream of your own, or use a platform thread");
         }
     }
 
@@ -537,7 +537,7 @@ public final class Router implements OwnerTable.Freeing {
                 : function.of(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
     }
 
-    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
+    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact when idle.
     public void forEachLive(BlockVisitor visitor) {
         owners.forEachLive(
                 (address, owner) -> visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner)));

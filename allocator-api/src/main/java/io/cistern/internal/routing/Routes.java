@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 public final class Routes {
-    /// An index rests until so many others were queued after it. A thread that frees a block twice may read the
+    /// A freed index is reused after that many others were queued. A thread that frees a block twice may read the
     /// block's record while the route drains; after the rest it can't meet the next route of that index.
     private static final int RESTING = 1024;
 

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 public final class ScopeStacks {
     static {
         // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
-        // yet, and the path of every allocation has such methods, also in programs that never enter a region.
+        // yet, and the path of every allocation has such methods, even in programs that never enter a region.
         Objects.requireNonNull(ScopeStack.class);
     }
 

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The counters of one thread for one route.
 ///
-/// **Invariants**, summed over all threads of a route at rest: attempts = allocations + failures;
+/// **Invariants**, summed over all threads of an idle route: attempts = allocations + failures;
 /// allocations − frees = live blocks; requested = bytes of the live blocks; for each thread requested
 /// ≤ ceiling.
 ///

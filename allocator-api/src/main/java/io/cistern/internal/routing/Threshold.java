@@ -2,7 +2,7 @@ package io.cistern.internal.routing;
 
 import org.jspecify.annotations.Nullable;
 
-/// Watches the sum of some meters, and tells once each time when the sum rises above a number of bytes.
+/// Watches the sum of some meters, and notifies its listener once each time when the sum rises above a number of bytes.
 ///
 /// **Idea.** `above` says whether the sum was above the threshold. A thread that moves a meter compares it with
 /// the present sum. If they disagree, which is rare, the thread takes the lock and sets `above` until it agrees

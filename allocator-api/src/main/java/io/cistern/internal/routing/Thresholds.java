@@ -26,7 +26,7 @@ public final class Thresholds {
         }
     }
 
-    /// Watches a threshold from now on; tells at once if the sum is above it already.
+    /// Watches a threshold from now on; notifies at once if the sum is already above it.
     public void add(Threshold threshold) {
         synchronized (this) {
             thresholds.add(threshold);

@@ -117,7 +117,7 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Lets the owner enter again, also if nobody waited for the claim.
+    /// Lets the owner enter again, even if nobody waited for the claim.
     protected final void endClaim() {
         CLAIMED.setRelease(this, 0);
     }

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
 
-/// Tells the program that one of its threads waits inside Cistern. The program may be waiting for that thread,
+/// Notifies the program that one of its threads waits inside Cistern. The program may be waiting for that thread,
 /// for example for a lock that it holds.
 ///
 /// It serves the whole process: a thread that waits for memory of one device memory may hold what the pause of

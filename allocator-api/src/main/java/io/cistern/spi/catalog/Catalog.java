@@ -24,7 +24,7 @@ public interface Catalog {
     /// @throws io.cistern.errors.ConfigurationException as [#allocator]
     SegmentSourceProvider source(String name);
 
-    /// Returns all providers that were found, also the broken and the refused ones, in a stable order.
+    /// Returns all providers that were found, including broken and refused ones, in a stable order.
     List<Entry> entries();
 
     /// Returns the allocator that is current if the program names none.
@@ -76,8 +76,8 @@ public interface Catalog {
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return Loader.catalog(allocators, sources)
                 .orElseThrow(() -> new ConfigurationException(
-                        "no catalogue of allocators: add cistern-pluggable-loader, or open DeviceMemory with a"
-                                + " Catalog of your own"));
+                        "no catalogue of allocators: add cistern-pluggable-loader, or open DeviceMemory with"
+                                + " your own Catalog"));
     }
 
     /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or

@@ -19,8 +19,7 @@ public interface CatalogProvider {
     default Catalog discover(
             ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         if (!allocators.isEmpty() || !sources.isEmpty()) {
-            throw new ConfigurationException(
-                    getClass().getName() + " takes no providers of the program's own beside those that it finds");
+            throw new ConfigurationException(getClass().getName() + " accepts no providers but those that it finds");
         }
         return discover(loader);
     }

@@ -18,9 +18,8 @@ import java.util.stream.Stream;
 
 /// A catalogue of providers that the program gave. It looks for no others. Immutable.
 final class FixedCatalog implements Catalog {
-    private static final String NOTHING_GIVEN =
-            "there is no catalog: cistern-pluggable-loader finds what is on the class path, or give one by"
-                    + " DeviceMemory.builder(driver).catalog(…)";
+    private static final String NOTHING_GIVEN = "there is no catalogue: add cistern-pluggable-loader, or pass one to"
+            + " DeviceMemory.builder(driver).catalog(…)";
 
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;

@@ -26,7 +26,7 @@ public interface AllocatorOptions {
     /// Returns a flag: `true` or `false`, or PyTorch's `True` or `False`.
     Optional<Boolean> flag(String key);
 
-    /// Returns one of some words.
+    /// Returns one of several words.
     Optional<String> choice(String key, List<String> words);
 
     /// Returns one of the constants of an enum, each written as its `toString`.

@@ -137,10 +137,10 @@ public class SpecOption<T> {
         return writer.apply(value);
     }
 
-    /// Returns the exception to throw for a value of the right type that is not legal.
+    /// Returns the exception to throw for a value of the right type that is invalid.
     public final ConfigurationException illegal(Object value) {
         return new ConfigurationException(
-                "option '" + key + "' of '" + owner + "': " + value + " is not legal" + legalText());
+                "option '" + key + "' of '" + owner + "': " + value + " is invalid" + legalText());
     }
 
     /// Returns whether the reader's message names all legal values already.
@@ -154,7 +154,7 @@ public class SpecOption<T> {
     }
 
     private String legalText() {
-        return "; legal: " + plainLegal();
+        return "; valid: " + plainLegal();
     }
 
     private String plainLegal() {
@@ -163,7 +163,7 @@ public class SpecOption<T> {
 
     /// Returns a Markdown table for a reference page, with a line for each option.
     public static String table(List<? extends SpecOption<?>> options) {
-        StringBuilder table = new StringBuilder("| key | legal | without it | meaning |\n|---|---|---|---|\n");
+        StringBuilder table = new StringBuilder("| key | values | default | meaning |\n|---|---|---|---|\n");
         for (SpecOption<?> option : options) {
             table.append("| `").append(option.key()).append("` | ").append(option.legal());
             table.append(" | ").append(option.usual()).append(" | ").append(option.meaning());

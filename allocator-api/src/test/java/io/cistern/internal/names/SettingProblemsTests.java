@@ -49,7 +49,7 @@ class SettingProblemsTests {
                                 + " to 1");
         assertThat(SettingProblems.ofAbsentDevices(settings, 1))
                 .hasSize(2)
-                .allMatch(problem -> problem.endsWith("; this process sees device 0 alone"));
+                .allMatch(problem -> problem.endsWith("; this process sees only device 0"));
         assertThat(SettingProblems.ofAbsentDevices(settings, 4)).isEmpty();
     }
 }

@@ -56,7 +56,7 @@ class SpecOptionsTests {
     void aValueOfAnotherTypeSaysWhatIsLegal() {
         assertRefused(
                 () -> options("x:a=3GB").bytes("a"),
-                "option 'a' of 'x': '3GB' may mean powers of 1000 or of 1024; write it like 1048576, 64k, 8g or "
+                "option 'a' of 'x': '3GB' could mean powers of 1000 or of 1024; write it like 1048576, 64k, 8g or "
                         + "512MiB, or as a share of the device like 0.5 or 50% (spec x:a=3GB)");
         assertRefused(
                 () -> options("x:a=10").number("a", 0, 9),
@@ -78,7 +78,7 @@ class SpecOptionsTests {
                 "option 'a' of 'x': 'yes' is neither true nor false (spec x:a=yes)");
         assertRefused(
                 () -> options("x:a=blu").choice("a", List.of("red", "blue")),
-                "option 'a' of 'x': 'blu' is none of these, nearest first: blue, red (spec x:a=blu)");
+                "option 'a' of 'x': 'blu' is not one of these, nearest first: blue, red (spec x:a=blu)");
         assertRefused(
                 () -> options("x:a=[p,q]").text("a"),
                 "option 'a' of 'x': takes one value, not the 2 of [p, q] (spec x:a=[p,q])");

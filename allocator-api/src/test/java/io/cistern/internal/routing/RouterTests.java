@@ -123,7 +123,7 @@ class RouterTests {
         long block = router.allocate(route, 100, 0);
         assertThatExceptionOfType(AllocatorContractException.class)
                 .isThrownBy(() -> router.allocate(route, 100, 0))
-                .withMessageContaining("where a live block begins already");
+                .withMessageContaining("where a live block already begins");
         router.free(block, 0);
         assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE);
     }
@@ -139,7 +139,7 @@ class RouterTests {
                 () -> {});
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> router.allocate(failing, 500, 0))
-                .withMessageContaining("500 bytes asked for")
+                .withMessageContaining("500 bytes requested")
                 .withMessageContaining("nothing left")
                 .satisfies(failure -> assertThat(failure.byteSize()).isEqualTo(500));
 

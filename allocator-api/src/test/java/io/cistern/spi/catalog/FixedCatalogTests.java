@@ -53,8 +53,8 @@ class FixedCatalogTests {
     void whereNothingWasGivenTheCureIsTold() {
         assertThatThrownBy(() -> Catalog.of(List.of(), List.of()).allocator("caching"))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessage("no allocator is named 'caching': there is no catalog:"
-                        + " cistern-pluggable-loader finds what is on the class path, or give one by"
+                .hasMessage("no allocator is named 'caching': there is no catalogue:"
+                        + " add cistern-pluggable-loader, or pass one to"
                         + " DeviceMemory.builder(driver).catalog(…)");
     }
 
