@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
 /// to it, and makes sure that no work is given to the device meanwhile.
 final class CacheCompaction {
     /// The result while another thread has the pages.
-    static final CompactionResult BUSY =
-            CompactionResult.nothing("a thread compacts, wakes the memory, or opens it to another device");
+    static final CompactionResult BUSY = CompactionResult.nothing(
+            "another thread is compacting or waking the memory, or opening it to another" + " device");
 
     private static final String CAPTURED = "a stream is being captured";
 
@@ -108,7 +108,7 @@ final class CacheCompaction {
             return "compaction_bytes=0 moves nothing";
         }
         if (growth.asleepBytes() > 0) {
-            return "the pool sleeps";
+            return "the pool is asleep";
         }
         return driver.graphs().isSheltered(device) ? CAPTURED : "";
     }
@@ -135,7 +135,7 @@ final class CacheCompaction {
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
         CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, Compaction.canUseHost(table));
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
-            return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
+            return CompactionResult.nothing(plan.freeBytes() + " bytes would be freed"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
                     + "; there is room for copies of " + room + " bytes at first");
         }

@@ -165,7 +165,7 @@ final class CacheReclaim {
                 asked, device, ReserveCap.told(refusal) + detail(tried, reservedBefore), refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
             return new DeviceOutOfMemoryException(
-                    asked, device, "the memory of graphs stays theirs until they are gone", failure);
+                    asked, device, "memory of graphs stays reserved until they no longer exist", failure);
         }
         if (!choice.reclaimsLater()) {
             failed(failure);
@@ -177,7 +177,8 @@ final class CacheReclaim {
         List<Shard> all = shards.all();
         long allocated = all.stream().mapToLong(Shard::liveBytes).sum() - threadCaches.bytesOf(all);
         long largest = all.stream().mapToLong(Shard::largestFreeBytes).max().orElse(0);
-        return "caching had " + reservedBefore + " bytes reserved and has " + counters.reservedBytes() + ", of which "
+        return "caching had " + reservedBefore + " bytes reserved and now has " + counters.reservedBytes() + ", of"
+                + " which "
                 + allocated + " are allocated; its largest free block is " + largest + " bytes; tried: "
                 + tried.stream()
                         .map(each -> each.step().text() + " (" + each.byteSize() + " bytes)")

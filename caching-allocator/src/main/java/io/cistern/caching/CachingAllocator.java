@@ -79,8 +79,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         this.sleep = new CacheSleep(
                 options.growsByPages(source instanceof PageSource)
                         ? Availability.yes()
-                        : Availability.no("its memory comes in whole segments, whose addresses go with them: open it"
-                                + " over a source of pages, without expandable_segments=false or splits=false"));
+                        : Availability.no("its memory comes in whole segments, which lose their addresses with their"
+                                + " memory: open it over a source of pages, without expandable_segments=false or"
+                                + " splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         for (int device = 0; device < caches.length(); device++) {
             options.requireServable(device, context.devices().totalBytes(device));
@@ -230,7 +231,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
         if (peers == null) {
             return Availability.no("caching over " + options.source() + " can't open its memory to device " + peer
-                    + ": that is the source's business; open the pool over a source of pages");
+                    + ": only the source could; open the pool over a source of pages");
         }
         sleep.exclude(() -> peers.grant(peer));
         return Availability.yes();
@@ -339,7 +340,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Closes the caches of all devices, also after one fails.
+    /// Closes the caches of all devices, even after one fails.
     private void closeCaches() {
         Failures failures = new Failures();
         for (int device = 0; device < caches.length(); device++) {

@@ -124,14 +124,14 @@ record CachingOptions(
             throw contradiction(
                     "splits=false",
                     "expandable_segments=true",
-                    "a block that is a segment of its own does not grow by pages; leave one of them out");
+                    "a block with a segment of its own does not grow by pages; leave one of them out");
         }
         String ofPages = reader.firstGiven(OF_PAGES);
         if (ofPages != null && (!splits || Boolean.FALSE.equals(expandable))) {
             throw contradiction(
                     ofPages,
                     splits ? "expandable_segments=false" : "splits=false",
-                    "plain segments have no pages; legal: " + OF_PAGES
+                    "plain segments have no pages; valid: " + OF_PAGES
                             + " with expandable_segments=true or without it, and splits=true");
         }
     }
@@ -168,7 +168,9 @@ record CachingOptions(
         }
         if (policy.stableMapping() && reader.value(CachingOption.REUSE) != null && policy.reuse() != PageReuse.NEVER) {
             throw contradiction(
-                    "reuse=" + policy.reuse(), "stable_mapping=true", "no page moves; legal: reuse=never, or no reuse");
+                    "reuse=" + policy.reuse(),
+                    "stable_mapping=true",
+                    "no page moves; valid: reuse=never, or no" + " reuse option");
         }
     }
 
@@ -267,14 +269,14 @@ record CachingOptions(
         long page = Math.max(pages.fixedBytes(), Sizes.SLOT);
         if (cap < page) {
             throw new ConfigurationException("caching: " + limit.option() + " allows " + cap + " of the " + deviceBytes
-                    + " bytes of device " + device + ", where nothing can be served; at least " + page
+                    + " bytes of device " + device + ", which serves no request; at least " + page
                     + " bytes are needed, one page" + (pages.fixedBytes() == 0 ? "" : " of page_size"));
         }
         if (pages.fixedBytes() > deviceBytes) {
             throw contradiction(
                     "page_size=" + page,
                     "the " + deviceBytes + " bytes of device " + device,
-                    "not one page fits; legal: at least 2MiB, at most the device");
+                    "not one page fits; valid: at least 2MiB, at most the device's memory");
         }
         long room = Math.min(cap, TAKE_FROM_DEVICE.contains(source) ? deviceBytes : Sizes.LARGEST);
         long initial = initialBytes > room ? initialBytes : Sizes.roundUp(initialBytes, page);
@@ -282,7 +284,7 @@ record CachingOptions(
             throw contradiction(
                     "initial_bytes=" + initialBytes,
                     room == cap ? limit.option().key() : "the size of device " + device,
-                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " can be had");
+                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " are available");
         }
     }
 
@@ -316,7 +318,7 @@ record CachingOptions(
             throw contradiction(
                     asksForPages,
                     "source=" + source,
-                    "it gives plain ranges; legal: a source of physical handles, such as pages or vmm");
+                    "it gives plain ranges; valid: a source of physical handles, such as pages or vmm");
         }
         return hasPages && !Boolean.FALSE.equals(growsByPages);
     }

@@ -184,8 +184,8 @@ final class DeviceCache {
             throw new DeviceOutOfMemoryException(
                     initialBytes,
                     device,
-                    CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, and can't"
-                            + " be had: lower it, or free memory; " + refused.detail(),
+                    CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, but is"
+                            + " not available: lower it, or free memory; " + refused.detail(),
                     refused,
                     refused.steps());
         } finally {

@@ -29,7 +29,7 @@ final class OptionReader {
     private static final List<CachingOption<?>> OF_LIMIT =
             List.of(CachingOption.PER_PROCESS_MEMORY_FRACTION, CachingOption.THROW_ON_CUDAMALLOC_OOM);
 
-    private static final String SPLIT_FREELY = "blocks are cut freely, since their pages go back one by one";
+    private static final String SPLIT_FREELY = "blocks are split freely, since their pages go back one by one";
 
     private static final String NO_LOCK = "no lock is held across a driver call";
 
@@ -71,7 +71,7 @@ final class OptionReader {
         List<String> withoutEffect = new ArrayList<>();
         if (pytorch != null) {
             for (String key : pytorchKeys()) {
-                String why = key.startsWith(OF_PINNED_MEMORY) ? "it is about host memory" : WITHOUT_EFFECT.get(key);
+                String why = key.startsWith(OF_PINNED_MEMORY) ? "it concerns host memory" : WITHOUT_EFFECT.get(key);
                 if (why != null) {
                     pytorch.list(key); // else it would count as unread
                     withoutEffect.add(key + " (" + why + ")");
@@ -94,7 +94,7 @@ final class OptionReader {
     ///
     /// @param where the end of the message, for people
     static void warn(List<String> keys, String where) {
-        String line = "caching: in the PyTorch string, without effect " + where + ": " + String.join(", ", keys);
+        String line = "caching: keys of the PyTorch string without effect " + where + ": " + String.join(", ", keys);
         if (!keys.isEmpty() && TOLD.add(line)) {
             System.getLogger(OptionReader.class.getName()).log(Level.WARNING, line);
         }

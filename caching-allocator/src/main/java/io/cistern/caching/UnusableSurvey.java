@@ -116,7 +116,7 @@ final class UnusableSurvey {
         return switch (reason) {
             case BESIDE_LIVE_BLOCKS, IDLE_ELSEWHERE -> settings;
             case WAITING -> "free blocks on the stream that used them last, or synchronize it before";
-            case CAPTURED -> "closing the graph lets it go";
+            case CAPTURED -> "closing the graph releases it";
             case SMALLER_THAN_A_PAGE, ROUNDING, OTHER_ALLOCATOR -> "";
         };
     }

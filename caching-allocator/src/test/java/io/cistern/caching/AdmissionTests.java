@@ -87,7 +87,7 @@ class AdmissionTests extends PoolFixture {
         long foreign = gpu.memory().allocate(DEVICE, 200 * MIB);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> memory.limits().admit(DEVICE, 100 * MIB, SOON, Basis.FREE_MEMORY))
-                .withStackTraceContaining("as the driver tells");
+                .withStackTraceContaining("according to the driver");
         admit(100 * MIB, SOON).close();
         gpu.memory().free(DEVICE, foreign);
         Admission first = memory.limits().admit(DEVICE, 100 * MIB, SOON, Basis.FREE_MEMORY);

@@ -210,7 +210,7 @@ class CachingAllocatorTests {
         free(allocate(12 * MIB, B), B);
         assertThatThrownBy(() -> allocate(30 * MIB, A))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining(30 * MIB + " bytes asked for")
+                .hasMessageContaining(30 * MIB + " bytes requested")
                 .hasMessageContaining(52 * MIB + " bytes reserved")
                 .hasMessageContaining(40 * MIB + " are allocated")
                 .hasMessageContaining("trim (" + 12 * MIB + " bytes)")

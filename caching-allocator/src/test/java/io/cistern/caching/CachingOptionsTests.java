@@ -53,11 +53,11 @@ class CachingOptionsTests extends PoolFixture {
         logger.setUseParentHandlers(true);
 
         assertThat(told)
-                .containsExactly(
-                        "caching: in the PyTorch string, without effect here: release_lock_on_cudamalloc"
-                                + " (no lock is held across a driver call), pinned_num_register_threads (it is about host"
-                                + " memory), graph_capture_record_stream_reuse (memory in a capture is reused as the graph"
-                                + " orders it), max_split_size_mb (blocks are cut freely, since their pages go back one by one)");
+                .containsExactly("caching: keys of the PyTorch string without effect here: release_lock_on_cudamalloc"
+                        + " (no lock is held across a driver call), pinned_num_register_threads (it concerns host"
+                        + " memory), graph_capture_record_stream_reuse (memory in a capture is reused as the graph"
+                        + " orders it), max_split_size_mb (blocks are split freely, since their pages go"
+                        + " back one by one)");
     }
 
     /// Programs paste whole strings. Most of these keys answer a problem that pages do not have.

@@ -101,7 +101,7 @@ final class CompactionTests extends CompactionFixture {
         fragment("caching", 0);
         gpu.holdBack(DEVICE, CAPACITY);
         CompactionResult result = memory.current(DEVICE).compact(DEVICE);
-        assertThat(result.obstacle()).contains("which wait on the host");
+        assertThat(result.obstacle()).contains("which are on the host for now");
         assertThat(figure("on_host_bytes")).isPositive().isLessThanOrEqualTo(BLOCK);
         assertContents();
         gpu.holdBack(DEVICE, 0);
@@ -239,8 +239,8 @@ final class CompactionTests extends CompactionFixture {
         assertThatThrownBy(() -> memory.allocate(REQUEST, DEVICE, stream))
                 .asInstanceOf(type(DeviceOutOfMemoryException.class))
                 .satisfies(refused -> {
-                    assertThat(refused).hasMessageContainingAll("bytes would come free", "Listeners.onCompaction");
-                    assertThat(refused.report().orElseThrow().text()).contains("bytes would come free");
+                    assertThat(refused).hasMessageContainingAll("bytes would be freed", "Listeners.onCompaction");
+                    assertThat(refused.report().orElseThrow().text()).contains("bytes would be freed");
                 });
         assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("Listeners.onCompaction");
         assertThat(figure("compaction.count")).isZero();
@@ -254,7 +254,7 @@ final class CompactionTests extends CompactionFixture {
         String obstacle = memory.current(DEVICE).compact(DEVICE).obstacle();
         try (Registration _ = memory.listeners().onCompaction(WorkPause.ofOneThread())) {
             assertThat(obstacle)
-                    .startsWith(memory.current(DEVICE).compact(DEVICE).freedBytes() + " bytes would come free");
+                    .startsWith(memory.current(DEVICE).compact(DEVICE).freedBytes() + " bytes would be freed");
         }
     }
 
@@ -316,7 +316,7 @@ final class CompactionTests extends CompactionFixture {
         try (MemoryPool pool = MemoryPool.builder(memory).spec("caching").open()) {
             long address = pool.allocate(BLOCK, DEVICE, stream);
             pool.sleep(SleepMode.DROP);
-            assertThat(pool.compact(DEVICE).obstacle()).contains("sleeps");
+            assertThat(pool.compact(DEVICE).obstacle()).contains("asleep");
             pool.wake();
             memory.free(address, stream);
         }

@@ -88,7 +88,7 @@ class EndedStreamsStressTests {
         live.forEach(block -> checkAndFree(caching, block, stream, random.nextBoolean()));
     }
 
-    /// Without a check, work is still under way when the stream ends.
+    /// Without a check, work is still in progress when the stream ends.
     private static void checkAndFree(SimulatedCaching caching, Block block, long stream, boolean check) {
         if (check) {
             try (Arena arena = Arena.ofConfined()) {

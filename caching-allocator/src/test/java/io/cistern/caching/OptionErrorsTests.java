@@ -81,7 +81,7 @@ class OptionErrorsTests extends PoolFixture {
                 .hasMessage(
                         "option 'thread_caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
         assertThatThrownBy(() -> memory.open("caching:reuse=waits"))
-                .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never,"
+                .hasMessage("option 'reuse' of 'caching': 'waits' is not one of these, nearest first: wait, never,"
                         + " adaptive (spec caching:reuse=waits)");
         assertThatThrownBy(() -> memory.open("caching:per_process_memory_fraction=2"))
                 .hasMessage("option 'per_process_memory_fraction' of 'caching': '2' is not a fraction from 0 to 1"
@@ -126,8 +126,9 @@ class OptionErrorsTests extends PoolFixture {
             value = {
                 "max_bytes=1GiB,per_process_memory_fraction=0.5 | max_bytes | per_process_memory_fraction | leave one of them out",
                 "initial_bytes=9MiB,max_bytes=8MiB      | initial_bytes | 9437184 | max_bytes",
-                "initial_bytes=9223372036854775807      | initial_bytes | the size of device 0 | can be had",
-                "initial_bytes=9223372036854775807,source=managed | initial_bytes | the size of device 0 | can be had",
+                "initial_bytes=9223372036854775807      | initial_bytes | the size of device 0 | are available",
+                "initial_bytes=9223372036854775807,source=managed | initial_bytes | the size of device 0 | are"
+                        + " available",
                 "splits=false,expandable_segments=true  | splits=false | expandable_segments=true | leave one of them out",
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",
                 "fit=tight,expandable_segments=false    | fit | expandable_segments=false | splits=true",
@@ -146,7 +147,7 @@ class OptionErrorsTests extends PoolFixture {
                 "source=linear,fit=tight                | fit | source=linear | pages or vmm",
                 "source=linear,reuse=adaptive             | reuse | source=linear | pages or vmm",
                 "source=linear,stable_mapping=true      | stable_mapping | source=linear | pages or vmm",
-                "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",
+                "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | valid",
                 "expandable_segments=true,pytorch=\"expandable_segments:True\" | expandable_segments | PyTorch string | give it once",
                 "fit=tight,pytorch=\"backend:cudaMallocAsync\" | fit | backend:cudaMallocAsync | 'async'",
                 "pytorch=\"expandable_segments\" | 'pytorch' | 'expandable_segments' | key:value",

@@ -273,7 +273,7 @@ final class ReclaimStepTests extends ReclaimFixture {
                         ReclaimStep.LENDING,
                         ReclaimStep.OTHER_ALLOCATORS,
                         ReclaimStep.SPILL);
-        assertThat(report.text()).contains("104857601 bytes were asked for", "tried synchronise", "2 live blocks");
+        assertThat(report.text()).contains("104857601 bytes were requested", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
     }

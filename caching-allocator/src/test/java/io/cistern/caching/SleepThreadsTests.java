@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/// Threads that allocate, free and trim while the pool sleeps and wakes; and how long that takes on the simulated
+/// Threads that allocate, free and trim while the pool is asleep and wakes; and how long that takes on the simulated
 /// GPU's clock.
 final class SleepThreadsTests extends PoolFixture {
     private static final int ROUNDS = 40;

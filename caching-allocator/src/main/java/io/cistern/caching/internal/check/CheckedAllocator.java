@@ -137,9 +137,8 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
             return;
         }
         allocator.streamClosing(device, stream);
-        String what =
-                "stream 0x" + Long.toHexString(stream) + " of device " + device + " was destroyed, and its end not"
-                        + " announced before by DeviceMemory.streamClosing; its cached memory was given up now";
+        String what = "stream 0x" + Long.toHexString(stream) + " of device " + device + " was destroyed, and"
+                + " DeviceMemory.streamClosing did not announce it; its cached memory is discarded now";
         throw withBlock(new MemoryMisuseException(Fault.STREAM_END_NOT_ANNOUNCED, address, what), blocks.find(address));
     }
 

@@ -122,7 +122,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
                 throw new MemoryMisuseException(
                         MemoryMisuseException.Fault.WRITTEN_BEHIND_END,
                         address + byteSize + wrong,
-                        "written " + wrong + " bytes behind the end, or before the start of what follows");
+                        "written " + wrong + " bytes past the end, or before the start of the next block");
             }
         }
     }

@@ -83,7 +83,7 @@ public final class Compaction implements AutoCloseable {
                 throw failure;
             }
             obstacle = "the device has no room for a copy of " + sparse.keptBytes() + " bytes"
-                    + (sparse.page.isOnHost() ? ", which wait on the host" : "");
+                    + (sparse.page.isOnHost() ? ", which are on the host for now" : "");
             return false;
         }
     }

@@ -284,8 +284,8 @@ final class PageSplit {
             isBack = tryRestore(failure);
         }
         if (!isBack && failure != null) {
-            failure.addSuppressed(new IllegalStateException("the driver does not map the memory at 0x"
-                    + Long.toHexString(home.address) + " again: " + page.byteSize + " bytes there are lost"));
+            failure.addSuppressed(new IllegalStateException("the driver refused to remap the memory at 0x"
+                    + Long.toHexString(home.address) + ": " + page.byteSize + " bytes there are lost"));
         }
     }
 

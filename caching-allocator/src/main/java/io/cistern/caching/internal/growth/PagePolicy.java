@@ -31,9 +31,9 @@ public record PagePolicy(long fixedBytes, PageFit fit, PageReuse reuse, boolean 
             why.add("reuse=never keeps a stream's idle pages from others; reuse=adaptive does not");
         }
         if (fixedBytes != 0) {
-            why.add("page_size makes a page of " + fixedBytes + " bytes idle as a whole or not at all");
+            why.add("page_size frees a page of " + fixedBytes + " bytes only as a whole");
         } else if (fit != PageFit.TIGHT) {
-            why.add("fit=tight has smaller pages, which helps where live blocks can't move");
+            why.add("fit=tight uses smaller pages, which helps where live blocks can't move");
         }
         if (compactionBytes == 0 && !stableMapping && fixedBytes == 0) {
             why.add("compaction_bytes=0 leaves live blocks where they are; " + (USUAL_COMPACTION_BYTES >> 30)

@@ -106,7 +106,7 @@ final class ShardCheck {
             } else if (hole) {
                 Invariant.check(mapping == null, "a hole has no mappings", at);
             } else if (blocks.state[block] == Blocks.LENT) {
-                Invariant.check(mapping != null && isLent(mapping, block), "a aliased block is one mapping", at);
+                Invariant.check(mapping != null && isLent(mapping, block), "an aliased block is one mapping", at);
             }
         }
     }

@@ -145,7 +145,7 @@ public final class TransferCache {
                 Batches shelf = shelves[sizeClass];
                 sum += shelf == null ? 0 : check(shelf, Sizes.byteSize(sizeClass));
             }
-            Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
+            Invariant.check(sum == bytes, "bytes in batches", sum - bytes);
             Invariant.check(sum <= BOUND, "a transfer cache keeps its bound", sum);
         }
     }
@@ -153,7 +153,7 @@ public final class TransferCache {
     private long check(Batches shelf, long byteSize) {
         for (int i = 0; i < shelf.count; i++) {
             Invariant.check(
-                    shard.isLive(shelf.addresses[i], byteSize), "a block on a shelf is live", shelf.addresses[i]);
+                    shard.isLive(shelf.addresses[i], byteSize), "a block in a batch is live", shelf.addresses[i]);
         }
         return shelf.count * byteSize;
     }

@@ -187,7 +187,7 @@ public final class SleepingPages {
 
     /// Undoes a wake that was not [finished][#settle], or the part of it that an earlier call could not undo.
     public void sleepAgain() {
-        Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
+        Throwable refusals = new IllegalStateException("memory that the driver did not take back stays awake");
         for (int i = 0; i < sleepers.size(); i++) {
             if (sleepers.get(i).hasGone) {
                 takeBack(sleepers.get(i), refusals);

@@ -385,7 +385,7 @@ final class ThreadCacheBins {
             int bottom = bottoms[sizeClass];
             long byteSize = Sizes.byteSize(sizeClass);
             Invariant.check(depth(sizeClass) <= limit(sizeClass), "a stack keeps its limit", sizeClass);
-            Invariant.check(cells[bottom] == 0, "no address stands below a stack", sizeClass);
+            Invariant.check(cells[bottom] == 0, "no address lies below a stack", sizeClass);
             for (int at = bottom + 1; at <= bottom + depth(sizeClass); at++) {
                 boolean live = small != null && small.isLive(cells[at], byteSize);
                 Invariant.check(live, "a block in a thread cache is live", cells[at]);
