@@ -12,7 +12,7 @@ import java.util.function.ToLongFunction;
 /// [looks][WatchedPool#look]. The countdown begins at the number of calls that the thread lately made in that
 /// time, at most 31. So looks take a small part of the time, and a program that calls rarely is looked at with
 /// every call. With any number of threads, a look that is due comes at the latest with the 31st call of the
-/// first thread that makes so many. The driver applies a threshold at the program's next synchronisation.
+/// first thread that makes that many. The driver applies a threshold at the program's next synchronisation.
 ///
 /// Nothing happens between calls, because no thread runs here. A program that falls silent keeps the memory
 /// that was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with

@@ -87,8 +87,8 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
         long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = pools.sum(PoolAttribute.USED_CURRENT);
         return "async has " + reserved + " bytes reserved, of which " + used + " are allocated and "
-                + Math.max(0, reserved - used) + " lie between those; tried: "
-                + (waited ? "synchronising and trimming (" : "trimming, no waiting beside a capture (") + returned
+                + Math.max(0, reserved - used) + " lie between them; tried: "
+                + (waited ? "synchronising and trimming (" : "trimming without waiting, since a capture runs (") + returned
                 + " bytes)";
     }
 

@@ -47,22 +47,23 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "reuse_follow_event_dependencies",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether memory serves a stream that waited for its free by events");
+            "whether freed memory serves a stream that waited for the free by events");
 
     /// Allows reuse of memory whose free has completed.
     public static final AsyncOption<Boolean> REUSE_ALLOW_OPPORTUNISTIC = flag(
             "reuse_allow_opportunistic",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether memory serves any stream once its free has completed; without it, timing does not decide which stream"
-                    + " gets which memory");
+            "whether freed memory serves any stream once the free has completed; if `false`, timing does not decide"
+                    + " which"
+                    + " stream gets which memory");
 
     /// Allows the driver to insert waits between streams.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
             "reuse_allow_internal_dependencies",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether the driver may make a stream wait for another one's free, when the pool can't grow");
+            "whether the driver may make a stream wait for another one's free when the pool can't grow");
 
     /// Limits the bytes that each pool reserves.
     public static final AsyncOption<Long> MAX_SIZE = new AsyncOption<>(

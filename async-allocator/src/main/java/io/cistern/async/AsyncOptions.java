@@ -115,7 +115,7 @@ record AsyncOptions(
                 throw contradiction(
                         option.key(),
                         "pool=" + pool,
-                        "a pool of others is what it is; legal: " + option + " with pool=own");
+                        "an existing pool can't be changed; valid: " + option + " with pool=own");
             }
         }
     }
@@ -146,22 +146,22 @@ record AsyncOptions(
             throw contradiction(
                     "initial_size=" + initialBytes,
                     "release_threshold=" + keeps,
-                    "what is more goes back at the next synchronisation; legal: at most the threshold");
+                    "bytes above it go back at the next synchronisation; valid: at most the threshold");
         }
         if (maxBytes != 0 && initialBytes > maxBytes) {
-            throw contradiction("initial_size=" + initialBytes, "max_size=" + maxBytes, "legal: at most max_size");
+            throw contradiction("initial_size=" + initialBytes, "max_size=" + maxBytes, "valid: at most max_size");
         }
         if (smallBytes != 0 && perStream) {
             throw contradiction(
-                    "small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
+                    "small_pool", "per_stream=true", "pools are split by size or by stream; leave one of them out");
         }
         if (handleTypes != 0 && location.managed()) {
             throw contradiction(
-                    "handle_types", "location=managed", "managed memory can't be exported; legal: location=device");
+                    "handle_types", "location=managed", "managed memory can't be exported; valid: location=device");
         }
         if (hardwareDecompress && !location.onDevice()) {
             throw contradiction(
-                    "hardware_decompress=true", "location=" + location, "the engine writes to the device's memory");
+                    "hardware_decompress=true", "location=" + location, "the engine writes only to device memory");
         }
     }
 
@@ -203,7 +203,7 @@ record AsyncOptions(
             throw contradiction(
                     "initial_size=" + initialBytes,
                     "the " + deviceBytes + " bytes of device " + device,
-                    "legal: at most what the device has");
+                    "valid: at most the device's memory");
         }
     }
 
@@ -211,7 +211,7 @@ record AsyncOptions(
         Support support = device.supports(feature);
         if (!support.supported()) {
             throw new ConfigurationException(
-                    "async: " + option + " is not possible on device " + device.device() + ": " + support.reason());
+                    "async: " + option + " is not supported on device " + device.device() + ": " + support.reason());
         }
     }
 
@@ -221,7 +221,7 @@ record AsyncOptions(
                 : driver.devices().attribute(device, DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES);
         if ((handleTypes & ~possible) != 0) {
             throw new ConfigurationException("async: handle_types with bits " + handleTypes
-                    + " are not possible on device " + device + ", whose pools have bits " + possible
+                    + " are not supported on device " + device + ", whose pools have bits " + possible
                     + " (posix_fd is 1, fabric 8)");
         }
     }

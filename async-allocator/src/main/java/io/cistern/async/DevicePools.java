@@ -131,7 +131,7 @@ final class DevicePools {
             throw new DeviceOutOfMemoryException(
                     options.initialBytes(),
                     device,
-                    AsyncOption.INITIAL_SIZE + "=" + options.initialBytes() + " is obtained with the first request, and"
+                    AsyncOption.INITIAL_SIZE + "=" + options.initialBytes() + " is obtained with the first request, but"
                             + " is not available: lower it, or free memory",
                     failure);
         }

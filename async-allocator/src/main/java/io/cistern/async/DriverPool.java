@@ -18,7 +18,7 @@ import java.util.Map;
 /// In another owner's pool only the attributes that options name are set. Closing restores each one, unless it
 /// has another value than ours by then: somebody else has set it meanwhile, and that value stays.
 ///
-/// **Threads.** One thread opens it and one closes it; all else by any thread at any time, also during and
+/// **Threads.** One thread opens it and one closes it; all else by any thread at any time, even during and
 /// after the close.
 final class DriverPool {
     /// The unit in which the driver gives memory back on an H200. The driver keeps at least the bytes it is
@@ -64,7 +64,7 @@ final class DriverPool {
                 : options.pool().of(pools, device);
         if (handle == 0) {
             throw new ConfigurationException("async: pool=" + options.pool() + " names no pool for device " + device
-                    + "; legal: a list of handles, one for each device that is used");
+                    + "; valid: a list of handles, one for each device that is used");
         }
         DriverPool pool = new DriverPool(pools, device, handle, options.pool().own());
         try {
@@ -91,7 +91,7 @@ final class DriverPool {
         if (unset) {
             LOG.log(
                     Level.INFO,
-                    "the default pool of device {0} keeps its memory over synchronisations while async uses it; with"
+                    "the default pool of device {0} keeps its memory across synchronisations while async uses it; with"
                             + " release_threshold=zero it does not",
                     device);
         }

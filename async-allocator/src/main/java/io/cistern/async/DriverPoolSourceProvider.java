@@ -49,12 +49,11 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
         AsyncOptions options = AsyncOptions.read(context.options(), 0).requireSupport(driver);
         if (options.perStream()) {
             throw new ConfigurationException(
-                    NAME + ": per_stream=true is not legal, since a range is for all streams; legal: per_stream=false");
+                    NAME + ": per_stream=true is invalid, since a range is for all streams; valid: per_stream=false");
         }
         if (options.adaptive()) {
-            throw new ConfigurationException(
-                    NAME + ": release_threshold=adaptive is not legal, since ranges are kept by"
-                            + " the allocator above; legal: zero, keep_all, bytes, a share of the device");
+            throw new ConfigurationException(NAME + ": release_threshold=adaptive is invalid, since ranges are kept by"
+                    + " the allocator above; valid: zero, keep_all, bytes, a share of the device");
         }
         return new DriverPoolSource(driver, context.devices().deviceCount(), options, context.streams());
     }

@@ -83,7 +83,7 @@ final class FailedFrees {
         if (worthAnotherTry(failure)) {
             keep(address, stream);
         }
-        LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
+        LOG.log(Level.WARNING, "a free failed: {0}", failure.getMessage());
     }
 
     /// Keeps a free, of memory that belongs to no graph, until the capture of its stream has ended.
@@ -121,7 +121,7 @@ final class FailedFrees {
         addresses = moreAddresses;
     }
 
-    /// Returns whether a stream is captured. Also true if the driver won't tell: so it is for the legacy
+    /// Returns whether a stream is captured. Also true if the driver doesn't report it: so it is for the legacy
     /// default stream beside a captured stream that waits for it, and a call would spoil that capture.
     private boolean isCaptured(long stream) {
         try {

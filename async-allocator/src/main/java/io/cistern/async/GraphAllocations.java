@@ -65,7 +65,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
             address = driver.pools().allocate(device, byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
-                throw new DeviceOutOfMemoryException(byteSize, device, "the driver has none for a graph", failure);
+                throw new DeviceOutOfMemoryException(byteSize, device, "the driver has no memory for a graph", failure);
             }
             throw failure;
         }

@@ -21,7 +21,7 @@ final class MemoryLevels {
 
     private MemoryLevels() {}
 
-    /// Returns the level that contains the last of so many bytes.
+    /// Returns the level that contains the last of that many bytes.
     ///
     /// @param byteSize at least 0; 0 is in level 0
     static int of(long byteSize) {

@@ -62,7 +62,7 @@ public final class PoolChoice {
                 : Optional.of(handles(handles));
     }
 
-    /// Returns the handle that a text stands for, or 0 if it is no handle.
+    /// Returns the handle that a text stands for, or 0 if it is not a handle.
     private static long handle(String text) {
         String digits = text.startsWith(HANDLE) ? text.substring(HANDLE.length()) : "";
         boolean number = !digits.isEmpty()

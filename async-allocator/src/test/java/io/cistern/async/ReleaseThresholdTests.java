@@ -99,7 +99,7 @@ final class ReleaseThresholdTests implements AllocatorProvider {
                 .hasMessageContaining("release_threshold")
                 .hasMessageContaining(reason)
                 .hasMessageEndingWith(
-                        "; legal: " + AsyncOption.RELEASE_THRESHOLD.legal().replace("`", ""));
+                        "; valid: " + AsyncOption.RELEASE_THRESHOLD.legal().replace("`", ""));
     }
 
     @Test

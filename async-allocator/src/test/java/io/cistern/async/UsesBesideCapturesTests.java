@@ -116,7 +116,7 @@ class UsesBesideCapturesTests extends AsyncFixture {
         try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, third, CaptureMode.GLOBAL)) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> async.allocate(1L << 40, DEVICE, stream))
-                    .withMessageContaining("beside a capture");
+                    .withMessageContaining("since a capture runs");
         }
     }
 }

@@ -156,7 +156,7 @@ public final class ExportedBuffer implements AutoCloseable {
     private String describeUse(Duration patience) {
         List<Long> processes = importers().distinct().toList();
         return this + " is still mapped by the processes " + processes + " after " + patience.toMillis()
-                + " ms; let them close their buffers, or end them";
+                + " ms; have them close their buffers, or end them";
     }
 
     /// Destroys the events, even if they are in use; later calls do nothing.
@@ -199,7 +199,7 @@ public final class ExportedBuffer implements AutoCloseable {
         try {
             driver.events().destroy(device, unneeded);
         } catch (CudaException refused) {
-            LOG.log(Level.WARNING, "an event of {0} stays: {1}", this, refused.getMessage());
+            LOG.log(Level.WARNING, "an event of {0} was not destroyed: {1}", this, refused.getMessage());
         }
     }
 

@@ -125,7 +125,7 @@ public final class ExportedPool implements AutoCloseable {
             }
             throw refused;
         } catch (IOException refused) {
-            throw new SharingException(Reason.NOT_SUPPORTED, "no descriptor: " + refused.getMessage(), refused);
+            throw new SharingException(Reason.NOT_SUPPORTED, "no file descriptor: " + refused.getMessage(), refused);
         }
     }
 
@@ -167,7 +167,7 @@ public final class ExportedPool implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
         if (!Message.isName(name)) {
-            throw new IllegalArgumentException("no name to publish under: \"" + name + "\"; it takes 1 to "
+            throw new IllegalArgumentException("not a name to publish under: \"" + name + "\"; a name has 1 to "
                     + Message.MAX_NAME_BYTES + " bytes without control characters");
         }
         return publications.publish(name, () -> {
@@ -197,7 +197,7 @@ public final class ExportedPool implements AutoCloseable {
     /// @throws IllegalArgumentException if it is on another driver
     public Allocator allocator(DeviceMemory memory) {
         if (!memory.driver().equals(driver)) {
-            throw new IllegalArgumentException(memory + " is on another driver than " + this);
+            throw new IllegalArgumentException(memory + " uses another driver than " + this);
         }
         List<String> handles = new ArrayList<>();
         for (int before = 0; before < device; before++) {
@@ -212,7 +212,7 @@ public final class ExportedPool implements AutoCloseable {
         if (driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address) != pool.bare()) {
             throw new SharingException(
                     Reason.NOT_SHAREABLE,
-                    "0x" + Long.toHexString(address) + " is no memory of this pool: allocate from its handle()");
+                    "0x" + Long.toHexString(address) + " is not memory of this pool: allocate from its handle()");
         }
         AddressRange range = driver.memory().range(device, address);
         if (range.address() != address || byteSize < 1 || byteSize > range.byteSize()) {
@@ -220,7 +220,7 @@ public final class ExportedPool implements AutoCloseable {
                     Reason.NOT_SHAREABLE,
                     byteSize + " bytes at 0x" + Long.toHexString(address) + " can't be published: the allocation is "
                             + range.byteSize() + " bytes at 0x" + Long.toHexString(range.address())
-                            + ", and only its beginning can be");
+                            + ", and only its start can be published");
         }
     }
 
@@ -252,7 +252,7 @@ public final class ExportedPool implements AutoCloseable {
             return;
         }
         if (!publications.withdrawAll(patience)) {
-            LOG.log(Level.WARNING, "{0} ends while the processes {1} have memory of it mapped", this, importers());
+            LOG.log(Level.WARNING, "{0} is closing while the processes {1} still map its memory", this, importers());
         }
         stopServing();
         publications.endAll();
@@ -317,7 +317,7 @@ public final class ExportedPool implements AutoCloseable {
         /// @throws IllegalArgumentException for [HandleType#NONE]
         public Builder handleType(HandleType type) {
             if (type == HandleType.NONE) {
-                throw new IllegalArgumentException("a pool that is shared needs a handle type");
+                throw new IllegalArgumentException("a shared pool needs a handle type");
             }
             handleType = type;
             return this;

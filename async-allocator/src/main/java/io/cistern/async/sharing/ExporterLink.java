@@ -53,7 +53,7 @@ final class ExporterLink implements AutoCloseable {
                     Reason.WRONG_USER,
                     path + " is served by user " + exporter.userId() + ", not by the user of this process");
         } catch (UnsupportedOperationException elsewhere) {
-            throw new SharingException(Reason.NOT_SUPPORTED, "memory is shared on Linux alone", elsewhere);
+            throw new SharingException(Reason.NOT_SUPPORTED, "memory can be shared only on Linux", elsewhere);
         } catch (IOException refused) {
             if (socket != null) {
                 socket.close();
@@ -76,7 +76,7 @@ final class ExporterLink implements AutoCloseable {
     synchronized <T extends Message> Answer<T> ask(Message question, Class<T> kind) {
         if (lost) {
             throw new SharingException(
-                    Reason.PEER_LOST, "the exporter at " + path + ", process " + exporter.pid() + ", is gone");
+                    Reason.PEER_LOST, "the exporter at " + path + ", process " + exporter.pid() + ", has exited");
         }
         LocalMessage received;
         try {
@@ -85,7 +85,9 @@ final class ExporterLink implements AutoCloseable {
         } catch (IOException broken) {
             lost = true;
             throw new SharingException(
-                    Reason.PEER_LOST, "the exporter at " + path + " is lost: " + broken.getMessage(), broken);
+                    Reason.PEER_LOST,
+                    "the exporter at " + path + " no longer" + " responds: " + broken.getMessage(),
+                    broken);
         }
         return checked(received, kind);
     }
@@ -109,7 +111,7 @@ final class ExporterLink implements AutoCloseable {
                     Reason.UNREACHABLE,
                     "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
         }
-        return socket.receive(Message.MAX_BYTES).orElseThrow(() -> new IOException("what was to read is gone"));
+        return socket.receive(Message.MAX_BYTES).orElseThrow(() -> new IOException("what was to be read is gone"));
     }
 
     private <T extends Message> Answer<T> checked(LocalMessage received, Class<T> kind) {
@@ -144,7 +146,7 @@ final class ExporterLink implements AutoCloseable {
             throw new SharingException(
                     Reason.NOT_SUPPORTED,
                     "descriptors of process " + exporter.pid() + " can't be fetched: " + refused.getMessage()
-                            + "; it takes the right to trace it, or use Transfer.SOCKET",
+                            + "; gain the right to trace it, or use Transfer.SOCKET",
                     refused);
         }
     }

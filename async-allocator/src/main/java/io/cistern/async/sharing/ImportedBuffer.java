@@ -85,7 +85,7 @@ public final class ImportedBuffer implements AutoCloseable {
 
     private static void check(ImportedPool pool, Message.Buffer found, long byteSize) {
         if (byteSize != 0 && found.byteSize() != byteSize) {
-            throw pool.link().unexpected("asked for " + byteSize + " bytes, it gives " + found.byteSize());
+            throw pool.link().unexpected("asked for " + byteSize + " bytes, it sent " + found.byteSize());
         }
     }
 
@@ -143,7 +143,7 @@ public final class ImportedBuffer implements AutoCloseable {
         HostWait.until(() -> {
             if (!pool.isConnected()) {
                 throw new SharingException(
-                        Reason.PEER_LOST, "process " + pool.exporter() + ", which exports " + name + ", is gone");
+                        Reason.PEER_LOST, "process " + pool.exporter() + ", which exports " + name + ", has exited");
             }
             return pool.driver().events().hasPassed(pool.device(), event);
         });

@@ -76,7 +76,7 @@ public final class ImportedPool implements AutoCloseable {
                 .orElseThrow(() -> new SharingException(
                         Reason.WRONG_DEVICE,
                         "the pool is on the device with UUID " + uuid
-                                + ", which this process does not see; look at CUDA_VISIBLE_DEVICES"));
+                                + ", which this process does not see; check CUDA_VISIBLE_DEVICES"));
     }
 
     private long importPool(Message.Pool description, @Nullable Descriptor attached) {
@@ -153,7 +153,7 @@ public final class ImportedPool implements AutoCloseable {
     public synchronized ImportedBuffer map(String name, long byteSize, long stream) {
         if (!Message.isName(name) || byteSize < 0) {
             throw new IllegalArgumentException(
-                    "\"" + name + "\" of " + byteSize + " bytes can't be published anywhere");
+                    "\"" + name + "\" of " + byteSize + " bytes is not something that can be published");
         }
         if (closed) {
             throw new IllegalStateException(this + " is closed");
@@ -165,7 +165,7 @@ public final class ImportedPool implements AutoCloseable {
 
     /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
     /// unmaps
-    /// it, after the work of its stream, and tells the exporter. It is no allocation here, so no limit
+    /// it, after the work of its stream, and tells the exporter. It is not an allocation here, so no limit
     /// applies and no
     /// statistics count it.
     ///
@@ -176,7 +176,7 @@ public final class ImportedPool implements AutoCloseable {
     /// @throws CudaException if the driver refuses
     public DeviceBuffer open(String name, CudaStream stream) {
         if (!stream.memory().driver().equals(driver) || stream.device() != device()) {
-            throw new IllegalArgumentException(stream + " is no stream of device " + device() + " of " + driver);
+            throw new IllegalArgumentException(stream + " is not a stream of device " + device() + " of " + driver);
         }
         ImportedBuffer mapped = map(name, 0, stream.handle());
         return DeviceBuffer.ofBorrowed(

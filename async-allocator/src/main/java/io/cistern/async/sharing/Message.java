@@ -132,10 +132,10 @@ sealed interface Message {
     static Message decode(byte[] bytes) {
         ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         try {
-            require(buffer.getInt() == MAGIC, "it does not begin as one");
+            require(buffer.getInt() == MAGIC, "it does not start like one");
             int version = Short.toUnsignedInt(buffer.getShort());
             int kind = Short.toUnsignedInt(buffer.getShort());
-            require(buffer.getInt() == bytes.length, "its length is not the one it names");
+            require(buffer.getInt() == bytes.length, "its length is not the one in its header");
             if (version != VERSION && kind != 7) {
                 throw new SharingException(
                         Reason.WRONG_VERSION,
@@ -143,10 +143,10 @@ sealed interface Message {
                                 + "; use the same release of Cistern in both");
             }
             Message message = fields(kind, buffer);
-            require(!buffer.hasRemaining(), buffer.remaining() + " bytes follow its fields");
+            require(!buffer.hasRemaining(), buffer.remaining() + " bytes follow its last field");
             return message;
         } catch (BufferUnderflowException e) {
-            throw new SharingException(Reason.MALFORMED, "a message of " + bytes.length + " bytes is cut off", e);
+            throw new SharingException(Reason.MALFORMED, "a message of " + bytes.length + " bytes is truncated", e);
         }
     }
 
@@ -165,7 +165,7 @@ sealed interface Message {
             case 5 -> new Release(buffer.getLong());
             case 6 -> new Released();
             case 7 -> new Refused(reason(text(buffer, MAX_NAME_BYTES)), text(buffer, MAX_TEXT_BYTES));
-            default -> throw malformed("it is of no known kind: " + kind);
+            default -> throw malformed("its kind is unknown: " + kind);
         };
     }
 
@@ -191,7 +191,7 @@ sealed interface Message {
 
     private static String name(ByteBuffer buffer) {
         String name = text(buffer, MAX_NAME_BYTES);
-        require(isName(name), "it names nothing that could be a name");
+        require(isName(name), "its name is not a valid one");
         return name;
     }
 
@@ -212,7 +212,7 @@ sealed interface Message {
                     .decode(ByteBuffer.wrap(bytes))
                     .toString();
         } catch (CharacterCodingException e) {
-            throw malformed("a text that is no UTF-8");
+            throw malformed("a text that is not UTF-8");
         }
     }
 
@@ -223,6 +223,6 @@ sealed interface Message {
     }
 
     private static SharingException malformed(String what) {
-        return new SharingException(Reason.MALFORMED, "the other process sent what is no message: " + what);
+        return new SharingException(Reason.MALFORMED, "the other process sent something other than a message: " + what);
     }
 }

@@ -75,7 +75,7 @@ final class PoolServer implements AutoCloseable {
                 awaitAndAnswer();
             }
         } catch (IOException | RuntimeException failure) {
-            LOG.log(Level.ERROR, "the pool at " + path + " is served no more", failure);
+            LOG.log(Level.ERROR, "the pool at " + path + " is no longer served", failure);
         } finally {
             listener.close();
             List.copyOf(importers).forEach(this::forget);
@@ -87,7 +87,7 @@ final class PoolServer implements AutoCloseable {
         List<Importer> present = List.copyOf(importers);
         int[] numbers = new int[present.size() + 2];
         numbers[0] = wake.descriptor().number();
-        // If there is no room for another connection, it is not polled: the system would report it without end.
+        // If there is no room for another connection, it is not polled: the system would report it endlessly.
         numbers[1] = refusesConnections ? numbers[0] : listener.descriptor().number();
         for (int i = 0; i < present.size(); i++) {
             numbers[i + 2] = present.get(i).descriptor().number();
@@ -128,7 +128,7 @@ final class PoolServer implements AutoCloseable {
             }
             refuse(socket, Reason.WRONG_USER, "this pool is served to the user that exports it, not to user " + user);
         } catch (IOException gone) {
-            LOG.log(Level.DEBUG, "who connected to {0} is gone: {1}", path, gone.getMessage());
+            LOG.log(Level.DEBUG, "a process that connected to {0} has gone: {1}", path, gone.getMessage());
         }
         socket.close();
     }
@@ -153,7 +153,7 @@ final class PoolServer implements AutoCloseable {
         } catch (EOFException ended) {
             end(importer);
         } catch (IOException | RuntimeException broken) {
-            LOG.log(Level.WARNING, "the pool at {0} lets {1} go: {2}", path, importer, broken.getMessage());
+            LOG.log(Level.WARNING, "the pool at {0} disconnects {1}: {2}", path, importer, broken.getMessage());
             end(importer);
         }
     }
@@ -182,7 +182,7 @@ final class PoolServer implements AutoCloseable {
                 : importer.hasGreeted() && (asked instanceof Message.Map || asked instanceof Message.Release);
         if (!due) {
             throw new SharingException(
-                    Reason.MALFORMED, "a " + asked.getClass().getSimpleName() + " is not what is due");
+                    Reason.MALFORMED, "a " + asked.getClass().getSimpleName() + " is not expected here");
         }
     }
 
@@ -202,7 +202,7 @@ final class PoolServer implements AutoCloseable {
                 publications.release(importer, release.id());
                 importer.socket().send(Message.encode(new Message.Released()));
             }
-            default -> throw new IllegalStateException("not due: " + asked);
+            default -> throw new IllegalStateException("not expected here: " + asked);
         }
     }
 

@@ -51,7 +51,7 @@ final class Publications {
     ExportedBuffer publish(String name, Supplier<ExportedBuffer> factory) {
         return locked(() -> {
             if (published.containsKey(name)) {
-                throw new IllegalArgumentException("\"" + name + "\" is published already; close that buffer first");
+                throw new IllegalArgumentException("\"" + name + "\" is already published; close that buffer first");
             }
             ExportedBuffer buffer = factory.get();
             published.put(name, buffer);
@@ -66,7 +66,7 @@ final class Publications {
             if (buffer == null) {
                 throw new SharingException(
                         Reason.UNKNOWN_NAME,
-                        "nothing is published as \"" + wanted.name() + "\"; there is " + published.keySet());
+                        "nothing is published as \"" + wanted.name() + "\"; published: " + published.keySet());
             }
             if (wanted.byteSize() != 0 && wanted.byteSize() != buffer.byteSize()) {
                 throw new SharingException(
@@ -75,7 +75,7 @@ final class Publications {
             }
             if (uses(importer) >= MAX_USES) {
                 throw new SharingException(
-                        Reason.IN_USE, importer + " has " + MAX_USES + " buffers mapped, more than any may");
+                        Reason.IN_USE, importer + " has " + MAX_USES + " buffers mapped, the maximum");
             }
             return buffer.map(importer, ++lastUse, wanted.event());
         });

@@ -100,7 +100,7 @@ class MessageTests {
         assertThat(refusal(kind).reason()).isEqualTo(Reason.MALFORMED);
         byte[] text = Message.encode(new Message.Map("abc", 1, handle(0)));
         text[14] = (byte) 0xff;
-        assertThat(refusal(text)).hasMessageContaining("no UTF-8");
+        assertThat(refusal(text)).hasMessageContaining("not UTF-8");
     }
 
     @Test
