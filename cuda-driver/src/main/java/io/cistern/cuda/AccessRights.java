@@ -28,7 +28,7 @@ public enum AccessRights {
             case 0 -> NONE;
             case 1 -> READ;
             case 3 -> READ_WRITE;
-            default -> throw new IllegalArgumentException("no CUmemAccess_flags: " + code);
+            default -> throw new IllegalArgumentException("not CUmemAccess_flags: " + code);
         };
     }
 }

@@ -29,7 +29,7 @@ public interface CudaDriver extends AutoCloseable {
     /// Returns what this driver and each of its devices can do, probed once, with a reason for each "no".
     DriverCapabilities capabilities();
 
-    /// The facets of a driver, as an implementation gives them.
+    /// The facets of a driver, as an implementation provides them.
     ///
     /// @param devices see [CudaDriver#devices()]
     /// @param memory see [CudaDriver#memory()]
@@ -121,7 +121,7 @@ public interface CudaDriver extends AutoCloseable {
         return facets().sharing();
     }
 
-    /// Returns the driver under all that observers put around it: this object, if there is nothing.
+    /// Returns the driver inside all wrappers of observers: this object if there are none.
     default CudaDriver original() {
         return this;
     }

@@ -49,7 +49,7 @@ public final class CudaDrivers {
     }
 
     private static String warning(String reason) {
-        return "SIMULATED GPU: no GPU is used, since no driver can be (" + reason + "). To simulate without this"
+        return "SIMULATED GPU: no GPU is used, since no driver works (" + reason + "). To simulate without this"
                 + " warning set " + Setting.DRIVER.key() + "=simulated; to make it an error set " + Setting.DRIVER.key()
                 + "=cuda.";
     }
@@ -108,14 +108,14 @@ public final class CudaDrivers {
             reasons.add(provider.name() + ": " + reason.get());
         }
         throw new IllegalStateException("no CUDA driver can be used: " + String.join("; ", reasons)
-                + "; to do without a GPU, add cistern-simulated-gpu");
+                + "; to run without a GPU, add cistern-simulated-gpu");
     }
 
     private static void requireNotMisconfigured(CudaDriverProvider provider) {
         Optional<String> mistake = provider.misconfiguredBecause();
         if (mistake.isPresent()) {
             throw new IllegalStateException("the driver " + provider.name() + " can't be used: " + mistake.get()
-                    + "; to do without a GPU, set " + Setting.DRIVER.key() + "=simulated");
+                    + "; to run without a GPU, set " + Setting.DRIVER.key() + "=simulated");
         }
     }
 }

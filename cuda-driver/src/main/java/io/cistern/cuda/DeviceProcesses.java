@@ -24,7 +24,7 @@ public final class DeviceProcesses {
     /// The memory that one process holds.
     ///
     /// @param processId its number, in the system's name space unless the container hides that
-    /// @param byteSize bytes of device memory; −1 if the system does not tell
+    /// @param byteSize bytes of device memory; −1 if the system does not report it
     public record Holding(long processId, long byteSize) {}
 
     private static final String LIBRARY = "libnvidia-ml.so.1";
@@ -102,7 +102,7 @@ public final class DeviceProcesses {
 
     private static void require(int code) {
         if (code != 0) {
-            throw new IllegalStateException("NVML answers " + code);
+            throw new IllegalStateException("NVML returned " + code);
         }
     }
 }

@@ -15,7 +15,7 @@ final class DriverServiceFile {
     static String notFound(String name) {
         String className = CLASS_NAMES.get(name);
         if (className == null) {
-            return "there is no driver '" + name + "'; legal are auto, cuda, simulated and the names of other drivers"
+            return "there is no driver '" + name + "'; valid are auto, cuda, simulated and the names of other drivers"
                     + " on the class path";
         }
         if (!isHere(className)) {

@@ -17,7 +17,7 @@ public interface Sharing {
 
     /// The reason in the failure of [#legacyHandle].
     String ONLY_LINEAR =
-            "only memory of cuMemAlloc has such a handle; for memory of a pool, export the pool and the pointer";
+            "only memory from cuMemAlloc has such a handle; for memory from a pool, export the pool and the pointer";
 
     /// Exports a pool as a new file descriptor with close-on-exec (`cuMemPoolExportToShareableHandle`).
     ///

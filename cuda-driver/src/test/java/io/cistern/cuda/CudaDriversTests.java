@@ -36,7 +36,7 @@ final class CudaDriversTests {
         assertThatIllegalStateException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(noCuda, provider("other", "no device")), NOTHING_SET))
                 .withMessage("no CUDA driver can be used: cuda: no library; other: no device;"
-                        + " to do without a GPU, add cistern-simulated-gpu");
+                        + " to run without a GPU, add cistern-simulated-gpu");
     }
 
     @Test
@@ -61,7 +61,7 @@ final class CudaDriversTests {
         assertThatIllegalStateException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(noCuda, simulated), NOTHING_SET))
                 .withMessage("the driver cuda can't be used: no library;"
-                        + " to do without a GPU, set cistern.driver=simulated");
+                        + " to run without a GPU, set cistern.driver=simulated");
         assertThat(CudaDrivers.choose(List.of(noCuda, simulated), driver("simulated"))
                         .provider())
                 .isSameAs(simulated);
@@ -72,7 +72,7 @@ final class CudaDriversTests {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(cuda), driver("cudda")))
                 .withMessageStartingWith(
-                        "environment variable CISTERN_DRIVER: there is no driver 'cudda'; legal are auto");
+                        "environment variable CISTERN_DRIVER: there is no driver 'cudda'; valid are auto");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(cuda), driver("simulated")))
                 .withMessageContaining("add cistern-simulated-gpu to the class path");

@@ -118,7 +118,7 @@ final class CapabilityProbe {
                 pools(device, DeviceAttribute.MEM_DECOMPRESS_ALGORITHM_MASK, "a decompression engine and CUDA 12.8"));
         features.put(STREAM_ID, symbol(DriverCall.STREAM_GET_ID, 12000));
         features.put(BUDGET_NOTIFICATION, symbol(DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION, 12040));
-        features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "take the open kernel module"));
+        features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "use the open kernel module"));
         features.put(
                 MULTICAST, attribute(device, DeviceAttribute.MULTICAST_SUPPORTED, "it needs NVSwitch and CUDA 12.1"));
         features.put(HOST_NUMA_MEMORY, virtual.supported() ? hostNuma(device) : virtual);
@@ -136,7 +136,7 @@ final class CapabilityProbe {
                         ? attribute(
                                 device,
                                 DeviceAttribute.GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
-                                "load nvidia-peermem, or take the open kernel module with dma-buf")
+                                "load nvidia-peermem, or use the open kernel module with dma-buf")
                         : virtual);
         features.put(FABRIC, virtual.supported() ? fabric(device) : virtual);
         return features;
@@ -176,7 +176,7 @@ final class CapabilityProbe {
                                 + " driver to API " + Startup.versionName(MANAGED_POOLS_SINCE) + " or later")
                 : tried(
                         () -> pools.tryCreate(MemoryPoolProperties.managed(device)),
-                        "the driver refuses managed pools here; take source=managed");
+                        "the driver refuses managed pools here; use source=managed");
     }
 
     /// Returns whether pools of a special kind work.

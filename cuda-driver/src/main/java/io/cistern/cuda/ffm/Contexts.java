@@ -172,7 +172,7 @@ final class Contexts {
         if (device == handles.length || primary(device) != current) {
             throw getCurrent.failed(
                     CudaResult.INVALID_CONTEXT.code(),
-                    Arguments.text("context", current) + ", which is no device's primary context");
+                    Arguments.text("context", current) + ", which is not a device's primary context");
         }
         return device;
     }
@@ -255,7 +255,7 @@ final class Contexts {
 
     private void requireOpen(DriverFunction attempted) {
         if (closed) {
-            throw attempted.failed(CudaResult.DEINITIALIZED.code(), "this driver was closed");
+            throw attempted.failed(CudaResult.DEINITIALIZED.code(), "this driver is closed");
         }
     }
 

@@ -96,7 +96,7 @@ final class DriverFunction {
         return Linker.nativeLinker().downcallHandle(prototype, options);
     }
 
-    /// Returns whether the function takes so many parameters of up to 64 bits.
+    /// Returns whether the function takes that many parameters of up to 64 bits.
     private boolean takes(int count) {
         return shape.length() == count && !shape.contains("H");
     }

@@ -79,7 +79,7 @@ final class DriverLibrary {
             MemorySegment address = symbols.find(call.symbol()).orElse(MemorySegment.NULL);
             if (address.address() == 0 && !OPTIONAL.contains(call)) {
                 throw new UnavailableException(name + " has no symbol " + call.symbol()
-                        + ": it is no CUDA driver, or one older than CUDA 10.0; update the NVIDIA driver");
+                        + ": it is not a CUDA driver, or is older than CUDA 10.0; update the NVIDIA driver");
             }
             library.addresses.put(call, address);
         }

@@ -19,7 +19,7 @@ final class HostMemory {
         }
         if (byteSize < 0 || byteSize > memory.byteSize()) {
             throw new IllegalArgumentException(
-                    "byteSize=" + byteSize + " of host memory of " + memory.byteSize() + " bytes");
+                    "byteSize=" + byteSize + ", but the host memory has " + memory.byteSize() + " bytes");
         }
         return memory.address();
     }

@@ -115,7 +115,7 @@ final class NativeModules extends NativeFacet implements Modules {
             case Byte v -> v;
             default ->
                 throw new IllegalArgumentException(
-                        "a kernel takes no " + argument.getClass().getName());
+                        "a kernel can't take " + argument.getClass().getName());
         };
     }
 }

@@ -42,16 +42,16 @@ record Startup(DriverLibrary library, int version, int devices) {
     private static String adviceFor(CudaResult result) {
         return switch (result) {
             case NO_DEVICE ->
-                ": no GPU, or none made visible; look at nvidia-smi, CUDA_VISIBLE_DEVICES and the container's devices";
+                ": no GPU, or none made visible; check nvidia-smi, CUDA_VISIBLE_DEVICES and the container's devices";
             case STUB_LIBRARY ->
-                ": this is the toolkit's stub for linking; take its stubs folder out of LD_LIBRARY_PATH";
+                ": this is the toolkit's stub for linking; remove its stubs folder from LD_LIBRARY_PATH";
             case SYSTEM_DRIVER_MISMATCH ->
                 ": the kernel module and the library are of different versions; reboot, or reload the module";
             case COMPAT_NOT_SUPPORTED_ON_DEVICE ->
-                ": this GPU takes no forward-compatible library; take the cuda-compat folder out of LD_LIBRARY_PATH";
-            case SYSTEM_NOT_READY -> ": a system service is not up; start nvidia-fabricmanager";
-            case DEVICE_UNAVAILABLE -> ": another process has the GPU for itself; look at its compute mode";
-            case OPERATING_SYSTEM, UNKNOWN -> ": look for NVRM in dmesg; /dev/nvidia* may be missing or forbidden";
+                ": this GPU supports no forward-compatible library; remove the cuda-compat folder from LD_LIBRARY_PATH";
+            case SYSTEM_NOT_READY -> ": a system service is not running; start nvidia-fabricmanager";
+            case DEVICE_UNAVAILABLE -> ": another process uses the GPU exclusively; check its compute mode";
+            case OPERATING_SYSTEM, UNKNOWN -> ": look for NVRM in dmesg; /dev/nvidia* may be missing or inaccessible";
             default -> "";
         };
     }

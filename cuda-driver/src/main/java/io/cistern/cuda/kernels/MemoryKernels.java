@@ -48,7 +48,7 @@ public final class MemoryKernels implements AutoCloseable {
     public static String ptx() {
         try (InputStream text = MemoryKernels.class.getResourceAsStream(TEXT)) {
             if (text == null) {
-                throw new IllegalStateException(TEXT + " is missing beside " + MemoryKernels.class.getName());
+                throw new IllegalStateException(TEXT + " is missing next to " + MemoryKernels.class.getName());
             }
             return new String(text.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {

@@ -100,7 +100,7 @@ public final class SharedLibrary {
     public MemorySegment require(String function) {
         return symbols.find(function)
                 .orElseThrow(() -> new UnsupportedOperationException(
-                        name + " has no symbol " + function + ": it is no " + product + ", or another version"));
+                        name + " has no symbol " + function + ": it is not " + product + ", or is another version"));
     }
 
     /// Returns a required function, ready to be called.

@@ -87,7 +87,7 @@ public final class LocalMessage {
                 throw new IOException(
                         (flags & MSG_TRUNC) != 0
                                 ? "a message of more than " + mostBytes + " bytes"
-                                : "a message with more descriptors than one, or with one that could not be taken");
+                                : "a message with more than one descriptor, or with one that could not be received");
             }
             if (length == 0) {
                 attached.forEach(Descriptor::close);

@@ -63,7 +63,7 @@ public final class LocalSocket implements AutoCloseable {
         byte[] name = path.toAbsolutePath().toString().getBytes(StandardCharsets.UTF_8);
         if (name.length >= PATH_BYTES) {
             throw new IllegalArgumentException("the path " + path.toAbsolutePath() + " has " + name.length
-                    + " bytes; the path of a socket has at most " + (PATH_BYTES - 1));
+                    + " bytes; a socket's path has at most " + (PATH_BYTES - 1));
         }
         MemorySegment address = arena.allocate(2 + PATH_BYTES, 2);
         address.set(JAVA_SHORT, 0, (short) AF_UNIX);
@@ -87,7 +87,7 @@ public final class LocalSocket implements AutoCloseable {
 
     /// Returns the process at the other end.
     ///
-    /// @throws SystemCallException if the system does not tell
+    /// @throws SystemCallException if the system does not report it
     public Peer peer() throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {
             // struct ucred: pid, uid, gid

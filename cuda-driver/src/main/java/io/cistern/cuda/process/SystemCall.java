@@ -85,7 +85,7 @@ enum SystemCall {
     ///     unknown
     long call(long... arguments) throws SystemCallException {
         if (!isLinux()) {
-            throw new UnsupportedOperationException(this + " is a call of Linux");
+            throw new UnsupportedOperationException(this + " is a Linux system call");
         }
         MethodHandle syscall = Bound.SYSCALL;
         if (syscall == null) {
@@ -122,7 +122,7 @@ enum SystemCall {
             case "aarch64", "riscv64" -> onNewer;
             default ->
                 throw new UnsupportedOperationException(
-                        "the number of " + this + " on " + architecture + " is not known");
+                        "the number of " + this + " on " + architecture + " is unknown");
         };
     }
 

@@ -33,7 +33,7 @@ public final class SystemCallException extends IOException {
             Map.entry(90, "message too long (EMSGSIZE)"),
             Map.entry(EADDRINUSE, "the path is in use (EADDRINUSE)"),
             Map.entry(ECONNRESET, "the other side is gone (ECONNRESET)"),
-            Map.entry(ECONNREFUSED, "nobody listens there (ECONNREFUSED)"));
+            Map.entry(ECONNREFUSED, "nothing listens there (ECONNREFUSED)"));
 
     private final int errno;
 

@@ -35,7 +35,7 @@ public final class ByteSizes {
     ///     or exceeds 2^63 − 1; the message quotes the text and says what is legal
     public static long parse(String text) {
         if (isShare(text)) {
-            throw bad(text, "is a share of a device, and this is a number for no device", LEGAL);
+            throw bad(text, "is a share of a device, but this number belongs to no device", LEGAL);
         }
         return parse(text, LEGAL, () -> 0);
     }
@@ -104,7 +104,7 @@ public final class ByteSizes {
             return 1L << (10 * power);
         }
         if (power > 0 && unit.substring(1).equals("b")) {
-            throw bad(text, "may mean powers of 1000 or of 1024", legal);
+            throw bad(text, "could mean powers of 1000 or of 1024", legal);
         }
         throw bad(text, "is not a number of bytes", legal);
     }

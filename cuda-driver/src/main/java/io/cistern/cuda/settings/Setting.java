@@ -39,8 +39,8 @@ public enum Setting {
     PLUGINS_ALLOWED(
             "cistern.plugins.allowed",
             "a path",
-            "all in the directory",
-            "a file as `sha256sum` prints it: plug-ins of other contents are refused"),
+            "all plug-ins",
+            "a file as `sha256sum` prints it: plug-ins with other contents are refused"),
     /// How much is kept about live blocks.
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is recorded about live blocks"),
     /// How much the caching allocator checks.
@@ -64,7 +64,7 @@ public enum Setting {
                     + " (`ModuleSupport.Observer`)"),
     /// Whether scopes are reported that were forgotten or not carried to other threads.
     SCOPES_REPORT("cistern.scopes.report", "`true`, `false`", "`false`", "whether to report mistakes with scopes"),
-    /// Whether copies are reported that can't run beside other work.
+    /// Whether copies are reported that can't overlap other work.
     COPIES_REPORT(
             "cistern.copies.report",
             "`true`, `false`",
@@ -181,7 +181,7 @@ public enum Setting {
     /// @throws IllegalArgumentException if it has none
     String keyOf(Object part) {
         if (!isFamily()) {
-            throw new IllegalArgumentException(key + " has no part to choose");
+            throw new IllegalArgumentException(key + " has no variable part");
         }
         return prefix() + part + suffix();
     }

@@ -128,7 +128,7 @@ public final class Settings {
                     return word;
                 }
             }
-            throw new IllegalSettingException(this, "'" + text + "' is none of " + words);
+            throw new IllegalSettingException(this, "'" + text + "' is not one of " + words);
         }
     }
 
@@ -273,7 +273,7 @@ public final class Settings {
             return set != null && set.word().equals("true");
         } catch (IllegalSettingException e) {
             System.getLogger(Settings.class.getName())
-                    .log(System.Logger.Level.WARNING, e.getMessage() + "; taken as false");
+                    .log(System.Logger.Level.WARNING, e.getMessage() + "; treated as false");
             return false;
         }
     }

@@ -49,7 +49,7 @@ public final class TrustedFiles {
     public Path requireFile(Path path) throws IOException {
         Path real = path.toRealPath();
         if (!Files.isRegularFile(real)) {
-            throw new RefusedFileException("is no regular file");
+            throw new RefusedFileException("is not a regular file");
         }
         requireTrusted(real);
         return real;
@@ -62,7 +62,7 @@ public final class TrustedFiles {
     public void requireDirectory(Path path) throws IOException {
         Path real = path.toRealPath();
         if (!Files.isDirectory(real)) {
-            throw new RefusedFileException("is no directory; name the one that it lies in");
+            throw new RefusedFileException("is not a directory; name the one that it is in");
         }
         requireTrusted(real);
     }
@@ -131,7 +131,7 @@ public final class TrustedFiles {
         return owner == ROOT || owner == user || user == ProcessUser.UNKNOWN
                 ? ""
                 : "belongs to user " + Files.getOwner(path).getName()
-                        + ", neither root nor who runs this program; chown it, or mount it read-only";
+                        + ", neither root nor the one who runs this program; chown it, or mount it read-only";
     }
 
     private static String writable(int mode, boolean isAbove) {
@@ -139,8 +139,8 @@ public final class TrustedFiles {
             return "";
         }
         if ((mode & OTHERS_WRITE) != 0) {
-            return "can be written by everybody; chmod go-w it";
+            return "is writable by everyone; chmod go-w it";
         }
-        return (mode & GROUP_WRITES) == 0 ? "" : "can be written by its group; chmod g-w it";
+        return (mode & GROUP_WRITES) == 0 ? "" : "is writable by its group; chmod g-w it";
     }
 }

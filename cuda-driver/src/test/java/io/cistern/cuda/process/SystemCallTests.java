@@ -21,6 +21,6 @@ class SystemCallTests {
     void noOtherProcessorGetsThem(String architecture) {
         assertThatThrownBy(() -> SystemCall.WRITE.number(architecture))
                 .isInstanceOf(UnsupportedOperationException.class)
-                .hasMessage("the number of WRITE on " + architecture + " is not known");
+                .hasMessage("the number of WRITE on " + architecture + " is unknown");
     }
 }

@@ -36,7 +36,7 @@ class SettingsPageTests {
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 
-            | key | legal | without it | meaning |
+            | key | values | default | meaning |
             |---|---|---|---|
             """;
 

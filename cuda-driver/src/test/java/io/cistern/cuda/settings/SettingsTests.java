@@ -100,7 +100,7 @@ class SettingsTests {
         Path file = file("cistern.allocator=async\n");
         Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(settings().problems())
-                .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod go-w it");
+                .containsExactly("property cistern.config: " + file + " is writable by everyone; chmod go-w it");
         assertThat(settings().get(Setting.ALLOCATOR)).isEmpty();
 
         file("# comment \\u00zz\ncistern.allocator=\\u00zz\ncistern.leaks=all\n");
@@ -118,7 +118,8 @@ class SettingsTests {
         Path fifo = folder.resolve("fifo");
         new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor();
         properties.put("cistern.config", fifo.toString());
-        assertThat(settings().problems()).containsExactly("property cistern.config: " + fifo + " is no regular file");
+        assertThat(settings().problems())
+                .containsExactly("property cistern.config: " + fifo + " is not a regular" + " file");
 
         file("#".repeat(1 << 20) + "\n");
         assertThat(settings().problems()).singleElement().asString().endsWith(" is larger than 1MiB");

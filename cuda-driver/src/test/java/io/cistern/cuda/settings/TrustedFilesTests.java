@@ -42,9 +42,9 @@ class TrustedFilesTests {
 
     @ParameterizedTest
     @CsvSource({
-        "rw-rw-r--, can be written by its group; chmod g-w it",
-        "rw-rw-rw-, can be written by everybody; chmod go-w it",
-        "rw-r--rw-, can be written by everybody; chmod go-w it"
+        "rw-rw-r--, is writable by its group; chmod g-w it",
+        "rw-rw-rw-, is writable by everyone; chmod go-w it",
+        "rw-r--rw-, is writable by everyone; chmod go-w it"
     })
     void whatOthersMayWriteIsRefused(String mode, String why) throws IOException {
         mode(file, mode);
@@ -62,7 +62,7 @@ class TrustedFilesTests {
 
         assertRefused(
                 () -> new TrustedFiles().requireFile(inner),
-                "lies in " + directory + ", which can be written by its group; chmod g-w it");
+                "lies in " + directory + ", which is writable by its group; chmod g-w it");
     }
 
     @Test
@@ -80,8 +80,7 @@ class TrustedFilesTests {
         Files.setAttribute(directory, "unix:mode", 01777);
 
         assertThat(new TrustedFiles().requireFile(file)).isEqualTo(file);
-        assertRefused(
-                () -> new TrustedFiles().requireDirectory(directory), "can be written by everybody; chmod go-w it");
+        assertRefused(() -> new TrustedFiles().requireDirectory(directory), "is writable by everyone; chmod go-w it");
     }
 
     @Test
@@ -92,7 +91,7 @@ class TrustedFilesTests {
 
         assertThatThrownBy(() -> new TrustedFiles(SOMEBODY + 1).requireFile(file))
                 .isInstanceOf(RefusedFileException.class)
-                .hasMessageMatching("belongs to user .+, neither root nor who runs this program; chown it.*");
+                .hasMessageMatching("belongs to user .+, neither root nor the one who runs this program; chown it.*");
     }
 
     @Test
@@ -109,9 +108,10 @@ class TrustedFilesTests {
         assertThat(new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor())
                 .isZero();
 
-        assertRefused(() -> new TrustedFiles().requireFile(fifo), "is no regular file");
-        assertRefused(() -> new TrustedFiles().requireFile(directory), "is no regular file");
-        assertRefused(() -> new TrustedFiles().requireDirectory(file), "is no directory; name the one that it lies in");
+        assertRefused(() -> new TrustedFiles().requireFile(fifo), "is not a regular file");
+        assertRefused(() -> new TrustedFiles().requireFile(directory), "is not a regular file");
+        assertRefused(
+                () -> new TrustedFiles().requireDirectory(file), "is not a directory; name the one that it is" + " in");
     }
 
     @Test
