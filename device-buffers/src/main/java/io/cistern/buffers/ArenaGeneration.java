@@ -26,7 +26,7 @@ final class ArenaGeneration implements Lifetime {
 
     @Override
     public String whatEnded() {
-        return "it is of generation " + number + " of " + arena;
+        return "it belongs to generation " + number + " of " + arena;
     }
 
     @Override

@@ -146,7 +146,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return block;
     }
 
-    /// Returns the host's view of a buffer that is no slice, and ends it with the buffer.
+    /// Returns the host's view of a buffer that is not a slice, and ends it with the buffer.
     final MemorySegment viewed() {
         if (lifetime instanceof ParentBuffer || lifetime instanceof ArenaGeneration) {
             throw notOwner();

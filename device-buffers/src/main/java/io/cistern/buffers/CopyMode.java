@@ -11,7 +11,7 @@ package io.cistern.buffers;
 /// | an array, to the device | the same | once the bytes are in pinned memory |
 /// | an array, to the host | the same | refused |
 ///
-/// Only copies of pinned memory run beside other work: see [CopyOptions#reportPageableCopies].
+/// Only copies of pinned memory overlap other work: see [CopyOptions#reportPageableCopies].
 public enum CopyMode {
     /// The host waits until the stream has passed the copy.
     BLOCKING,

@@ -9,7 +9,7 @@ final class CopySizes {
     /// @throws IndexOutOfBoundsException if the source is longer; the message has both sizes
     static void requireFits(String from, long fromBytes, String to, long toBytes) {
         if (fromBytes > toBytes) {
-            throw new IndexOutOfBoundsException(from + " has " + fromBytes + " bytes, " + to + " " + toBytes);
+            throw new IndexOutOfBoundsException(from + " has " + fromBytes + " bytes, but " + to + " only " + toBytes);
         }
     }
 }

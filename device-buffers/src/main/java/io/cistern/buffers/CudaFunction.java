@@ -127,8 +127,8 @@ public final class CudaFunction {
             }
             case Integer _, Long _, Float _, Double _, Short _, Byte _ -> argument;
             default ->
-                throw new IllegalArgumentException("kernel " + name + " can't be given a "
-                        + argument.getClass().getName() + ": give it numbers and buffers");
+                throw new IllegalArgumentException("kernel " + name + " can't take a "
+                        + argument.getClass().getName() + ": pass numbers and buffers");
         };
     }
 
@@ -137,7 +137,7 @@ public final class CudaFunction {
             return new Region(buffer.addressOn(stream), buffer.byteSize(), isWritten);
         }
         throw new IllegalArgumentException("kernel " + name + " runs on device " + device + ", but " + buffer
-                + " lies on another: copy it, or give its address where the devices reach each other");
+                + " is on another: copy it, or pass its address if the devices reach each other");
     }
 
     /// Returns name and device.

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Growth.** When its chunk is full, the arena allocates another one, as large as all before together if there is
-/// so much memory. If a generation needed several chunks, the reset frees them, and the next generation begins with
+/// that much memory. If a generation needed several chunks, the reset frees them, and the next generation begins with
 /// one chunk of the size needed. An arena begins with the size that earlier arenas of its name needed.
 ///
 /// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
@@ -130,7 +130,7 @@ public final class DeviceArena implements AutoCloseable {
         return address != 0 ? address : grow(rounded);
     }
 
-    /// Rounds up, but no further than a `long` counts: nobody has so many bytes.
+    /// Rounds up, but no further than a `long` counts: nobody has that many bytes.
     private static long rounded(long byteSize) {
         return (Math.min(byteSize, MOST_BYTES) + ALIGNMENT - 1) & -ALIGNMENT;
     }
@@ -301,7 +301,7 @@ public final class DeviceArena implements AutoCloseable {
         /// @throws IllegalArgumentException if it is an allocator of other device memory
         public Builder from(Allocator allocator) {
             if (allocator.memory() != memory) {
-                throw new IllegalArgumentException(allocator + " is of other device memory");
+                throw new IllegalArgumentException(allocator + " belongs to another DeviceMemory");
             }
             this.from = allocator::allocate;
             return this;

@@ -147,7 +147,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(Allocator from, long byteSize, CudaStream stream) {
         if (from.memory() != stream.memory()) {
-            throw new IllegalArgumentException(stream + " is of other device memory than " + from);
+            throw new IllegalArgumentException(stream + " belongs to another DeviceMemory than " + from);
         }
         return allocate(from, byteSize, stream.device(), stream.handle());
     }
@@ -163,14 +163,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     public static DeviceBuffer allocateAligned(
             DeviceMemory memory, long byteSize, long byteAlignment, int device, long stream) {
         if (byteAlignment < 1 || Long.bitCount(byteAlignment) != 1) {
-            throw new IllegalArgumentException("byteAlignment is no power of two: " + byteAlignment);
+            throw new IllegalArgumentException("byteAlignment is not a power of two: " + byteAlignment);
         }
         long spare = Math.max(0, byteAlignment - ALIGNMENT);
         if (byteSize <= 0 || spare == 0) {
             return allocate(memory, byteSize, device, stream);
         }
         if (byteSize > Long.MAX_VALUE - spare) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "no address space has so many");
+            throw new DeviceOutOfMemoryException(byteSize, device, "more than any address space has");
         }
         try (DeviceBuffer whole = allocate(memory, byteSize + spare, device, stream)) {
             return whole.retained(-whole.address() & (byteAlignment - 1), byteSize, stream);
@@ -251,7 +251,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     public static DeviceBuffer ofBorrowed(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
         if (address < 0 || byteSize < 0) {
-            throw new IllegalArgumentException("no memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
+            throw new IllegalArgumentException(
+                    "not a range of memory: " + byteSize + " bytes at" + " 0x" + Long.toHexString(address));
         }
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
@@ -487,7 +488,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             return whole.hostView().asSlice(address() - whole.address(), byteSize);
         }
         if (!ManagedMemory.isOnHost(this)) {
-            throw new UnsupportedOperationException(this + " is not memory that the host reaches: allocate it from"
+            throw new UnsupportedOperationException(this + " is not memory that the host can reach: allocate it from"
                     + " 'managed', 'async:location=managed' or 'async:location=host', or copy it");
         }
         return viewed();
@@ -694,8 +695,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     private void requireWhole(int unitBytes) {
         long start = address();
         if (start % unitBytes != 0 || byteSize % unitBytes != 0) {
-            throw new IllegalArgumentException(
-                    this + " at 0x" + Long.toHexString(start) + " is not whole units of " + unitBytes + " bytes");
+            throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start)
+                    + " is not a whole number of units" + " of " + unitBytes + " bytes");
         }
     }
 

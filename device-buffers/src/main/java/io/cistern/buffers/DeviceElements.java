@@ -32,7 +32,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
         }
         if (buffer.byteSize() % layout.byteSize() != 0) {
             throw new IllegalArgumentException(
-                    buffer + " is no multiple of the " + layout.byteSize() + " bytes of " + name(layout));
+                    buffer + " is not a multiple of the " + layout.byteSize() + " bytes of " + name(layout));
         }
     }
 
@@ -298,7 +298,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     private int arrayLength(Class<?> carrier) {
         requireCarrier(carrier);
         if (count() > Integer.MAX_VALUE - 8) {
-            throw new IllegalStateException(count() + " elements are more than an array can have");
+            throw new IllegalStateException(count() + " elements are more than an array can hold");
         }
         return (int) count();
     }

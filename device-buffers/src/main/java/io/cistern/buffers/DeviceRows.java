@@ -31,7 +31,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     private static long span(long pitch, long rowBytes, long rows) {
         if (rowBytes < 0 || rows < 0 || pitch < rowBytes) {
             throw new IllegalArgumentException(rows + " rows of " + rowBytes + " bytes, " + pitch
-                    + " apart: the pitch is at least a row's length");
+                    + " apart: the pitch must be at least a row's length");
         }
         if (rows == 0) {
             return 0;
@@ -108,7 +108,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceRows source, long stream) {
         if (source.rowBytes != rowBytes || source.rows != rows || source.buffer.device() != buffer.device()) {
-            throw new IllegalArgumentException(source + " is not of the shape and device of " + this);
+            throw new IllegalArgumentException(source + " differs in shape or device from " + this);
         }
         DeviceCopies.rows(this, source, stream);
     }

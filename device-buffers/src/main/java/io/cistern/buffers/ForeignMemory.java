@@ -39,7 +39,7 @@ final class ForeignMemory {
     synchronized long register(long address, long byteSize, int device, long stream, DeviceBuffer.ForeignOwner owner) {
         if (byteSize > 0 && (address <= 0 || address % 256 != 0)) {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
-                    + " is not the beginning of an allocation of device memory: those are multiples of 256");
+                    + " is not the start of a device allocation, which is a multiple of 256");
         }
         if (allocator == null) {
             allocator = memory.open(OpenOptions.made(NAME, new Registered()));
@@ -51,7 +51,7 @@ final class ForeignMemory {
             return block;
         } catch (AllocatorContractException taken) {
             throw new IllegalArgumentException(
-                    "0x" + Long.toHexString(address) + " is registered already, or was made by Cistern", taken);
+                    "0x" + Long.toHexString(address) + " is already registered, or was allocated by Cistern", taken);
         } finally {
             next = 0;
         }
@@ -93,7 +93,7 @@ final class ForeignMemory {
         @Override
         public long allocate(long byteSize, int device, long stream) {
             if (next == 0) {
-                throw new UnsupportedOperationException("memory of others can be registered, but not made here");
+                throw new UnsupportedOperationException("foreign memory can be registered, but not allocated here");
             }
             return next;
         }

@@ -73,8 +73,8 @@ final class HostCopies {
             throw new IllegalArgumentException("the memory to copy to is read-only: " + target);
         }
         if (!target.isNative() && mode == CopyMode.NON_BLOCKING) {
-            throw new IllegalArgumentException("a copy to the heap must be blocking, since the collector moves what is"
-                    + " there: copy to a PinnedBuffer, or wait");
+            throw new IllegalArgumentException("a copy to the heap must be blocking, since the garbage collector may"
+                    + " move the array: copy to a PinnedBuffer, or make the copy blocking");
         }
     }
 
@@ -84,7 +84,7 @@ final class HostCopies {
         if (graphs.isSheltered(buffer.device())
                 && graphs.captureStatus(buffer.device(), stream) != CaptureStatus.NONE) {
             throw new IllegalStateException("stream 0x" + Long.toHexString(stream)
-                    + " is being captured: copy before, or from and to a PinnedBuffer");
+                    + " is being captured: copy before the capture, or from and to a PinnedBuffer");
         }
     }
 

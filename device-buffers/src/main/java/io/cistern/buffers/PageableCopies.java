@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Reports non-blocking copies that can't run beside other work because their host memory is not pinned: once
+/// Reports non-blocking copies that can't overlap other work because their host memory is not pinned: once
 /// for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
 final class PageableCopies {
     private final CudaDriver driver;

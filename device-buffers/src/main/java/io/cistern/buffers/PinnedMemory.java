@@ -99,7 +99,7 @@ public final class PinnedMemory implements HostMemory {
     ///
     /// @param byteSize bytes wanted, up to 4 TiB; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if it is negative or more than 4 TiB
-    /// @throws CudaException if the driver can't pin so much
+    /// @throws CudaException if the driver can't pin that much
     @Override
     public PinnedBuffer allocate(long byteSize) {
         if (((byteSize - 1) >>> PinnedSizes.MAX_SHIFT) != 0) {

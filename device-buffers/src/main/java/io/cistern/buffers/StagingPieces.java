@@ -40,7 +40,7 @@ final class StagingPieces {
     /// Returns a piece that the host may write.
     ///
     /// @param byteSize more than 0
-    /// @throws CudaException if the driver can't pin so much
+    /// @throws CudaException if the driver can't pin that much
     StagingPiece take(int device, long byteSize) {
         Shelf shelf = new Shelf(device, PinnedSizes.sizeClass(byteSize));
         for (int left = Math.min(count(shelf), PinnedMemory.MAX_LOOKS); left > 0; left--) {

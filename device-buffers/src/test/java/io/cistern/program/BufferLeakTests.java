@@ -145,7 +145,7 @@ class BufferLeakTests {
         assertThat(leaks.messages())
                 .singleElement()
                 .asString()
-                .contains("dropped without close")
+                .contains("dropped without being closed")
                 .contains("4321 bytes")
                 .contains("BufferLeakTests.aBufferThatWasDropped");
         assertThat(memory.leaks())

@@ -78,7 +78,8 @@ public final class Dlpack {
     private static void require(DeviceBuffer buffer, TensorLayout layout, long stream) {
         if (stream == 0 || stream < NO_STREAM) {
             throw new IllegalArgumentException("stream " + stream
-                    + " is none of DLPack's: 1 is the legacy default stream, 2 the thread's own, -1 asks for no order");
+                    + " is not one of DLPack's: 1 is the legacy default stream, 2 the per-thread default stream, -1"
+                    + " requests no ordering");
         }
         if (layout.byteSize() > buffer.byteSize()) {
             throw new IllegalArgumentException(

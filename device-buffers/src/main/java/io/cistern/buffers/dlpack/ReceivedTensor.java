@@ -39,8 +39,9 @@ final class ReceivedTensor {
         if (struct.major() != TensorStruct.MAJOR) {
             throw new SharingException(
                     Reason.WRONG_VERSION,
-                    "the tensor is of DLPack " + struct.major() + "." + struct.minor() + ", and Cistern reads "
-                            + TensorStruct.MAJOR + ".x: ask its producer for that, as by max_version=(1, 0)");
+                    "the tensor has version " + struct.major() + "." + struct.minor() + " of DLPack, but Cistern reads "
+                            + TensorStruct.MAJOR + ".x: ask its producer for that, for example with max_version=(1,"
+                            + " 0)");
         }
     }
 

@@ -79,7 +79,7 @@ final class SharedTensors {
             endOwed();
             SharedTensor tensor = take(address);
             if (tensor == null) {
-                log("no tensor of Cistern is at 0x" + Long.toHexString(address) + ", or it was deleted before", null);
+                log("no tensor of Cistern is at 0x" + Long.toHexString(address) + ", or it was already deleted", null);
             } else {
                 end(tensor);
             }
@@ -95,7 +95,7 @@ final class SharedTensors {
             if (tensor.isAlive()) {
                 owe(tensor);
             } else {
-                log("the memory of a tensor was not free to end", failure);
+                log("the memory of a tensor could not be released", failure);
             }
         }
     }

@@ -37,7 +37,7 @@ final class TakenTensor implements DeviceBuffer.ForeignOwner {
         TakenTensor tensor = new TakenTensor(TensorStruct.at(address, versioned), stream);
         if (!ALL.add(address)) {
             throw new IllegalStateException("the tensor at 0x" + Long.toHexString(address)
-                    + " was taken before: a tensor has one consumer, so ask its producer for another one");
+                    + " was already taken: a tensor has one consumer, so ask its producer for another one");
         }
         return tensor;
     }

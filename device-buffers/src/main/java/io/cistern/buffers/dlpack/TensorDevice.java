@@ -43,8 +43,9 @@ enum TensorDevice {
         if (code != CUDA.code && code != CUDA_HOST.code && code != CUDA_MANAGED.code) {
             throw new SharingException(
                     Reason.WRONG_DEVICE,
-                    "the tensor is of DLPack's device type " + code + ", not of CUDA (2, 3, 13): copy it to device "
-                            + device + " before");
+                    "the tensor has DLPack's device type " + code + ", not one of CUDA's (2, 3, 13): first copy it"
+                            + " to device "
+                            + device);
         }
         if (code == CUDA.code && id != device) {
             throw new SharingException(
@@ -61,7 +62,7 @@ enum TensorDevice {
         } catch (CudaException unknown) {
             throw new SharingException(
                     Reason.MALFORMED,
-                    "the driver knows no memory at 0x" + Long.toHexString(address) + " of the tensor",
+                    "the driver does not know the tensor's memory at 0x" + Long.toHexString(address),
                     unknown);
         }
     }

@@ -18,7 +18,7 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
         shape = List.copyOf(shape);
         strides = List.copyOf(strides);
         if (shape.size() != strides.size()) {
-            throw new IllegalArgumentException("shape " + shape + " and strides " + strides + " are not of one length");
+            throw new IllegalArgumentException("shape " + shape + " and strides " + strides + " differ in length");
         }
         requireNone("shape", shape);
         requireNone("strides", strides);
@@ -27,7 +27,7 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
 
     /// Returns the layout of a compact tensor in row-major order, like arrays in C.
     ///
-    /// @throws IllegalArgumentException if a number is negative, or no address space has so many bytes
+    /// @throws IllegalArgumentException if a number is negative, or no address space has that many bytes
     public static TensorLayout compact(TensorType type, long... shape) {
         List<Long> strides = new ArrayList<>();
         long stride = 1;
@@ -90,6 +90,6 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
     }
 
     private static IllegalArgumentException tooLarge(ArithmeticException overflow) {
-        return new IllegalArgumentException("no address space has as many bytes as this tensor", overflow);
+        return new IllegalArgumentException("this tensor has more bytes than any address space", overflow);
     }
 }

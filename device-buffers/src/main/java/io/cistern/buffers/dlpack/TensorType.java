@@ -38,7 +38,7 @@ public record TensorType(int code, int bits, int lanes) {
         boolean fits = code >= 0 && code < 256 && bits > 0 && bits < 256 && lanes > 0 && lanes < 65_536;
         if (!fits || bits * lanes % 8 != 0) {
             throw new IllegalArgumentException("elements of code " + code + ", " + bits + " bits, " + lanes
-                    + " lanes: an element has to be whole bytes, as two lanes of 4 bits are");
+                    + " lanes: an element must be whole bytes, as two lanes of 4 bits are");
         }
     }
 

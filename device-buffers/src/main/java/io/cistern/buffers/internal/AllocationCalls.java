@@ -129,7 +129,7 @@ public record AllocationCalls(DeviceMemory memory, Api api) {
         return bytes > Long.MAX_VALUE - alignment ? Long.MAX_VALUE : Math.ceilDiv(bytes, alignment) * alignment;
     }
 
-    /// Returns the product, or the greatest long if it overflows: no allocator has so many bytes.
+    /// Returns the product, or the greatest long if it overflows: no allocator has that many bytes.
     private static long product(long bytes, long rows) {
         return Math.multiplyHigh(bytes, rows) != 0 || bytes * rows < 0 ? Long.MAX_VALUE : bytes * rows;
     }

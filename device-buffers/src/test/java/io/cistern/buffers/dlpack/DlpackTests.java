@@ -471,7 +471,7 @@ class DlpackTests {
     void aTensorIsTakenOnceUntilItIsClosed() {
         Made made = new Made();
         DlpackTensor taken = made.taken();
-        assertThatIllegalStateException().isThrownBy(made::taken).withMessageContaining("was taken before");
+        assertThatIllegalStateException().isThrownBy(made::taken).withMessageContaining("was already taken");
         taken.close();
         made.taken().close();
         assertThat(made.deletions).hasValue(2);
@@ -481,7 +481,7 @@ class DlpackTests {
     void whatIsNotOfThisVersionIsRefused() {
         Made made = new Made();
         made.struct.set(ValueLayout.JAVA_INT, 0, 2);
-        made.refused(Reason.WRONG_VERSION, "of DLPack 2.3");
+        made.refused(Reason.WRONG_VERSION, "version 2.3 of DLPack");
     }
 
     @ParameterizedTest
@@ -495,7 +495,7 @@ class DlpackTests {
 
     @ParameterizedTest
     @CsvSource({
-        "0, 0x10, knows no memory",
+        "0, 0x10, does not know",
         "40, -1, first element",
         "40, 2, not aligned",
         "24, 0, shape",
