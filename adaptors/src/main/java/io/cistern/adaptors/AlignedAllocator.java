@@ -147,7 +147,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
         Long block = upstreamAddresses.remove(address);
         if (block == null) {
             throw new IllegalArgumentException(
-                    "0x" + Long.toHexString(address) + " is no live block of this allocator");
+                    "0x" + Long.toHexString(address) + " is not a live block of this allocator");
         }
         upstream().free(block, byteSize + padBytes, device, stream);
     }

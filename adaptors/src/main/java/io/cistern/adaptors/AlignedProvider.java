@@ -16,7 +16,7 @@ public final class AlignedProvider extends AdaptorProvider {
         static final SpecOption<Long> ALIGNMENT = SpecOption.of(
                 "aligned",
                 "alignment",
-                "a power of two from 256 to 1TiB; less than a device has",
+                "a power of two from 256 to 1TiB; less than the device's memory",
                 REQUIRED,
                 "all addresses are multiples of it",
                 AllocatorOptions::bytes);
@@ -40,7 +40,7 @@ public final class AlignedProvider extends AdaptorProvider {
         for (int device = 0; device < devices.deviceCount(); device++) {
             if (alignment >= devices.totalBytes(device)) {
                 throw new ConfigurationException("aligned: no block fits with alignment=" + alignment + " on device "
-                        + device + ", which has " + devices.totalBytes(device) + " bytes; legal: less than that");
+                        + device + ", which has " + devices.totalBytes(device) + " bytes; valid: less than that");
             }
         }
     }

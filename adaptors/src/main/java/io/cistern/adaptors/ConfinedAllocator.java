@@ -12,7 +12,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// Lets only one thread, its owner, allocate and free in the upstream, which therefore needs no locks. An
 /// allocation by another thread is an error.
 ///
-/// Frees are the exception, since any thread may end a block. Frees of other threads wait, and the owner passes
+/// Frees are the exception, since any thread may end a block. Frees by other threads wait, and the owner passes
 /// them on with its next call. The streams of waiting frees must still exist then, so the owner makes a call (a
 /// `trim` will do) before they are destroyed. A free on the other thread's own stream (2) waits until that stream
 /// has got past it, since 2 names another stream on the owner.

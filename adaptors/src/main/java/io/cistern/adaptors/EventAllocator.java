@@ -84,7 +84,7 @@ public final class EventAllocator extends AllocatorAdaptor {
             try {
                 call.accept(listener);
             } catch (RuntimeException | Error e) {
-                LOG.log(System.Logger.Level.WARNING, "a listener failed; the allocation goes on", e);
+                LOG.log(System.Logger.Level.WARNING, "a listener failed; the allocation continues", e);
             }
         }
     }

@@ -39,7 +39,7 @@ public final class EventProvider extends AdaptorProvider {
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long threshold = required(Options.THRESHOLD, context, "4GiB");
         if (threshold < 1) {
-            throw new ConfigurationException("events: threshold is at least 1, not " + threshold);
+            throw new ConfigurationException("events: threshold must be at least 1, not " + threshold);
         }
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }

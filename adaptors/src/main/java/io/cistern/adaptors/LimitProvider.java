@@ -37,7 +37,7 @@ public final class LimitProvider extends AdaptorProvider {
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long limitBytes = required(Options.BYTES, context, "8GiB");
         if (limitBytes < 1) {
-            throw new ConfigurationException("limit: bytes is at least 1, not " + limitBytes);
+            throw new ConfigurationException("limit: bytes must be at least 1, not " + limitBytes);
         }
         return new LimitAllocator(context.upstream(upstream), limitBytes);
     }

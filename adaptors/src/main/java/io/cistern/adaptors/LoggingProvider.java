@@ -28,7 +28,7 @@ public final class LoggingProvider extends AdaptorProvider {
                 "rows",
                 "a whole number from 1",
                 String.valueOf(TraceLog.DEFAULT_MAX_ROWS),
-                "the most rows of the trace",
+                "the maximum rows of the trace",
                 (options, key) -> options.number(key, 1, Long.MAX_VALUE));
     }
 

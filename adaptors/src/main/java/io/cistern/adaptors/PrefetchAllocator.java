@@ -40,7 +40,7 @@ public final class PrefetchAllocator extends AllocatorAdaptor {
         } catch (CudaException refusal) {
             if (!refused.getAndSet(true)) {
                 System.getLogger(PrefetchAllocator.class.getName())
-                        .log(Level.WARNING, "a block was not prefetched: {0}", refusal.getMessage());
+                        .log(Level.WARNING, "a block could not be prefetched: {0}", refusal.getMessage());
             }
         }
     }

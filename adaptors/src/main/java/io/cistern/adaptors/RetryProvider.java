@@ -18,7 +18,7 @@ public final class RetryProvider extends AdaptorProvider {
                 "attempts",
                 "a whole number from 1 to 1000000",
                 "3",
-                "how often a failed allocation is retried",
+                "how many times a failed allocation is retried",
                 (options, key) -> options.number(key, 1, 1_000_000));
         static final SpecOption<Long> WAIT_MILLIS = SpecOption.of(
                 "retry",

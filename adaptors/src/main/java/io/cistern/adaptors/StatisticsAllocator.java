@@ -49,7 +49,8 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     /// Leaves the innermost region of the calling thread; any other region is an error.
     void leave(StatisticsRegion region, StatisticsRegion outer) {
         if (innermost.get() != region) {
-            throw new IllegalStateException("region '" + region + "' is not the innermost of this thread");
+            throw new IllegalStateException(
+                    "region '" + region + "' is not the innermost of this thread: leave the" + " inner ones first");
         }
         if (outer == everything) {
             innermost.remove();
