@@ -31,7 +31,7 @@ record DefinedAllocator(
         String opening = OPENING.get();
         String mine = " " + name + " ";
         if (opening.contains(mine)) {
-            throw new ConfigurationException("'" + name + "' stands for itself: " + spec);
+            throw new ConfigurationException("'" + name + "' refers to itself: " + spec);
         }
         OPENING.set(opening + mine);
         try {

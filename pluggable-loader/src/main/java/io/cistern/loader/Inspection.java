@@ -87,7 +87,7 @@ final class Inspection<P> {
                     + AllocatorProvider.SPI_VERSION + " here; update Cistern or take an older release of the plug-in");
         }
         if (version < 1) {
-            throw new Refusal("says it is built for version " + version + " of the SPI, which there never was");
+            throw new Refusal("says it is built for version " + version + " of the SPI, which never existed");
         }
     }
 

@@ -94,7 +94,7 @@ final class PluginDirectory {
         } catch (RefusedFileException e) {
             refuse(directory, by + directory.getFileName() + " " + e.getMessage());
         } catch (NoSuchFileException e) {
-            refuse(directory, by + "is not there; make it, or name the directory that the plug-ins lie in");
+            refuse(directory, by + "does not exist; create it, or name the directory that the plug-ins are in");
         } catch (IOException e) {
             refuse(directory, by + "can't be read: " + e);
         }
@@ -203,7 +203,7 @@ final class PluginDirectory {
         } catch (RefusedFileException e) {
             throw about(jar, e.getMessage());
         } catch (IOException e) {
-            throw about(jar, "is no JAR, or only half of one: " + e.getMessage());
+            throw about(jar, "is not a JAR, or is truncated: " + e.getMessage());
         }
     }
 

@@ -60,7 +60,7 @@ final class Providers<P> {
     private String cure(String name) {
         if (sources != null && sources.named.containsKey(name)) {
             sources.get(name);
-            return "it is a segment source, and serves as caching:source=" + name;
+            return "it is a segment source: use it as caching:source=" + name;
         }
         Set<String> known = sources == null ? Set.of() : sources.named.keySet();
         return CisternArtifacts.bringing(name)

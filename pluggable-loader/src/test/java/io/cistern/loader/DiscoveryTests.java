@@ -101,7 +101,7 @@ class DiscoveryTests {
                 .hasMessageContaining("shares its name with");
         assertRefused(
                 () -> catalog.allocator("pages"),
-                "no allocator is named 'pages'; it is a segment source, and serves as caching:source=pages");
+                "no allocator is named 'pages'; it is a segment source: use it as caching:source=pages");
     }
 
     @Test
@@ -181,8 +181,7 @@ class DiscoveryTests {
         Path jar = add("old.jar", PluginJar.allocator("acme.Old", Sources.provider("acme.Old", "\"old\"", "0", "")));
 
         assertThat(problems(discover()))
-                .containsEntry(
-                        "acme.Old of " + jar, "says it is built for version 0 of the SPI, which there never was");
+                .containsEntry("acme.Old of " + jar, "says it is built for version 0 of the SPI, which never existed");
     }
 
     @Test

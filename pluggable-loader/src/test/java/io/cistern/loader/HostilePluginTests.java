@@ -142,7 +142,7 @@ class HostilePluginTests {
 
             assertThatThrownBy(() -> plugin.allocate(MIB, 0, 0))
                     .isInstanceOf(AllocatorContractException.class)
-                    .hasMessageContaining("where a live block begins already");
+                    .hasMessageContaining("where a live block already begins");
 
             memory.free(first, 0);
             assertThatThrownBy(() -> memory.free(first, 0)).isInstanceOf(UnknownAddressException.class);

@@ -156,8 +156,7 @@ class PluginDirectoryTests {
             Files.write(jar, java.util.Arrays.copyOf(whole, length));
             assertThat(PluginFolder.problems(plugins.discover()))
                     .as("%s of %s bytes", length, whole.length)
-                    .hasEntrySatisfying(
-                            "good.jar", why -> assertThat(why).contains("is no JAR, or only half of one: "));
+                    .hasEntrySatisfying("good.jar", why -> assertThat(why).contains("is not a JAR, or is truncated: "));
         }
         Files.write(jar, whole);
         assertThat(PluginFolder.problems(plugins.discover())).isEmpty();
@@ -168,13 +167,13 @@ class PluginDirectoryTests {
         Path jar = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsExactly(Map.entry("good.jar", "good.jar can be written by everybody; chmod go-w it"));
+                .containsExactly(Map.entry("good.jar", "good.jar is writable by everyone; chmod go-w it"));
 
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
         Files.setPosixFilePermissions(plugins.path, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsExactly(Map.entry(
-                        "plugins", "(property cistern.plugins) plugins can be written by everybody; chmod go-w it"));
+                        "plugins", "(property cistern.plugins) plugins is writable by everyone; chmod go-w it"));
     }
 
     @Test
@@ -208,7 +207,8 @@ class PluginDirectoryTests {
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsEntry(
                         "none",
-                        "(property cistern.plugins) is not there; make it, or name the directory that the plug-ins lie"
+                        "(property cistern.plugins) does not exist; create it, or name the directory that the"
+                                + " plug-ins are"
                                 + " in");
 
         Path file = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
@@ -216,7 +216,7 @@ class PluginDirectoryTests {
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsEntry(
                         "good.jar",
-                        "(property cistern.plugins) good.jar is no directory; name the one that it lies in");
+                        "(property cistern.plugins) good.jar is not a directory; name the one that it is in");
     }
 
     @Test
@@ -249,7 +249,7 @@ class PluginDirectoryTests {
         assertThat(logged)
                 .singleElement()
                 .asString()
-                .startsWith("plug-ins: " + folder.resolve("none") + ": (property cistern.plugins) is not there");
+                .startsWith("plug-ins: " + folder.resolve("none") + ": (property cistern.plugins) does not exist");
     }
 
     @Test

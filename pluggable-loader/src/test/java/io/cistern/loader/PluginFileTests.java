@@ -44,9 +44,9 @@ class PluginFileTests {
         Files.createSymbolicLink(plugins.path.resolve("zero.jar"), Path.of("/dev/zero"));
 
         assertRefused(Map.of(
-                "x.so", "x.so is no regular file",
-                "x.jar", "x.jar is no regular file",
-                "zero.jar", "zero.jar is no regular file"));
+                "x.so", "x.so is not a regular file",
+                "x.jar", "x.jar is not a regular file",
+                "zero.jar", "zero.jar is not a regular file"));
     }
 
     @Test
@@ -56,7 +56,7 @@ class PluginFileTests {
 
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsEntry(
-                        "good.jar", "good.jar property cistern.plugins.allowed (" + list + ") is no regular file");
+                        "good.jar", "good.jar property cistern.plugins.allowed (" + list + ") is not a regular file");
     }
 
     @Test
@@ -114,7 +114,7 @@ class PluginFileTests {
                 .containsExactly(Map.entry(
                         "plugins",
                         "(property cistern.plugins) plugins lies in " + plugins.path.getParent()
-                                + ", which can be written by its group; chmod g-w it"));
+                                + ", which is writable by its group; chmod g-w it"));
     }
 
     @Test
@@ -127,7 +127,7 @@ class PluginFileTests {
         Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsExactly(Map.entry(
-                        "far.jar", "far.jar lies in " + open + ", which can be written by everybody; chmod go-w it"));
+                        "far.jar", "far.jar lies in " + open + ", which is writable by everyone; chmod go-w it"));
     }
 
     private void assertRefused(Map<String, String> problems) {

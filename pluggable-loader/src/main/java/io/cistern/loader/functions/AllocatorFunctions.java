@@ -32,7 +32,7 @@ import java.util.concurrent.atomic.AtomicReference;
 /// ```
 ///
 /// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc` returns
-/// null; `free` of an address that is no live block does nothing. Failures other than a lack of memory are
+/// null; `free` of an address that is not a live block does nothing. Failures other than a lack of memory are
 /// logged, once of each kind, and [#lastFailure] returns the last of all.
 ///
 /// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C calls
@@ -153,7 +153,7 @@ public final class AllocatorFunctions implements AutoCloseable {
             if (told.add(failure.getClass())) {
                 LOG.log(
                         Level.WARNING,
-                        "a call from C failed; later ones of its kind are not logged: {0}",
+                        "a call from C failed; later failures of this kind are not logged: {0}",
                         failure.toString());
             }
         } catch (Throwable _) {

@@ -34,10 +34,10 @@ final class ElfHeader {
     static Optional<String> problem(Path file, String architecture) throws IOException {
         ByteBuffer header = header(file);
         if (header.limit() < BYTES || header.getInt(0) != MAGIC) {
-            return Optional.of("is no shared library: it does not begin as an ELF file does");
+            return Optional.of("is not a shared library: it does not start like an ELF file");
         }
         if (header.get(CLASS_AT) != CLASS_64) {
-            return Optional.of("is a library of 32 bits");
+            return Optional.of("is a 32-bit library");
         }
         header.order(header.get(ORDER_AT) == LITTLE_ENDIAN ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
         int machine = Short.toUnsignedInt(header.getShort(MACHINE_AT));
@@ -47,7 +47,7 @@ final class ElfHeader {
         }
         return header.getShort(TYPE_AT) == SHARED_OBJECT
                 ? Optional.empty()
-                : Optional.of("is an ELF file, but no shared library");
+                : Optional.of("is an ELF file, but not a shared library");
     }
 
     private static ByteBuffer header(Path file) throws IOException {

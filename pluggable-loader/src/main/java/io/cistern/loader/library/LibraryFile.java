@@ -68,7 +68,7 @@ public final class LibraryFile {
     static BasicFileAttributes attributes(Path file) throws IOException {
         BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
         if (!attributes.isRegularFile()) {
-            throw new RefusedFileException("is no regular file");
+            throw new RefusedFileException("is not a regular file");
         }
         return attributes;
     }

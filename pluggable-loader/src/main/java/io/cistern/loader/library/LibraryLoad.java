@@ -54,7 +54,7 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
             Loaded loaded = loaded(file.toString(), identity, LoadTrial.of(file), file);
             if (!loaded.origin().equals(identity)) {
                 throw refused("has changed since it was loaded, and stays loaded as it was; if its sha256 is given,"
-                        + " the new one is loaded beside it");
+                        + " the new one is loaded alongside it");
             }
             return loaded.handle();
         } catch (IOException e) {

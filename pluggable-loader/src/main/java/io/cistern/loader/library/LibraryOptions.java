@@ -43,7 +43,7 @@ final class LibraryOptions {
             "preload",
             "libraries, by name or path",
             "none",
-            "libraries that this one needs and does not find",
+            "libraries that this one needs but does not find",
             AllocatorOptions::list);
     static final SpecOption<Boolean> TRIAL = option(
             "trial",

@@ -47,7 +47,7 @@ public final class LibraryProvider implements AllocatorProvider {
     static Availability available() {
         return System.getProperty("os.name", "").toLowerCase(Locale.ROOT).contains("linux")
                 ? Availability.yes()
-                : Availability.no("shared libraries are loaded on Linux alone");
+                : Availability.no("shared libraries can be loaded only on Linux");
     }
 
     @Override
@@ -65,7 +65,7 @@ public final class LibraryProvider implements AllocatorProvider {
         if (fraction.isPresent() && !functions.has(LibraryFunctions.MEMORY_FRACTION)) {
             throw new ConfigurationException("library " + functions.library()
                     + ": option fraction needs its function memory_fraction, which the spec does not name; setting"
-                    + " cistern.limit and the allocator limit do without");
+                    + " cistern.limit and the allocator limit need none");
         }
         int deviceCount = context.devices().deviceCount();
         functions.initialise(deviceCount);

@@ -77,8 +77,8 @@ record LoadTrial(Path contents, String preload) {
             try {
                 return ended(process)
                         ? judged(process.exitValue(), text(said))
-                        : Optional.of("does not come back from its constructors: tried for " + LONGEST_SECONDS
-                                + " s in a process of its own");
+                        : Optional.of("does not return from its constructors: tried for " + LONGEST_SECONDS
+                                + " s in a separate process");
             } finally {
                 process.destroyForcibly();
             }

@@ -45,7 +45,7 @@ final class PointerCheck {
     long taken(long address, long byteSize, int device) {
         requireKnown(address, byteSize, device);
         if (live.putIfAbsent(address, byteSize) != null) {
-            throw broken(address, byteSize, device, "where a live block of it begins already");
+            throw broken(address, byteSize, device, "where one of its live blocks already begins");
         }
         requireApart(address, byteSize, device);
         return address;
@@ -62,7 +62,7 @@ final class PointerCheck {
                 || (above != null && address + byteSize > above.getKey());
         if (overlaps) {
             live.remove(address);
-            throw broken(address, byteSize, device, "which overlaps a live block of it");
+            throw broken(address, byteSize, device, "which overlaps one of its live blocks");
         }
     }
 
@@ -79,7 +79,7 @@ final class PointerCheck {
             throw unknown(address, byteSize, device, unknown);
         }
         if (type != DEVICE_MEMORY && !isManaged(device, address)) {
-            throw broken(address, byteSize, device, "which is memory of the host");
+            throw broken(address, byteSize, device, "which is host memory");
         }
         if (owner != device) {
             throw broken(address, byteSize, device, "which is memory of device " + owner);
@@ -112,7 +112,7 @@ final class PointerCheck {
                         byteSize,
                         device,
                         told + "; the device has " + freeBytes
-                                + " bytes free, so it seems not to notice that its own allocation failed")
+                                + " bytes free, so it does not seem to notice that its own allocation failed")
                 : new AllocatorContractException(told);
     }
 }

@@ -108,7 +108,7 @@ class LibraryTests {
         Path other = Files.write(folder.resolve("other.so"), foreign);
         Path half = Files.write(folder.resolve("half.so"), java.util.Arrays.copyOf(whole, 300));
 
-        assertRefused(open(text), "library " + text + " is no shared library: it does not begin as an ELF file does");
+        assertRefused(open(text), "library " + text + " is not a shared library: it does not start like an ELF file");
         assertThatThrownBy(open(other)).hasMessageMatching("library .*other.so is for (aarch64|amd64), and .*");
         assertThatThrownBy(open(half)).hasMessageStartingWith("library " + half + " can't be loaded: ");
         assertThatThrownBy(open(folder.resolve("none.so"))).hasMessageContaining("none.so can't be read: ");
@@ -271,7 +271,7 @@ class LibraryTests {
         assertRefused(
                 open(file),
                 "library " + file + " has changed since it was loaded, and stays loaded as it was; if its sha256 is"
-                        + " given, the new one is loaded beside it");
+                        + " given, the new one is loaded alongside it");
         assertThat(firstAddress("library:path=" + file + ",sha256=" + digest(file)))
                 .isEqualTo(512);
     }
@@ -295,7 +295,7 @@ class LibraryTests {
         Path fifo = folder.resolve("fifo.so");
         new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor();
 
-        assertRefused(open(fifo), "library " + fifo + " is no regular file");
+        assertRefused(open(fifo), "library " + fifo + " is not a regular file");
     }
 
     /// A library that always gives the same address.
@@ -367,7 +367,7 @@ class LibraryTests {
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
                 "library " + file
                         + ": option fraction needs its function memory_fraction, which the spec does not name;"
-                        + " setting cistern.limit and the allocator limit do without");
+                        + " setting cistern.limit and the allocator limit need none");
         assertRefused(
                 () -> memory.open("library:path=" + file + ",begin_pool=my_malloc"),
                 "library " + file + ": pools need all of begin_pool, end_pool, release_pool; this spec names"

@@ -36,9 +36,9 @@ class PointerCheckTests {
     void overlappingBlocksAreRefusedFromEitherSide() {
         check.taken(range + MIB, MIB, 0);
 
-        assertBroken(range + MIB, MIB, 0, "where a live block of it begins already");
-        assertBroken(range + MIB + 512, 512, 0, "which overlaps a live block of it");
-        assertBroken(range, MIB + 256, 0, "which overlaps a live block of it");
+        assertBroken(range + MIB, MIB, 0, "where one of its live blocks already begins");
+        assertBroken(range + MIB + 512, 512, 0, "which overlaps one of its live blocks");
+        assertBroken(range, MIB + 256, 0, "which overlaps one of its live blocks");
         check.taken(range, MIB, 0);
         check.freed(range + MIB);
         check.taken(range + MIB + 512, 512, 0);
@@ -51,7 +51,7 @@ class PointerCheckTests {
         assertBroken(0x1000, 512, 0, "which the driver does not know (INVALID_VALUE)");
         assertBroken(range, 512, 1, "which is memory of device 0");
         assertBroken(range + 3 * MIB, 2 * MIB, 0, "where the driver's allocation ends after 1048576 bytes");
-        assertBroken(host.address(), 512, 0, "which is memory of the host");
+        assertBroken(host.address(), 512, 0, "which is host memory");
         gpu.memory().freeHost(0, host);
     }
 
@@ -59,7 +59,7 @@ class PointerCheckTests {
     void whereTheDeviceHasNotGotAsMuchItIsOutOfMemory() {
         assertThatThrownBy(() -> check.taken(0x1000, 61 * MIB, 0))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("it seems not to notice that its own allocation failed");
+                .hasMessageContaining("it does not seem to notice that its own allocation failed");
     }
 
     private void assertBroken(long address, long byteSize, int device, String what) {
