@@ -183,7 +183,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     public BufferRegistration register(MemoryPool pool) {
         SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be registered: its memory does not come"
-                        + " from a source that NCCL can share; legal: nccl, vmm, symmetric"));
+                        + " from a source that NCCL can share; valid: nccl, vmm, symmetric"));
         return BlockingWork.get(() -> {
             enter();
             try {

@@ -9,19 +9,19 @@ public enum NcclResult {
     /// A CUDA call inside NCCL failed.
     UNHANDLED_CUDA_ERROR(1, "a CUDA call inside NCCL failed"),
     /// A call of the operating system failed: sockets, shared memory, a full /dev/shm.
-    SYSTEM_ERROR(2, "a system call failed; look at sockets, at /dev/shm and at NCCL_DEBUG=WARN"),
+    SYSTEM_ERROR(2, "a system call failed; check sockets, /dev/shm and the output of NCCL_DEBUG=WARN"),
     /// A bug in NCCL, or overwritten memory.
-    INTERNAL_ERROR(3, "an internal check of NCCL failed; look at NCCL_DEBUG=WARN"),
+    INTERNAL_ERROR(3, "an internal check of NCCL failed; check the output of NCCL_DEBUG=WARN"),
     /// An argument is not legal.
-    INVALID_ARGUMENT(4, "an argument is not legal"),
+    INVALID_ARGUMENT(4, "an argument is invalid"),
     /// The calls don't fit together: wrong order, one GPU twice, or ranks that disagree.
-    INVALID_USAGE(5, "the calls don't fit together: one GPU twice, or ranks that disagree"),
+    INVALID_USAGE(5, "the calls don't match: one GPU used twice, or ranks that disagree"),
     /// Another rank failed or is gone.
-    REMOTE_ERROR(6, "another rank failed or is gone; abort the communicator"),
-    /// The work is still under way, for communicators that don't block.
-    IN_PROGRESS(7, "still under way"),
+    REMOTE_ERROR(6, "another rank failed or has exited; abort the communicator"),
+    /// The work is still in progress, for communicators that don't block.
+    IN_PROGRESS(7, "still in progress"),
     /// The call took longer than the limit that was set.
-    TIMEOUT(8, "it took longer than was set"),
+    TIMEOUT(8, "it took longer than the time limit"),
     /// A code that this version does not name.
     UNKNOWN(-1, "a result that this version does not know");
 

@@ -56,8 +56,8 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     private static void requireAligned(long address, long byteAlignment) {
         if (address % byteAlignment != 0) {
-            throw new IllegalStateException(
-                    "ncclMemAlloc gave 0x" + Long.toHexString(address) + ", which is no multiple of " + byteAlignment);
+            throw new IllegalStateException("ncclMemAlloc gave 0x" + Long.toHexString(address)
+                    + ", which is not a multiple" + " of " + byteAlignment);
         }
     }
 
@@ -107,8 +107,8 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     @Override
     public void release(Segment segment) {
         if (!tryRelease(segment)) {
-            throw new IllegalStateException(segment + " stays: NCCL does not take it back, or it is registered with a"
-                    + " communicator that is in a call");
+            throw new IllegalStateException(segment + " stays allocated: NCCL refused to free it, or it is registered"
+                    + " with a communicator that is in a call");
         }
     }
 

@@ -13,10 +13,10 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
     long count(DeviceBuffer buffer, int parts) {
         long unit = (long) type.byteSize() * parts;
         if (buffer.device() != rank.device()) {
-            throw illegal(buffer, "lies on another device than " + rank);
+            throw illegal(buffer, "is on another device than " + rank);
         }
         if (buffer.byteSize() % unit != 0) {
-            throw illegal(buffer, "is no multiple of " + unit + " bytes: " + parts + " × " + type);
+            throw illegal(buffer, "is not a multiple of " + unit + " bytes: " + parts + " × " + type);
         }
         return buffer.byteSize() / unit;
     }
@@ -25,7 +25,10 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
     long count(DeviceBuffer one, int partsOfOne, DeviceBuffer other, int partsOfOther) {
         long count = count(one, partsOfOne);
         if (count(other, partsOfOther) != count) {
-            throw illegal(other, "does not fit " + one + ": their sizes are as " + partsOfOther + " to " + partsOfOne);
+            throw illegal(
+                    other,
+                    "does not match " + one + ": the ratio of their sizes must" + " be " + partsOfOther + " to "
+                            + partsOfOne);
         }
         return count;
     }
@@ -34,7 +37,7 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
     long use(DeviceBuffer buffer) {
         long address = buffer.address();
         if (address % type.byteSize() != 0) {
-            throw illegal(buffer, "begins at no multiple of " + type.byteSize() + " bytes");
+            throw illegal(buffer, "does not begin at a multiple of " + type.byteSize() + " bytes");
         }
         if (address != 0 && buffer.stream() != stream) {
             buffer.recordUse(stream);

@@ -133,7 +133,7 @@ final class SimulatedExchange {
                     "nccl " + call.kind(),
                     NcclResult.INVALID_USAGE,
                     call.toString(),
-                    "rank " + rank + " does not fit rank " + first.rank + ", which called " + other);
+                    "rank " + rank + " does not match rank " + first.rank + ", which called " + other);
         }
     }
 

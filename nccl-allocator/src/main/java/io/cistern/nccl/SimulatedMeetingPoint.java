@@ -26,7 +26,7 @@ final class SimulatedMeetingPoint {
                         "ncclCommInitRank",
                         NcclResult.INVALID_USAGE,
                         "rankCount=" + rankCount + ", rank=" + (firstRank + i),
-                        "another rank says " + devices.length + " ranks, or is this one");
+                        "another rank expects " + devices.length + " ranks, or has the same number");
             }
             devices[firstRank + i] = here[i];
             arrived++;

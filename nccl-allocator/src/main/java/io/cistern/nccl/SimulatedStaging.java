@@ -27,7 +27,7 @@ final class SimulatedStaging {
         return driver;
     }
 
-    /// Returns memory of at least so many bytes; its size is a power of two.
+    /// Returns memory of at least that many bytes; its size is a power of two.
     synchronized MemorySegment take(int device, long byteSize) {
         long size = Long.highestOneBit(Math.max(byteSize, MIN_BYTES) * 2 - 1);
         Deque<MemorySegment> fitting = idle.computeIfAbsent(size, _ -> new ArrayDeque<>());

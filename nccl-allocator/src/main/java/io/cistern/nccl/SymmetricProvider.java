@@ -92,7 +92,7 @@ public final class SymmetricProvider implements AllocatorProvider {
         AllocatorOptions options = context.options();
         long bytes = Options.BYTES.read(options).orElse(USUAL_BYTES);
         if (bytes < MIN_BYTES) {
-            throw new ConfigurationException("symmetric: bytes is at least 2MiB, not " + bytes);
+            throw new ConfigurationException("symmetric: bytes must be at least 2MiB, not " + bytes);
         }
         long largest = Options.LARGEST.read(options).orElse(CROSSOVER_BYTES);
         DeviceAllocator upstream =
@@ -100,7 +100,7 @@ public final class SymmetricProvider implements AllocatorProvider {
         String source = Options.SOURCE.read(options).orElse("nccl");
         SegmentSource segments = context.segments(source);
         if (!(segments instanceof RangeSource ranges)) {
-            throw new ConfigurationException("symmetric: source=" + source + " gives no ranges; legal: nccl");
+            throw new ConfigurationException("symmetric: source=" + source + " gives no ranges; valid: nccl");
         }
         return new SymmetricAllocator(context, ranges, upstream, bytes, largest);
     }

@@ -43,7 +43,7 @@ public final class Window implements AutoCloseable {
     static List<Window> open(NcclApi api, List<Communicator> communicators, MemoryPool pool) {
         SymmetricMemory memory = pool.extension(SymmetricMemory.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be a window: its offsets depend on timing,"
-                        + " so that ranks would differ; legal: a pool of the allocator symmetric"));
+                        + " so that ranks would differ; valid: a pool of the allocator symmetric"));
         if (api.version() < SINCE) {
             throw new UnsupportedOperationException("windows came with NCCL " + NcclLibrary.text(SINCE) + "; this is "
                     + NcclLibrary.text(api.version()));
@@ -142,7 +142,7 @@ public final class Window implements AutoCloseable {
     /// @throws IllegalArgumentException if the buffer does not lie in the window
     public long offsetOf(DeviceBuffer buffer) {
         if (!contains(buffer)) {
-            throw new IllegalArgumentException(buffer + " does not lie in this window");
+            throw new IllegalArgumentException(buffer + " is not inside this window");
         }
         return buffer.address() - segment.address();
     }

@@ -137,7 +137,7 @@ public final class MappedMemory {
 
     private static void log(Range range, CudaException failure) {
         try {
-            LOG.log(Level.WARNING, range.byteSize + " bytes stay taken: " + failure.getMessage());
+            LOG.log(Level.WARNING, range.byteSize + " bytes stay reserved: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // The next refusal is logged.
         }

@@ -48,7 +48,7 @@ public record VmmOptions(
             "rdma",
             "`auto`, `true`, `false`",
             "`auto`",
-            "whether network cards reach it; `auto` is true where that is supported",
+            "whether network cards can access it; `auto` is true where that is supported",
             (options, key) -> options.choice(key, List.of("auto", "true", "false")));
 
     public static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
@@ -65,7 +65,7 @@ public record VmmOptions(
     private static long alignment(AllocatorOptions options) {
         long alignment = ALIGNMENT.read(options).orElse(1L);
         if (alignment < 1 || alignment > LARGEST_ALIGNMENT || Long.bitCount(alignment) != 1) {
-            throw new ConfigurationException("vmm: alignment is a power of two up to 1GiB, not " + alignment);
+            throw new ConfigurationException("vmm: alignment must be a power of two up to 1GiB, not " + alignment);
         }
         return alignment;
     }
@@ -78,7 +78,8 @@ public record VmmOptions(
             return OptionalInt.of(Integer.parseInt(location.substring(HOST.length() + 1)));
         }
         throw new ConfigurationException(
-                "vmm: location is device, host_numa or host_numa:N with a node's number, not \"" + location + "\"");
+                "vmm: location must be device, host_numa or host_numa:N with a node's number, not" + " \"" + location
+                        + "\"");
     }
 
     private static Optional<HandleType> handle(AllocatorOptions options) {
@@ -120,7 +121,7 @@ public record VmmOptions(
         for (int device = 0; device < devices.deviceCount() && !onHost; device++) {
             if (byteAlignment > devices.totalBytes(device)) {
                 throw new ConfigurationException("vmm: no page fits with alignment=" + byteAlignment + " on device "
-                        + device + ", which has " + devices.totalBytes(device) + " bytes; legal: at most that");
+                        + device + ", which has " + devices.totalBytes(device) + " bytes; valid: at most that");
             }
         }
     }
@@ -129,7 +130,7 @@ public record VmmOptions(
         Support support = device.supports(feature);
         if (!support.supported()) {
             throw new ConfigurationException(
-                    "vmm: " + option + " is not possible on device " + device.device() + ": " + support.reason());
+                    "vmm: " + option + " is not supported on device " + device.device() + ": " + support.reason());
         }
     }
 

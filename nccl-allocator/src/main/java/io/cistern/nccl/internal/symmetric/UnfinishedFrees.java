@@ -18,7 +18,7 @@ final class UnfinishedFrees {
 
     private int count;
 
-    /// Makes room for the frees of so many blocks, so that adding one needs no Java heap.
+    /// Makes room for the frees of that many blocks, so that adding one needs no Java heap.
     void makeRoomFor(int blocks) {
         if (blocks * FIELDS > frees.length) {
             frees = Arrays.copyOf(frees, 2 * blocks * FIELDS);
