@@ -24,7 +24,8 @@ record DeviceView(Machine machine, DriverCall call, int device) {
                 throw illegal(Misuse.Kind.UNMAPPED_ACCESS, at, "nothing is mapped there when the work runs");
             }
             if (!mapping.allows(device, write)) {
-                throw illegal(Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not use it so");
+                throw illegal(
+                        Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not access it that" + " way");
             }
             long upTo = Math.min(end, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {

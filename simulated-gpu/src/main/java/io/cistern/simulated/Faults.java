@@ -61,7 +61,7 @@ public final class Faults {
         faults.put(new Where(call, ALL_DEVICES), new Fault(afterCalls, 1, result, true));
     }
 
-    /// Drops all requests, and counts [failed calls][#failedCalls] anew.
+    /// Drops all requests, and counts [failed calls][#failedCalls] again from 0.
     public synchronized void clear() {
         faults.clear();
         failedCalls = 0;

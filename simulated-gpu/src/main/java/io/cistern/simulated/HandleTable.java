@@ -57,7 +57,7 @@ final class HandleTable {
         if (!type.isInstance(found)) {
             boolean destroyed = found == null && wasGiven(handle);
             String description = "0x" + Long.toHexString(handle)
-                    + (destroyed ? " was destroyed" : " is no live handle of that kind");
+                    + (destroyed ? " was destroyed" : " is not a live handle of that kind");
             hazards.report(Misuse.Kind.FOREIGN_HANDLE, call, device, 0, description);
             throw new DriverFailure(otherwise);
         }

@@ -284,16 +284,21 @@ final class Machine implements AutoCloseable {
     void checkRange(DriverCall call, int device, long address, long byteSize, boolean write) {
         Allocation allocation = space.allocationAt(address);
         if (allocation != null && address + byteSize > allocation.end()) {
-            reject(call, device, address, Misuse.Kind.UNMAPPED_ACCESS, "goes over the end of its allocation");
+            reject(call, device, address, Misuse.Kind.UNMAPPED_ACCESS, "goes past the end of its allocation");
         }
         for (long at = address; at < address + byteSize; ) {
             Mapping mapping = space.mappingAt(at);
             if (mapping == null) {
                 reject(call, device, at, Misuse.Kind.UNMAPPED_ACCESS, "nothing is mapped there");
             } else if (allocation == null && mapping.kind() != Mapping.Kind.VIRTUAL) {
-                reject(call, device, at, Misuse.Kind.USE_AFTER_FREE, "not allocated any more");
+                reject(call, device, at, Misuse.Kind.USE_AFTER_FREE, "no longer allocated");
             } else if (!mapping.allows(device, write)) {
-                reject(call, device, at, Misuse.Kind.ACCESS_WITHOUT_RIGHTS, "device " + device + " may not use it so");
+                reject(
+                        call,
+                        device,
+                        at,
+                        Misuse.Kind.ACCESS_WITHOUT_RIGHTS,
+                        "device " + device + " may not access" + " it that way");
             } else {
                 at = mapping.end();
             }

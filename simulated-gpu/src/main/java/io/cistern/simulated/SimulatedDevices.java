@@ -136,7 +136,7 @@ final class SimulatedDevices implements Devices {
         throw new CudaException(
                 DriverCall.CONTEXT_GET_CURRENT,
                 CudaResult.INVALID_CONTEXT.code(),
-                "context=0x" + Long.toHexString(context) + ", which is no device's primary context");
+                "context=0x" + Long.toHexString(context) + ", which is not a device's primary context");
     }
 
     @Override

@@ -139,7 +139,7 @@ public final class SimulatedGpu implements CudaDriver {
     /// @throws IllegalArgumentException if `nanos` is negative, or there is no such device or stream
     public void keepBusy(int device, long stream, long nanos) {
         if (nanos < 0) {
-            throw new IllegalArgumentException("work can't take less than no time: " + nanos + " ns");
+            throw new IllegalArgumentException("work can't take negative time: " + nanos + " ns");
         }
         if (device < 0 || device >= machine.deviceCount()) {
             throw new IllegalArgumentException("there is no device " + device + " among " + machine.deviceCount());
@@ -162,7 +162,7 @@ public final class SimulatedGpu implements CudaDriver {
     /// @throws IllegalArgumentException if `nanos` is negative
     public void passTime(long nanos) {
         if (nanos < 0) {
-            throw new IllegalArgumentException("time can't pass backwards: " + nanos + " ns");
+            throw new IllegalArgumentException("time can't run backwards: " + nanos + " ns");
         }
         machine.locked(() -> {
             machine.clock.advance(nanos);

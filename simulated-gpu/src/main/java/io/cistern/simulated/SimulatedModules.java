@@ -71,8 +71,8 @@ final class SimulatedModules implements Modules {
             if (kernel == null) {
                 throw new DriverFailure(
                         CudaResult.NOT_SUPPORTED,
-                        "a simulated GPU runs no PTX: give it a Java function of that name (SimulatedKernels), or use a"
-                                + " GPU");
+                        "a simulated GPU can't run PTX: give it a Java function of that name (SimulatedKernels), or use"
+                                + " a real GPU");
             }
             return machine.handles.register(new Function(device, name, kernel));
         });
@@ -122,7 +122,7 @@ final class SimulatedModules implements Modules {
                     DriverCall.LAUNCH_KERNEL,
                     launch.device(),
                     0,
-                    function.name() + " got wrong arguments: " + wrongArguments.getMessage());
+                    function.name() + " got the wrong arguments: " + wrongArguments.getMessage());
             throw new DriverFailure(CudaResult.INVALID_VALUE);
         }
     }

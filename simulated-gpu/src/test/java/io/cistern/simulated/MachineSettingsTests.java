@@ -38,7 +38,7 @@ final class MachineSettingsTests {
         CAPACITY + ", 0, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 9TiB, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 50%, is a share of a device",
-        CAPACITY + ", 8GB, may mean powers of 1000 or of 1024",
+        CAPACITY + ", 8GB, could mean powers of 1000 or of 1024",
         CAPACITY + ", much, is not a number of bytes; write it like 1048576"
     })
     void whatIsNotLegalIsAnErrorThatSaysWhoSetItAndWhatWouldBe(String key, String text, String why) {

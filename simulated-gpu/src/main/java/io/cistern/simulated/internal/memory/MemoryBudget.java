@@ -37,7 +37,7 @@ public final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
-    /// Returns whether so much is available.
+    /// Returns whether that much is available.
     public boolean has(long byteSize) {
         return byteSize <= freeBytes() - heldBackBytes;
     }
@@ -109,7 +109,7 @@ public final class MemoryBudget {
         return usedBytes > budgetBytes;
     }
 
-    /// Tells the listeners on a thread of its own, as the driver does.
+    /// Notifies the listeners on a thread of its own, as the driver does.
     private void tell(boolean before) {
         if (isOver() && !before && !listeners.isEmpty()) {
             long over = usedBytes - budgetBytes;
