@@ -107,8 +107,8 @@ final class DeviceHandles<H> {
             throw new UnusableStreamException(
                     device,
                     stream,
-                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
-                            + " a stream of your own, or work on a platform thread");
+                    "the per-thread default stream changes whenever a virtual thread changes its carrier: pass a"
+                            + " stream of your own, or use a platform thread");
         }
         if (slot.isVirtual() && slot.held.get() == null) {
             throw new IllegalStateException("a virtual thread keeps no handle of " + library.name()
@@ -231,15 +231,15 @@ final class DeviceHandles<H> {
 
     private String tooManyThreads() {
         return Math.min(options.maxVirtualThreads(), options.maxHandles())
-                + " virtual threads have leases of handles of " + library.name()
-                + ", as many as may at once, and none ended in " + options.maxWait()
-                + ": set a higher maxVirtualThreads, or close leases before a thread waits for others";
+                + " virtual threads, the maximum, have leases of handles of " + library.name()
+                + ", and none ended within " + options.maxWait()
+                + ": raise maxVirtualThreads, or close leases before a thread waits for others";
     }
 
     private String tooManyHandles() {
         return "all " + options.maxHandles() + " handles of " + library.name() + " on device " + device
-                + " that the pool may have are in use, and none came back in " + options.maxWait()
-                + ": set a higher maxHandles, or use fewer threads at once";
+                + " that the pool may have are in use, and none was returned within " + options.maxWait()
+                + ": raise maxHandles, or use fewer threads at once";
     }
 
     private int idleCount() {
@@ -292,9 +292,9 @@ final class DeviceHandles<H> {
                 create(empty);
             } catch (RuntimeException again) {
                 throw new HandleException(
-                        library.name() + " creates no handle on device " + device
-                                + ", also after idle handles and idle memory of the device were freed: "
-                                + again.getMessage() + "; end threads that keep handles, or set a lower maxHandles",
+                        library.name() + " can't create a handle on device " + device
+                                + ", even after idle handles and idle memory of the device were freed: "
+                                + again.getMessage() + "; end threads that keep handles, or lower maxHandles",
                         again);
             }
         }

@@ -211,7 +211,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private void log(Throwable failure) {
         try {
             System.getLogger(HandlePool.class.getName())
-                    .log(Level.WARNING, "looking after " + this + " failed; it goes on", failure);
+                    .log(Level.WARNING, "maintenance of " + this + " failed; the pool stays usable", failure);
         } catch (OutOfMemoryError ofTheHeap) {
             // There is no Java heap to report it with.
         }

@@ -64,7 +64,7 @@ final class Places {
         return !free.hasQueuedThreads() && free.tryAcquire();
     }
 
-    /// Takes a free place, also if threads wait.
+    /// Takes a free place, even if threads wait.
     boolean tryEnterFirst() {
         return free.tryAcquire();
     }

@@ -76,7 +76,8 @@ final class Arbitration {
     private Task inside(Task requested) {
         Task task = tasks.getOrDefault(requested.id(), requested);
         if (task.priority() != requested.priority()) {
-            throw new IllegalArgumentException("there is " + task + "; its priority can't be " + requested.priority());
+            throw new IllegalArgumentException(
+                    task + " already exists; its priority can't change" + " to " + requested.priority());
         }
         return task;
     }
@@ -402,7 +403,8 @@ final class Arbitration {
             threads.check();
             long expected = threads.count(thread -> thread.contends || thread.awaitsTurn);
             if (waiting != expected) {
-                throw new IllegalStateException(waiting + " are said to wait, " + expected + " do: " + threads.all());
+                throw new IllegalStateException(
+                        waiting + " are counted as" + " waiting, " + expected + " do: " + threads.all());
             }
         }
     }

@@ -62,7 +62,7 @@ final class HostMemory {
         }
     }
 
-    /// Returns whether the limit allows so many bytes at all.
+    /// Returns whether the limit allows that many bytes at all.
     boolean canHold(long byteSize) {
         return byteSize <= limitBytes;
     }

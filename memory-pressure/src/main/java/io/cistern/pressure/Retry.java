@@ -139,7 +139,7 @@ public final class Retry {
         }
 
         private String tried(SplitAndRetryOom told) {
-            return told.task() + " can't split its input further, and " + told.others() + "; before it rolled back "
+            return told.task() + " can't split its input further, and " + told.others() + "; until then it rolled back "
                     + retries + " times, split " + splits + " times and finished " + results.size() + " parts";
         }
     }

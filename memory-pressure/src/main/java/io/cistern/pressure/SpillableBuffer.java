@@ -120,7 +120,7 @@ public final class SpillableBuffer implements AutoCloseable {
     }
 
     /// Leaves the lock. Every operation ends with this, so that the buffer stands in an order if it may leave
-    /// its place, also after an error.
+    /// its place, even after an error.
     private void unlock() {
         try {
             updateRank();
@@ -241,7 +241,7 @@ public final class SpillableBuffer implements AutoCloseable {
         try {
             useless.delete();
         } catch (IOException e) {
-            store.warn(this + ": " + useless + " is of no use any more and could not be deleted", e);
+            store.warn(this + ": " + useless + " is no longer used but could not be deleted", e);
         }
     }
 

@@ -17,7 +17,7 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
     private final int device;
 
     TaskOom(TaskThread thread, Refusal refusal, String whatToDo, String why) {
-        super("task " + thread.task.id() + " shall " + whatToDo + ": device " + refusal.device() + " has no "
+        super("task " + thread.task.id() + " must " + whatToDo + ": device " + refusal.device() + " has no "
                 + refusal.byteSize() + " bytes for it" + why);
         if (refusal.failure() != null) {
             initCause(refusal.failure());
