@@ -60,7 +60,7 @@ public record MemorySnapshot(
     /// Holds the figures of an allocator or pool on one device.
     ///
     /// @param name its spec, or the pool's name
-    /// @param pool the pool's tag; empty if it is no pool
+    /// @param pool the pool's tag; empty if it is not a pool
     /// @param device the device
     /// @param current whether it is the device's current allocator
     /// @param figures its figures by the names of [io.cistern.Allocator#memoryStatistics]

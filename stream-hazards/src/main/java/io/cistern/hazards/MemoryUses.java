@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. A freed block keeps its last uses until other blocks lie on its memory. Then the new block's stream must come
 ///    after them. Memory is told apart by physical page, where pages are mapped: an allocator may map one at several
 ///    addresses.
-/// 3. Memory that the driver orders itself, or gives out anew, has no past.
+/// 3. Memory that the driver orders itself, or hands out again, has no past.
 /// 4. Pinned memory of the host is used like a block, by copies and by kernels, and is never reused here.
 ///
 /// Its size is bounded by the live blocks times their streams, and by [#MOST_FREED] freed blocks.

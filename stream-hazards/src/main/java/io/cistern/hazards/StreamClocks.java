@@ -28,7 +28,7 @@ final class StreamClocks {
     /// The most ended streams that are kept; the work of older ones has long finished.
     private static final int MOST_ENDED = 1024;
 
-    /// Entries about finished work are dropped once a clock has so many.
+    /// Entries about finished work are dropped once a clock has that many.
     private static final int MANY = 16;
 
     /// Streams that are found without a search. A power of two.

@@ -429,7 +429,7 @@ public final class StreamHazards {
             case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
             case REUSED_TOO_EARLY ->
                 "The allocator handed the memory to " + other + ", which does not wait for " + one
-                        + ". If a use was not recorded before the free, record it; else the allocator is wrong.";
+                        + ". If a use was not recorded before the free, record it; otherwise the allocator has a bug.";
         };
     }
 }

@@ -75,7 +75,7 @@ final class BoundMeters {
                 ofMemory,
                 device,
                 "cistern.device.memory.free",
-                "Memory of the device that no process uses, as the driver says",
+                "Memory of the device that no process uses, as the driver reports it",
                 memory,
                 at -> freeBytes(at, device));
     }
@@ -158,17 +158,17 @@ final class BoundMeters {
                 group,
                 device,
                 "cistern.memory.requested",
-                "Bytes that live blocks were asked for",
+                "Bytes requested in live blocks",
                 allocator,
                 from(device, AllocatorStatistics::requestedBytes));
         bytes(
                 group,
                 device,
                 "cistern.memory.requested.peak",
-                "The highest of the bytes that live blocks were asked for",
+                "Peak of the bytes requested in live blocks",
                 allocator,
                 from(device, AllocatorStatistics::requestedPeakBytes));
-        bytes(group, device, "cistern.memory.reserved", "Bytes held from the driver", allocator, at -> {
+        bytes(group, device, "cistern.memory.reserved", "Bytes reserved from the driver", allocator, at -> {
             var reserved = at.reservedBytes(device);
             return reserved.isPresent() ? reserved.getAsLong() : Double.NaN;
         });
@@ -176,7 +176,7 @@ final class BoundMeters {
                 group,
                 device,
                 "cistern.memory.largest.free",
-                "Bytes of the largest block that is free",
+                "Bytes in the largest free block",
                 allocator,
                 at -> largestFree(at, device));
         bytes(
@@ -221,7 +221,7 @@ final class BoundMeters {
                 group,
                 device,
                 "cistern.allocations",
-                "Allocations that succeeded",
+                "Successful allocations",
                 null,
                 allocator,
                 AllocatorStatistics::allocations);
@@ -230,7 +230,7 @@ final class BoundMeters {
                 group,
                 device,
                 "cistern.memory.allocated",
-                "Bytes that were asked for so far",
+                "Bytes requested so far",
                 BaseUnits.BYTES,
                 allocator,
                 AllocatorStatistics::requestedTotalBytes);

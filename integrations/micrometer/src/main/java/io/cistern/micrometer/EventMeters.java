@@ -80,8 +80,7 @@ final class EventMeters implements Consumer<MemoryEvent> {
                         "cistern.out.of.memory",
                         more,
                         (tags, registry) -> Counter.builder("cistern.out.of.memory")
-                                .description("Requests that failed: there was no memory for them, or a limit refused"
-                                        + " them")
+                                .description("Requests that failed: memory ran out, or a limit refused" + " them")
                                 .tags(tags)
                                 .register(registry));
         if (counter != null) {

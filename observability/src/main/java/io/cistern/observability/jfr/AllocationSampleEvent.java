@@ -10,7 +10,7 @@ import jdk.jfr.StackTrace;
 
 @Name("cistern.AllocationSample")
 @Label("Allocation Sample")
-@Description("An allocation that stands for all that the thread allocated since the sample before")
+@Description("An allocation that represents all that its thread allocated since the previous sample")
 @StackTrace(true)
 final class AllocationSampleEvent extends SegmentEvent {
     @Label("Stream")
@@ -18,7 +18,7 @@ final class AllocationSampleEvent extends SegmentEvent {
     long stream;
 
     @Label("Weight")
-    @Description("Bytes since the sample before: the sum over all samples is about what was allocated")
+    @Description("Bytes since the previous sample; over all samples, they sum to about what was allocated")
     @DataAmount
     long weight;
 

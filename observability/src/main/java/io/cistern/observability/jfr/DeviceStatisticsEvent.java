@@ -30,17 +30,17 @@ final class DeviceStatisticsEvent extends Event {
     long totalBytes;
 
     @Label("Free")
-    @Description("As the driver says, of all processes")
+    @Description("Reported by the driver, for all processes")
     @DataAmount
     long freeBytes;
 
     @Label("Reserved")
-    @Description("What the allocators hold from the driver, of those that can tell")
+    @Description("What the allocators hold from the driver, if they report it")
     @DataAmount
     long reservedBytes;
 
     @Label("Requested")
-    @Description("What live blocks were asked for")
+    @Description("Bytes requested in live blocks")
     @DataAmount
     long requestedBytes;
 

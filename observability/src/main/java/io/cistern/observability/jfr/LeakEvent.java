@@ -9,10 +9,10 @@ import org.jspecify.annotations.Nullable;
 
 @Name("cistern.Leak")
 @Label("Leak")
-@Description("Blocks of one place in the program that are alive when no code will free them")
+@Description("Live blocks of one place in the program that no code will free")
 final class LeakEvent extends CisternEvent {
     @Label("Site")
-    @Description("The frames that asked for them, the innermost first; empty if the leak level does not keep them")
+    @Description("The frames that allocated them, the innermost first; empty if the leak level does not record them")
     @Nullable
     String site;
 

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 @Name("cistern.OutOfMemory")
 @Label("Device Out of Memory")
-@Description("A request failed: there was no memory for it, or a limit refused it")
+@Description("A request failed: memory ran out, or a limit refused it")
 @StackTrace(true)
 final class OutOfMemoryEvent extends CisternEvent {
     @Label("Requested Size")
@@ -22,7 +22,7 @@ final class OutOfMemoryEvent extends CisternEvent {
     long stream;
 
     @Label("Free on Device")
-    @Description("As the driver says, of all processes")
+    @Description("Reported by the driver, for all processes")
     @DataAmount
     long freeBytes;
 
@@ -36,7 +36,7 @@ final class OutOfMemoryEvent extends CisternEvent {
     long reservedBytes;
 
     @Label("Requested")
-    @Description("What the live blocks of the allocator were asked for")
+    @Description("Bytes requested in the allocator's live blocks")
     @DataAmount
     long requestedBytes;
 

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 @Name("cistern.ReclaimStep")
 @Label("Reclaim Step")
-@Description("A request found no memory, and a step was tried to free some")
+@Description("A request found no memory, and Cistern tried a step to free some")
 final class ReclaimStepEvent extends CisternEvent {
     @Label("Requested Size")
     @DataAmount
@@ -20,7 +20,7 @@ final class ReclaimStepEvent extends CisternEvent {
     String step;
 
     @Label("Bytes Reclaimed")
-    @Description("As far as the step can tell")
+    @Description("As far as the step knows")
     @DataAmount
     long reclaimedBytes;
 

@@ -6,5 +6,5 @@ import jdk.jfr.Name;
 
 @Name("cistern.Scope")
 @Label("Scope")
-@Description("A thread allocated from an allocator or a pool by a scope")
+@Description("A thread allocated from an allocator or a pool through a scope")
 final class ScopeEvent extends CisternEvent {}

@@ -10,7 +10,7 @@ import jdk.jfr.Timespan;
 
 @Name("cistern.SlowAllocation")
 @Label("Slow Allocation")
-@Description("An allocation took longer than the setting")
+@Description("An allocation took longer than the threshold")
 @StackTrace(true)
 final class SlowAllocationEvent extends SegmentEvent {
     @Label("Stream")
@@ -25,7 +25,7 @@ final class SlowAllocationEvent extends SegmentEvent {
     @SettingDefinition
     @Name("slowerThan")
     @Label("Slower Than")
-    @Description("Allocations are written that took at least as long")
+    @Description("Allocations that took at least this long are recorded")
     boolean isSlower(SlowerThan least) {
         return least.isKnown();
     }
