@@ -9,7 +9,7 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 import org.bytedeco.javacpp.Pointer;
 import org.jspecify.annotations.Nullable;
 
-/// A pointer of JavaCPP to device memory of Cistern's, at position 0. The presets' typed pointers are made of it:
+/// A JavaCPP pointer to Cistern's device memory, at position 0. The presets' typed pointers are made of it:
 ///
 /// ```java
 /// try (DevicePointer memory = DevicePointer.allocate(4L * n, stream)) {

@@ -20,7 +20,7 @@ import jcuda.runtime.cudaPitchedPtr;
 import jcuda.runtime.cudaStream_t;
 import org.jspecify.annotations.Nullable;
 
-/// Functions with the signatures of JCuda's that allocate from Cistern's current allocator. A program
+/// Functions with JCuda's signatures that allocate from Cistern's current allocator. A program
 /// only changes its imports.
 ///
 /// ```java

@@ -30,7 +30,8 @@ final class HandleField {
                     .findVarHandle(NativePointerObject.class, "nativePointer", long.class);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this JCuda keeps its handles elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
+                    "this version of JCuda stores its handles elsewhere than 12.6.0, which cistern-jcuda" + " supports",
+                    other);
         }
     }
 }

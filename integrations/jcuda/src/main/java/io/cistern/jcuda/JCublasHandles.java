@@ -37,7 +37,7 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
         } catch (LinkageError absent) {
             throw new UnsupportedOperationException(
                     "the native parts of JCublas can't be loaded: add org.jcuda:jcublas-natives for this system, and"
-                            + " install the cuBLAS of the CUDA version that it was made for",
+                            + " install the cuBLAS of the CUDA version that it was built for",
                     absent);
         }
         return new JCublasHandles(memory);

@@ -51,7 +51,7 @@ public final class JCudaPointers {
         return PointerParts.address(pointer);
     }
 
-    /// Wraps memory that JCuda allocated and will free in a buffer. Cistern meters it until the
+    /// Wraps in a buffer memory that JCuda allocated and will free. Cistern meters it until the
     /// buffer is closed, which frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before
     /// JCuda frees the memory.
     ///

@@ -59,7 +59,8 @@ final class JCudaResults {
                     .findStatic(api, "checkResult", MethodType.methodType(int.class, int.class));
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this JCuda checks its results elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
+                    "this version of JCuda checks its results elsewhere than 12.6.0, which cistern-jcuda" + " supports",
+                    other);
         }
     }
 }

@@ -51,7 +51,9 @@ final class KernelArguments {
                     .findVarHandle(Pointer.class, name, type);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this JCuda keeps its pointers elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
+                    "this version of JCuda stores its pointers elsewhere than 12.6.0, which cistern-jcuda"
+                            + " supports",
+                    other);
         }
     }
 }

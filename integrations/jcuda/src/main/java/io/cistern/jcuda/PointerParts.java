@@ -19,7 +19,7 @@ final class PointerParts extends Pointer {
     /// @throws IllegalArgumentException if it points to a Java array or buffer
     static long address(Pointer pointer) {
         if (!hasAddress(pointer)) {
-            throw new IllegalArgumentException("a pointer to an array or buffer of Java has no lasting address");
+            throw new IllegalArgumentException("a pointer to a Java array or buffer has no fixed address");
         }
         PointerParts parts = new PointerParts(pointer);
         return parts.getNativePointer() + parts.getByteOffset();

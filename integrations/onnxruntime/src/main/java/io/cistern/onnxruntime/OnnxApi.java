@@ -95,7 +95,7 @@ final class OnnxApi {
         MemorySegment table = table(base, OLDEST_VERSION);
         if (table.address() == 0) {
             throw new UnsupportedOperationException("ONNX Runtime " + version + " (" + library.name()
-                    + ") does not tell an allocator which stream a block is for; use 1." + OLDEST_VERSION
+                    + ") does not pass a block's stream to its allocator; use 1." + OLDEST_VERSION
                     + " or newer");
         }
         boolean shrinks = table(base, SHRINK_VERSION).address() != 0;
@@ -122,7 +122,7 @@ final class OnnxApi {
         String heard = status.address() == 0 ? "" : takeMessage(status);
         if (!heard.equals(said)) {
             throw new UnsupportedOperationException(
-                    "the function table of " + library + " is not that of ONNX Runtime " + versionText);
+                    "the function table of " + library + " is not the one of ONNX Runtime " + versionText);
         }
     }
 

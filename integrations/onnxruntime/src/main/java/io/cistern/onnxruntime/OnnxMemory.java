@@ -101,7 +101,7 @@ public final class OnnxMemory implements AutoCloseable {
     static void requireReal(DeviceMemory memory) {
         if (memory.driver().simulated()) {
             throw new UnsupportedOperationException("ONNX Runtime's CUDA provider needs a real GPU, and this device"
-                    + " memory is a simulated one's; -Dcistern.driver=cuda says why no real one can be used");
+                    + " memory is simulated; -Dcistern.driver=cuda says why no real GPU can be used");
         }
     }
 

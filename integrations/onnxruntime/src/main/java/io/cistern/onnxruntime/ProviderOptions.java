@@ -7,18 +7,18 @@ import java.util.Map;
 /// Checks and sets the options of the CUDA provider that concern memory.
 final class ProviderOptions {
     private static final String NOT_OURS = "it is for the arena of ONNX Runtime, which is not used: ";
-    private static final String LOST = "ONNX Runtime takes it from Java and never calls the function: ";
+    private static final String LOST = "ONNX Runtime accepts it from Java but never calls the function: ";
 
     /// Options that would have no effect or do harm, each with an alternative.
     private static final Map<String, String> REFUSED = Map.of(
             "gpu_mem_limit", NOT_OURS + "set SessionSettings.limit",
-            "arena_extend_strategy", NOT_OURS + "choose an allocator of Cistern, as caching:fit=tight",
-            "gpu_external_alloc", LOST + "OnnxMemory takes its place",
-            "gpu_external_free", LOST + "OnnxMemory takes its place",
-            "gpu_external_empty_cache", LOST + "OnnxMemory.trim takes its place",
+            "arena_extend_strategy", NOT_OURS + "choose one of Cistern's allocators, such as caching:fit=tight",
+            "gpu_external_alloc", LOST + "OnnxMemory replaces it",
+            "gpu_external_free", LOST + "OnnxMemory replaces it",
+            "gpu_external_empty_cache", LOST + "OnnxMemory.trim replaces it",
             "has_user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
             "user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
-            "enable_cuda_graph", "a graph keeps addresses whose blocks ONNX Runtime frees: leave it off");
+            "enable_cuda_graph", "a graph keeps addresses of blocks that ONNX Runtime frees: leave it off");
 
     private static final String OFF = "0";
 

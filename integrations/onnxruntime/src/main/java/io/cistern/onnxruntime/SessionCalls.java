@@ -230,7 +230,7 @@ final class SessionCalls {
             if (told.add(failure.getClass())) {
                 LOG.log(
                         Level.WARNING,
-                        "a call of ONNX Runtime failed; later ones of its kind are not logged: {0}",
+                        "a call from ONNX Runtime failed; later failures of this kind are not logged: {0}",
                         failure.toString());
             }
         } catch (Throwable _) {

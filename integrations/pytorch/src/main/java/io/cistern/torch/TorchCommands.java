@@ -48,7 +48,7 @@ final class TorchCommands {
             case "snapshot" -> snapshot(Path.of(rest));
             case "history" -> history(Boolean.parseBoolean(rest));
             case "capture_begins", "capture_ends", "pool_released" -> pools.run(words[0], rest.split(" "));
-            default -> throw new IllegalArgumentException("no such command: " + command);
+            default -> throw new IllegalArgumentException("unknown command: " + command);
         };
     }
 
@@ -113,7 +113,7 @@ final class TorchCommands {
             if (logged.add(failure.getClass())) {
                 LOG.log(
                         Level.WARNING,
-                        "a free failed; later ones of its kind are not logged: {0}",
+                        "a free failed; later failures of this kind are not logged: {0}",
                         Failure.text(failure));
             }
         } catch (Throwable full) {

@@ -54,9 +54,8 @@ final class TorchHost {
     private static void requireSameSettings(Map<String, String> set) {
         Map<String, String> before = openedWith;
         if (before != null && !before.equals(set)) {
-            throw new ConfigurationException(
-                    "an enable() that was refused has opened the device memory with the settings " + before
-                            + ", which stay until the process ends: enable() again with them, or start anew");
+            throw new ConfigurationException("a refused enable() already opened the device memory with the settings "
+                    + before + ", which stay until the process ends: call enable() with them, or restart the process");
         }
     }
 

@@ -33,7 +33,7 @@ record TorchString(String variable, Map<String, List<String>> options) {
                 .filter(name -> !text(environment, name).isBlank())
                 .toList();
         if (set.size() > 1 && !text(environment, set.get(0)).equals(text(environment, set.get(1)))) {
-            warn(set.get(1) + " has no effect: PyTorch reads " + set.get(0) + ", which is set too");
+            warn(set.get(1) + " has no effect: PyTorch reads " + set.get(0) + ", which is also set");
         }
         if (!text(environment, ROCM).isBlank()) {
             warn(ROCM + " has no effect: it is for AMD's GPUs; set " + VARIABLES.getLast());
@@ -64,7 +64,7 @@ record TorchString(String variable, Map<String, List<String>> options) {
         }
         Map<String, List<String>> added = new LinkedHashMap<>(options);
         if (added.keySet().removeAll(spec.options().keySet())) {
-            warn(variable + " has no effect on what " + spec + " says itself");
+            warn(variable + " has no effect on options that " + spec + " sets itself");
         }
         String text = added.entrySet().stream()
                 .map(each -> each.getKey() + ":" + text(each.getValue()))

@@ -16,7 +16,7 @@ final class DeadDevice {
 
     static void endProcessIfDead(Throwable failure) {
         if (isDead(failure)) {
-            LOG.log(System.Logger.Level.ERROR, "the device's context is dead, and this executor ends", failure);
+            LOG.log(System.Logger.Level.ERROR, "the device's context is dead; this executor ends", failure);
             Runtime.getRuntime().halt(EXIT_CODE); // an orderly exit would wait for the device
         }
     }

@@ -51,7 +51,7 @@ final class DriverSide implements DriverPlugin {
                     log.leaked(leak);
                 }
             }
-            default -> throw new IllegalArgumentException("no message of Cistern: " + message);
+            default -> throw new IllegalArgumentException("not one of Cistern's messages: " + message);
         }
         return null;
     }

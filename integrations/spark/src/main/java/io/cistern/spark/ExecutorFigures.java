@@ -34,7 +34,7 @@ public record ExecutorFigures(
     /// @param requestedBytes bytes requested for live blocks
     /// @param requestedPeakBytes the highest sum of the peaks of the allocators and tasks that were there at once,
     ///     which need not be of one moment, so it may be too high
-    /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it can't tell
+    /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it doesn't know
     /// @param liveBlocks live blocks
     public record DeviceFigures(
             int ordinal,

@@ -23,7 +23,7 @@ final class FiguresReporter implements AutoCloseable {
         this.context = context;
     }
 
-    /// @throws ConfigurationException if the setting is no time, or too short
+    /// @throws ConfigurationException if the setting is not a time, or too short
     static long intervalMillis(SparkConf conf) {
         String set = PluginSetting.FIGURES_INTERVAL.in(conf).orElse(DEFAULT_INTERVAL_MILLIS + "ms");
         try {
@@ -34,7 +34,7 @@ final class FiguresReporter implements AutoCloseable {
         } catch (NumberFormatException _) {
             // Reported below.
         }
-        throw PluginSetting.FIGURES_INTERVAL.illegal("'" + set + "' is not such a time");
+        throw PluginSetting.FIGURES_INTERVAL.illegal("'" + set + "' is not a time of at least 100ms");
     }
 
     void begin(ExecutorView view, RunningTasks tasks) {
@@ -59,7 +59,7 @@ final class FiguresReporter implements AutoCloseable {
         try {
             send(view.figures());
         } catch (RuntimeException failure) {
-            LOG.log(System.Logger.Level.WARNING, "no figures this time", failure);
+            LOG.log(System.Logger.Level.WARNING, "the figures could not be sent this time", failure);
         }
     }
 

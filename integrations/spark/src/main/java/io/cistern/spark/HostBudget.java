@@ -28,7 +28,7 @@ record HostBudget(long byteSize, boolean reserved) {
         long wanted = wanted(conf);
         if (offHeap && !env.memoryManager().acquireStorageMemory(BLOCK, wanted, MemoryMode.OFF_HEAP)) {
             throw new ConfigurationException(
-                    "Spark's off-heap memory has no " + wanted + " bytes for " + PluginSetting.PINNED.key());
+                    "Spark's off-heap memory lacks " + wanted + " bytes for " + PluginSetting.PINNED.key());
         }
         return new HostBudget(wanted, offHeap);
     }
@@ -46,7 +46,7 @@ record HostBudget(long byteSize, boolean reserved) {
         String where = offHeap ? OFF_HEAP_SIZE : "spark.executor.memoryOverhead";
         if (wanted > room) {
             throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, and " + where
-                    + " has " + room + ": raise that, so that pinned memory counts within the executor's");
+                    + " has " + room + ": raise the latter, since pinned memory counts towards it");
         }
         return wanted;
     }

@@ -40,7 +40,7 @@ public record LeakReport(String executorId, TaskName task, String site, long blo
     @Override
     public String toString() {
         return task + " on executor " + executorId + " left " + blocks + " blocks of " + byteSize
-                + " bytes together, freed for it; allocated at "
-                + (site.isEmpty() ? "a place that is not known (spark.cistern.leaks=sites keeps it)" : site);
+                + " bytes in total, which Cistern freed; allocated at "
+                + (site.isEmpty() ? "an unknown place (spark.cistern.leaks=sites records it)" : site);
     }
 }

@@ -18,7 +18,7 @@ final class MemoryTables {
             "Tasks",
             "Spilled now: host of limit",
             "Spilled now: files",
-            "Spilled in all",
+            "Spilled in total",
             "Waited",
             "Retries",
             "Splits",
@@ -142,7 +142,7 @@ final class MemoryTables {
                 leak.executorId(),
                 Long.toString(leak.blocks()),
                 bytes(leak.byteSize()),
-                leak.site().isEmpty() ? "not known" : leak.site());
+                leak.site().isEmpty() ? "unknown" : leak.site());
     }
 
     static String bytes(long byteSize) {

@@ -8,20 +8,21 @@ import java.util.function.LongSupplier;
 import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 
-/// Lists the settings of Cistern that exist only in Spark. `docs/spark.md` has this list.
+/// Lists the Cistern settings that exist only in Spark. `docs/spark.md` has this list.
 public enum PluginSetting {
     /// Limits the device memory of one task.
     TASK_LIMIT(
             "spark.cistern.task.limit",
-            "`share`, `none`, a number of bytes from 1, or a share of the device, as `0.5`",
+            "`share`, `none`, a number of bytes from 1, or a share of the device, such as `0.5`",
             "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
-            "the most bytes that a task requests at once; `share` is that amount times the device's limit or memory"),
+            "the maximum bytes that a task requests at once; `share` is that amount times the device's limit or"
+                    + " memory"),
     /// Limits the pinned host memory.
     PINNED(
             "spark.cistern.pinned",
             "a number of bytes, at most that memory",
             "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
-            "the most pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
+            "the maximum pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
     /// Sets how often executors report figures.
     FIGURES_INTERVAL(
             "spark.cistern.figures.interval",
@@ -79,14 +80,14 @@ public enum PluginSetting {
         } catch (IllegalArgumentException e) {
             throw illegal(String.valueOf(e.getMessage()));
         }
-        throw illegal("'" + value + "' would serve nothing");
+        throw illegal("'" + value + "' would serve no request");
     }
 
     /// Returns the exception to throw for a value that is not legal.
     ///
     /// @param what says what is wrong with which value
     ConfigurationException illegal(String what) {
-        return new ConfigurationException(key + ": " + what + "; legal: " + legal.replace("`", ""));
+        return new ConfigurationException(key + ": " + what + "; valid: " + legal.replace("`", ""));
     }
 
     static boolean isKey(String key) {

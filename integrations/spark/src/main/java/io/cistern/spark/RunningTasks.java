@@ -43,7 +43,7 @@ final class RunningTasks {
         if (tasks == null || context == null) {
             throw new IllegalStateException(
                     context == null
-                            ? "this thread runs no task of Spark"
+                            ? "this thread is not running a Spark task"
                             : "this executor has no device memory: set spark.plugins=" + CisternPlugin.class.getName());
         }
         TaskMemory task = tasks.running.get(context.taskAttemptId());
@@ -71,7 +71,10 @@ final class RunningTasks {
             end.rethrow();
         } catch (RuntimeException failure) {
             ended.failed();
-            LOG.log(System.Logger.Level.ERROR, task.name() + ": not all could be freed at its end", failure);
+            LOG.log(
+                    System.Logger.Level.ERROR,
+                    task.name() + ": some of its memory could not be freed at its" + " end",
+                    failure);
         }
     }
 

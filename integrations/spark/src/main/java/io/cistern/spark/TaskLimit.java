@@ -15,7 +15,7 @@ record TaskLimit(OptionalLong byteSize) {
     private static final String NONE = "none";
 
     /// @param deviceBytes the bytes of the device that this process may use
-    /// @throws ConfigurationException if the setting is no limit
+    /// @throws ConfigurationException if the setting is not a limit
     static TaskLimit of(SparkConf conf, long deviceBytes) {
         double amount = amount(conf);
         String set = PluginSetting.TASK_LIMIT.in(conf).orElse(amount < 1 ? SHARE : NONE);

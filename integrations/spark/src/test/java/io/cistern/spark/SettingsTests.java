@@ -78,7 +78,7 @@ final class SettingsTests {
             assertThatThrownBy(() -> SparkSettings.check(conf))
                     .isInstanceOf(ConfigurationException.class)
                     .hasMessageContainingAll(
-                            setting.key(), "'much'", "legal: " + setting.legal().replace("`", ""));
+                            setting.key(), "'much'", "valid: " + setting.legal().replace("`", ""));
         }
     }
 
@@ -123,7 +123,7 @@ final class SettingsTests {
                     .isInstanceOf(ConfigurationException.class)
                     .hasMessageContaining(key.substring(key.indexOf("cistern")))
                     .message()
-                    .containsAnyOf("'" + value + "'", value + " is not legal");
+                    .containsAnyOf("'" + value + "'", value + " is invalid");
         }
         assertThat(System.getProperty("cistern.limit")).isNull();
     }

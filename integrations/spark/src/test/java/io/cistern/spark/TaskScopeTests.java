@@ -106,7 +106,7 @@ final class TaskScopeTests {
     void outsideTasksThereIsNoTaskMemory() {
         assertThatThrownBy(TaskMemory::current)
                 .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("no task of Spark");
+                .hasMessageContaining("not running a Spark task");
     }
 
     private static long liveBlocks() {

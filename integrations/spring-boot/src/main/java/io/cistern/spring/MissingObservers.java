@@ -44,7 +44,7 @@ final class MissingObservers implements SmartInitializingSingleton {
         }
         Class<?> registry = ClassUtils.resolveClassName(REGISTRY, beans.getBeanClassLoader());
         return beans.getBeanNamesForType(registry, true, false).length == 0
-                ? "the application has no bean of Micrometer's MeterRegistry" + STARTER
+                ? "the application has no MeterRegistry bean" + STARTER
                 : "";
     }
 

@@ -265,7 +265,7 @@ final class CisternAutoConfigurationTests {
             assertThat(context.containsBean("cisternHealthIndicator")).isTrue();
             assertThat(log.messages())
                     .last()
-                    .isEqualTo("no meters of device memory: the application has no bean of Micrometer's MeterRegistry;"
+                    .isEqualTo("no meters of device memory: the application has no MeterRegistry bean;"
                             + " spring-boot-starter-actuator brings it");
         }
     }

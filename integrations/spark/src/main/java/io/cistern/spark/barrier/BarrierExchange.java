@@ -14,7 +14,8 @@ final class BarrierExchange {
             return context.allGather(own);
         } catch (Exception failure) { // Spark's, which it does not declare
             if (failure instanceof SparkException || context.isInterrupted()) {
-                throw new BrokenStageException("the tasks of stage " + context.stageId() + " do not meet", failure);
+                throw new BrokenStageException(
+                        "the tasks of stage " + context.stageId() + " did not all reach the" + " exchange", failure);
             }
             throw failure;
         }

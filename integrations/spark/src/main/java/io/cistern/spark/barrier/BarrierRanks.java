@@ -54,7 +54,8 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         if (org.apache.spark.TaskContext.get() instanceof BarrierTaskContext) {
             return BarrierTaskContext.get();
         }
-        throw new IllegalStateException("this thread runs no task of a barrier stage: call rdd.barrier() first");
+        throw new IllegalStateException(
+                "this thread is not running a task of a barrier stage: call rdd.barrier()" + " first");
     }
 
     /// Returns this task's rank, which is its partition.

@@ -50,7 +50,7 @@ final class ExchangedRanks extends BarrierRanks {
 
     private static byte[] read(DeviceBuffer buffer, DataType type) {
         if (buffer.byteSize() % type.byteSize() != 0) {
-            throw new IllegalArgumentException(buffer + " holds no whole number of " + type);
+            throw new IllegalArgumentException(buffer + " does not hold a whole number of " + type);
         }
         return buffer.elements(ValueLayout.JAVA_BYTE).toBytes();
     }

@@ -66,13 +66,13 @@ final class NcclRanks extends BarrierRanks {
                 return made.get(JOIN_POLL_MILLIS, TimeUnit.MILLISECONDS);
             } catch (TimeoutException _) {
                 if (context.isInterrupted() && made.cancel(false)) {
-                    throw new BrokenStageException("killed while it joined the ranks of its stage", null);
+                    throw new BrokenStageException("killed while joining the ranks of its stage", null);
                 }
             } catch (InterruptedException interrupted) {
                 made.cancel(false);
-                throw new BrokenStageException("interrupted while it joined the ranks of its stage", interrupted);
+                throw new BrokenStageException("interrupted while joining the ranks of its stage", interrupted);
             } catch (ExecutionException failed) {
-                throw new BrokenStageException("the ranks of the stage do not meet", failed.getCause());
+                throw new BrokenStageException("the ranks of the stage could not connect", failed.getCause());
             }
         }
     }
