@@ -1,4 +1,4 @@
-/// The command line program `cistern`: replays allocation traces and tells what this machine can do.
+/// The command line program `cistern`: replays allocation traces and shows what this machine can do.
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("requires-automatic") // JLine and pickle have module names only from their JARs.
 module io.cistern.cli {

@@ -58,21 +58,21 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "  cistern replay gpt2_train        a recorded program through three allocators",
             "  cistern fit snapshot.pickle      would it fit with another allocator?",
             "",
-            "Everywhere on the line, the script also takes",
+            "Anywhere on the line, the script also accepts",
             "  --class-path A.jar:B.jar  plug-ins; CISTERN_CLASSPATH does the same",
             "  -Dkey=value               a setting: -Dcistern.allocator=async chooses the",
             "                            current allocator, -Dcistern.plugins=DIR names a",
             "                            directory of plug-ins; doctor lists all settings",
-            "and CISTERN_JAVA_OPTS may hold options for the JVM.",
+            "CISTERN_JAVA_OPTS may hold options for the JVM.",
             "",
             "In a distribution, cistern gpu-tests runs Cistern's tests on this machine's",
             "GPU; its options are those of JUnit's console.",
             "",
-            "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
-            "failed through an allocator that --allocator names, or without it through",
-            "the first of the table, or with fit: it does not fit; 4 contents of a block",
-            "were lost; 5 doctor --strict found a problem; 134 native code of a plug-in",
-            "ended the process; 141 nobody reads the output."
+            "Exit codes: 0 success; 1 internal error; 2 bad usage or bad input; 3 an",
+            "allocation failed through an allocator that --allocator names, by default the",
+            "first of the table (fit: it does not fit); 4 contents of a block were lost;",
+            "5 doctor --strict found a problem; 134 native code of a plug-in ended the",
+            "process; 141 the reader closed the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec
@@ -142,7 +142,7 @@ public final class CisternCommand implements Runnable {
     public void run() {
         CommandLine command = java.util.Objects.requireNonNull(spec).commandLine();
         throw new ParameterException(
-                command, "no command given; there are " + String.join(", ", commands(command, "")));
+                command, "no command given; choose one of " + String.join(", ", commands(command, "")));
     }
 
     /// Returns the names of all visible commands, those most similar to `wanted` first.

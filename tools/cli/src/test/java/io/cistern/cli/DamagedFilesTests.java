@@ -212,7 +212,7 @@ final class DamagedFilesTests {
                     .singleElement()
                     .asString()
                     .contains(named.toString())
-                    .endsWith("can't be written: it is read, and would be lost");
+                    .endsWith("can't be written: it is an input, and would be overwritten");
             assertThat(file).hasBinaryContent(samples.bytes(sample));
         }
     }

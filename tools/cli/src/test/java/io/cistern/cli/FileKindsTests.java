@@ -27,7 +27,7 @@ final class FileKindsTests {
     /// A recording of each kind, and what a command that does not read it calls it.
     private static final Map<String, String> RECORDINGS = Map.of(
             "torch-own.pickle", "is a pickle, not ",
-            "rmm-bare-hex.csv", "is a log of RMM's, not ",
+            "rmm-bare-hex.csv", "is an RMM log, not ",
             "trace-2.csv", "is a trace, not ",
             "snapshot-own.json", "is JSON, not ");
 
@@ -124,12 +124,12 @@ final class FileKindsTests {
         String ofObjects = isRead ? "it makes an object, collections.OrderedDict" : "is a pickle, not a";
         Map<String, byte[]> files = new LinkedHashMap<>();
         files.put("empty", new byte[0]);
-        files.put(isRead ? "the file was cut" : "is a pickle, not ", Arrays.copyOf(packed, packed.length / 2));
-        files.put("ends too early: the file was cut", Arrays.copyOf(packed, 5));
-        files.put("the packed data is damaged", Arrays.copyOf(zip(Map.of("a", whole)), 300));
+        files.put(isRead ? "the file is truncated" : "is a pickle, not ", Arrays.copyOf(packed, packed.length / 2));
+        files.put("ends too early: the file is truncated", Arrays.copyOf(packed, 5));
+        files.put("the compressed data is damaged", Arrays.copyOf(zip(Map.of("a", whole)), 300));
         files.put("is a zip archive of 2 recordings, ", zip(Map.of("a", whole, "b", packed)));
         files.put("is a zip archive without a recording; it holds a.npy", zip(Map.of("a.npy", text("NUMPY"))));
-        files.put("is a gzip file, packed once more, not ", Damage.gzip(Damage.gzip(packed)));
+        files.put("is a gzip file inside another one, not ", Damage.gzip(Damage.gzip(packed)));
         files.put("is a web page, not ", text("<!DOCTYPE html>\n<html>\n"));
         files.put(ofObjects, Arrays.copyOfRange(model, 1, model.length)); // U+0080 takes two bytes.
         for (Map.Entry<String, byte[]> each : files.entrySet()) {

@@ -104,8 +104,8 @@ final class LibraryScriptTests {
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.out()).isEmpty();
         assertThat(run.err())
-                .contains("--work check needs memory of the device, and the simulated GPU does not know what this"
-                        + " allocator hands out");
+                .contains("--work check needs device memory, but the simulated GPU does not know the memory that"
+                        + " this allocator hands out");
     }
 
     @Test

@@ -20,7 +20,7 @@ final class SettingBlameTests {
 
     @Test
     void aBadLevelOfChecksIsNotBlamedOnThePriority() {
-        assertFirstRequestFails(Map.of("cistern.check", "foo"), "property cistern.check: 'foo' is none of ");
+        assertFirstRequestFails(Map.of("cistern.check", "foo"), "property cistern.check: 'foo' is not one of ");
     }
 
     private static void assertFirstRequestFails(Map<String, String> set, String begin) {

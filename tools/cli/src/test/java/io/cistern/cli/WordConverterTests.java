@@ -51,7 +51,7 @@ final class WordConverterTests {
         assertThat(run.err().lines())
                 .singleElement()
                 .asString()
-                .contains(option, "'xml' is none of these, nearest first: ")
+                .contains(option, "'xml' is not one of these, nearest first: ")
                 .contains(Stream.of(worded.type().getEnumConstants())
                         .map(each -> each.name().toLowerCase(Locale.ROOT))
                         .toList())
@@ -66,7 +66,7 @@ final class WordConverterTests {
     @Test
     void theNearestIsTheFirst() {
         assertThat(ProgramRun.inProcess("replay", "--work=cheque").err())
-                .isEqualToIgnoringNewLines("cistern: Invalid value for option '--work': 'cheque' is none of"
+                .isEqualToIgnoringNewLines("cistern: Invalid value for option '--work': 'cheque' is not one of"
                         + " these, nearest first: check, memset, none (try cistern replay --help)\n");
     }
 

@@ -26,7 +26,7 @@ final class TorchModel implements DeviceAllocator, MemoryStatistics {
     static Availability availability(DeviceEnvironment environment) {
         return environment.simulated()
                 ? Availability.yes()
-                : Availability.no("it is a model of PyTorch's allocator, for replays on the simulated GPU");
+                : Availability.no("it models PyTorch's allocator, for replays on the simulated GPU only");
     }
 
     @Override

@@ -26,7 +26,7 @@ record TorchSegment(
     /// Gives memory to all pages that a range touches.
     ///
     /// @param from where a page without memory begins
-    /// @return the bytes that have memory now; 0 if the device has not so many
+    /// @return the bytes that have memory now; 0 if the device does not have that many
     long map(long from, long bytes) {
         long end = from + Math.ceilDiv(bytes, pageBytes) * pageBytes;
         for (long page = from; page < end; page += pageBytes) {

@@ -87,8 +87,8 @@ public final class AllocatorChoice {
             return Optional.empty();
         } catch (CudaException unknown) {
             return Optional.of("--work " + work.name().toLowerCase(Locale.ROOT)
-                    + " needs memory of the device, and the simulated GPU does not know what this allocator hands out:"
-                    + " there it is only counted; --work none does that");
+                    + " needs device memory, but the simulated GPU does not know the memory that this allocator hands"
+                    + " out; use --work none");
         } finally {
             memory.free(address, Streams.LEGACY_DEFAULT);
         }

@@ -13,7 +13,7 @@ public final class ByteSize {
     /// Reads the memory size of a device, in the notation of specs and settings.
     ///
     /// @return bytes, 1 to the largest capacity of a simulated GPU
-    /// @throws IllegalArgumentException if the text is no such size; the message says what is legal
+    /// @throws IllegalArgumentException if the text is not such a size; the message says what is legal
     public static long parse(String text) {
         long bytes = ByteSizes.parse(text);
         if (bytes < 1 || bytes > SimulatedGpu.MAX_CAPACITY_BYTES) {

@@ -9,14 +9,14 @@ import java.util.Set;
 /// The content of a file by its first bytes, whatever its name.
 public enum Content {
     /// Python's, of protocol 2 or later, or a dictionary.
-    PICKLE("a pickle", "cistern fit reads it, and cistern import makes a trace of it"),
-    JSON("JSON", "cistern report makes a page of a snapshot"),
+    PICKLE("a pickle", "cistern fit reads it, and cistern import makes a trace from it"),
+    JSON("JSON", "cistern report makes a page from a snapshot"),
     TRACE("a trace", "cistern fit and cistern replay read it"),
     /// Of its `logging_resource_adaptor`.
-    RMM_LOG("a log of RMM's", "cistern fit reads it, and cistern import makes a trace of it"),
-    GZIP("a gzip file, packed once more", "unpack it"),
-    ZIP("a zip archive, packed once more", "unpack it"),
-    WEB_PAGE("a web page", "name the file that it was made of"),
+    RMM_LOG("an RMM log", "cistern fit reads it, and cistern import makes a trace from it"),
+    GZIP("a gzip file inside another one", "unpack it"),
+    ZIP("a zip archive inside another one", "unpack it"),
+    WEB_PAGE("a web page", "name the file that it was made from"),
     EMPTY("empty", ""),
     OTHER("", "");
 

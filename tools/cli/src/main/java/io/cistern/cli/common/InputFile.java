@@ -97,8 +97,8 @@ public final class InputFile {
         return switch (failure) {
             case NoSuchFileException _ -> "no such file";
             case AccessDeniedException _ -> "permission denied";
-            case EOFException _ -> "the packed data ends too early: the file was cut";
-            case ZipException _ -> "the packed data is damaged: " + failure.getMessage();
+            case EOFException _ -> "the compressed data ends too early: the file is truncated";
+            case ZipException _ -> "the compressed data is damaged: " + failure.getMessage();
             default -> "can't be read: " + failure.getMessage();
         };
     }

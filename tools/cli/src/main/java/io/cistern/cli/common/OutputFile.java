@@ -24,7 +24,7 @@ public final class OutputFile {
             return;
         }
         if (inputs.stream().anyMatch(input -> isSame(file, input))) {
-            throw unwritable(option, file, "it is read, and would be lost");
+            throw unwritable(option, file, "it is an input, and would be overwritten");
         }
         Path folder = file.toAbsolutePath().getParent();
         if (Files.isDirectory(file)) {

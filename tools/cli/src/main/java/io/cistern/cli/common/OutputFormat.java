@@ -12,7 +12,8 @@ public enum OutputFormat {
     JSONL;
 
     /// The description of the option.
-    public static final String WORDS = "text, json (one document) or jsonl (a line for each result, once it is there).";
+    public static final String WORDS =
+            "text, json (one document) or jsonl (a line for each result, as soon as it" + " is ready).";
 
     /// Returns the name on the command line.
     @Override

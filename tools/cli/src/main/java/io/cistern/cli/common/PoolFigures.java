@@ -9,7 +9,7 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Sums the statistics of allocators over the driver's pools; read once the device is at rest.
+/// Sums the statistics of allocators over the driver's pools; read once the device is idle.
 ///
 /// @param thresholdBytes bytes that a pool keeps over a synchronisation; [Long#MAX_VALUE] for all
 /// @param reservedBytes bytes that the pools hold

@@ -24,7 +24,7 @@ public final class Progress implements AutoCloseable {
     private final @Nullable ProgressBar bar;
     private long done;
 
-    /// Begins work of so many steps.
+    /// Begins work of that many steps.
     ///
     /// @param err standard error, for lines
     public Progress(String task, long steps, PrintWriter err) {

@@ -39,7 +39,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Releases a driver that [#driver] returned.
     void release(CudaDriver driver);
 
-    /// Takes what a replay shall not have: of a real device with a capacity, all that is free but the capacity.
+    /// Takes what a replay must not have: of a real device with a capacity, all that is free but the capacity.
     ///
     /// @param devices as for [#driver(int)]
     default Rest holdRest(int devices) {
@@ -69,7 +69,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// @param asked whether the program asked for a simulation
     /// @param why the origin of that request, or the reason why no real GPU is used; for people
     record Simulated(OptionalLong capacityBytes, boolean asked, String why) implements ReplayDevice {
-        /// The largest hosts have so many.
+        /// The largest hosts have that many.
         private static final int MAX_DEVICES = 64;
 
         /// Creates a device for `--device simulated`.
@@ -125,7 +125,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     ///
     /// @param capacityBytes what a replay finds free on each device; empty for all that is free
     record Real(CudaDriver driver, int ordinal, OptionalLong capacityBytes) implements ReplayDevice {
-        /// The driver hands out device memory in pieces of so many bytes.
+        /// The driver hands out device memory in pieces of that many bytes.
         private static final long PIECE = 2 << 20;
 
         @Override

@@ -53,7 +53,7 @@ public final class ResultStream extends OutputStream {
             to = new Output(output.duplicate());
             output.replaceBy(new Descriptor(STANDARD_ERROR));
         } catch (IOException e) {
-            throw new UsageException("standard output can't be kept for results: " + e.getMessage());
+            throw new UsageException("standard output can't be reserved for results: " + e.getMessage());
         }
     }
 

@@ -17,7 +17,7 @@ public record WordConverter<E extends Enum<E>>(Class<E> type) implements ITypeCo
                 .filter(each -> word(each).equalsIgnoreCase(text))
                 .findFirst()
                 .orElseThrow(() -> new TypeConversionException(
-                        "'" + text + "' is none of these, nearest first: " + NearestName.listed(text, words())));
+                        "'" + text + "' is not one of these, nearest first: " + NearestName.listed(text, words())));
     }
 
     private List<E> constants() {

@@ -125,7 +125,7 @@ final class DiagnosisText {
     }
 
     private static String value(Diagnosis.SettingValue one) {
-        return one.followed() ? one.value() : "'" + one.value() + "', which can't be followed";
+        return one.followed() ? one.value() : "'" + one.value() + "', which can't be used";
     }
 
     private void current(Diagnosis diagnosis) {

@@ -14,7 +14,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/// `cistern doctor`: tells what this machine can do and, for each "no", the reason and the remedy.
+/// `cistern doctor`: shows what this machine can do and, for each "no", the reason and the remedy.
 @Command(
         name = "doctor",
         description = "Shows problems first, then what the driver, the devices and the plug-ins can do.",
@@ -45,7 +45,7 @@ public final class DoctorCommand implements Callable<Integer> {
             names = "--strict",
             description =
                     "Ends with exit code 5 if there are problems: an invalid setting, a misconfigured driver, a simulated"
-                            + " GPU that was not asked for, an unusable plug-in, no current allocator.")
+                            + " GPU that was not requested, an unusable plug-in, no current allocator.")
     private boolean strict;
 
     @Override

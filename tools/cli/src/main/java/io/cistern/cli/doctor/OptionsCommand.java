@@ -30,7 +30,7 @@ import picocli.CommandLine.Spec;
             "",
             "Examples:",
             "  cistern options                  all names",
-            "  cistern options caching          what caching:KEY=VALUE may say"
+            "  cistern options caching          what caching:KEY=VALUE accepts"
         })
 public final class OptionsCommand implements Callable<Integer> {
     private static final int INDENT = 4;
@@ -102,8 +102,8 @@ public final class OptionsCommand implements Callable<Integer> {
                 new Column(WIDTH - INDENT, 0, Overflow.WRAP));
         table.addRowValues("  " + option.key());
         table.addRowValues("", plain(option.meaning()));
-        table.addRowValues("", "legal: " + plain(option.legal()));
-        table.addRowValues("", "without it: " + plain(option.usual()));
+        table.addRowValues("", "valid: " + plain(option.legal()));
+        table.addRowValues("", "default: " + plain(option.usual()));
         return table.toString();
     }
 

@@ -29,8 +29,8 @@ import picocli.CommandLine.Spec;
 /// `cistern fit`: says whether a recorded program would fit.
 @Command(
         name = "fit",
-        description = "Says whether a recorded program would fit on a device with another allocator, how small a device"
-                + " would do, and which code holds the memory. It needs no GPU.",
+        description = "Shows whether a recorded program would fit on a device with another allocator, how small a"
+                + " device would suffice, and which code holds the memory. It needs no GPU.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false)
@@ -53,9 +53,10 @@ public final class FitCommand implements Callable<Integer> {
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description =
-                    "The memory that allocators may take, as 24GiB: the device's, less some 0.5 GiB for the CUDA context."
-                            + " Default: what the program had when its last request was refused, if the file says so.")
+            description = "The memory that allocators may take, such as 24GiB: the device's, less about 0.5 GiB for the"
+                    + " CUDA context."
+                    + " Default: what the program had when its last request was refused, if the file"
+                    + " records it.")
     private @Nullable Long capacity;
 
     @Option(
@@ -64,7 +65,7 @@ public final class FitCommand implements Callable<Integer> {
             completionCandidates = Candidates.Allocators.class,
             description =
                     "An allocator, NAME or NAME:key=value,...; repeatable. Default: those of caching, async, direct and"
-                            + " the plug-ins that can run, and two models of PyTorch's: pytorch-native and"
+                            + " the plug-ins that can run, and two models of PyTorch's allocators: pytorch-native and"
                             + " pytorch-expandable.")
     private List<String> allocators = new ArrayList<>();
 

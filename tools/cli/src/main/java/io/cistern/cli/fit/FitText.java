@@ -64,7 +64,7 @@ final class FitText {
                                                 + recording.refusals().size() + " refusals"
                                         : ""))));
         facts.add(List.of(
-                "asked for at most",
+                "peak requested",
                 ByteSize.format(fit.peak().requestedBytes())
                         + moment(fit, fit.peak().row())));
         fit.recordedBytes()
@@ -92,7 +92,7 @@ final class FitText {
             facts.add(List.of(
                     "",
                     count("", recording.recorder().olderBlocks(), "block")
-                            + " are older than the recording: earlier events are lost"));
+                            + " predate the recording: earlier events are lost"));
         }
         fit.leaks().stream()
                 .limit(MOST_HOLDERS)

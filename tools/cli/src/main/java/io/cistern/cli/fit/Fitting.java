@@ -113,8 +113,9 @@ record Fitting(
                     snapshot,
                     "A snapshot that PyTorch took"
                             + (fits.stream().anyMatch(fit -> fit.refusal().isPresent())
-                                    ? "; what is live below is what was live then, after the exception had freed what the"
-                                            + " refused step held: the text above tells of the refusal"
+                                    ? "; it shows what was live then, after the exception had freed what the"
+                                            + " refused step"
+                                            + " held: the text above describes the refusal"
                                     : ""),
                     text));
         }

@@ -56,7 +56,7 @@ final class PlayedSnapshot {
         recording.recorder().marks().forEach(mark -> marks.add(new Annotation(mark.text(), mark.nanos())));
         for (Refusal refusal : recording.refusals()) {
             marks.add(new Annotation(
-                    "here the recorded program was refused", recording.nanos()[refusal.row()]));
+                    "the recorded program was refused here", recording.nanos()[refusal.row()]));
         }
         List<List<Event>> traces = new ArrayList<>(Collections.nCopies(played.device, List.of()));
         traces.add(events);

@@ -14,7 +14,7 @@ import java.util.OptionalLong;
 record Room(long byteSize, String why) {
     /// Returns what the recorded program had when its last request was refused: what its allocator held, and what
     /// the device had free. If that were enough for the request, a limit refused it, which is nowhere recorded;
-    /// then it is the most that the allocator held.
+    /// then it is the maximum that the allocator held.
     ///
     /// @return empty if nothing was refused, or the recording does not say
     static Optional<Room> of(Recording recording) {
@@ -31,8 +31,8 @@ record Room(long byteSize, String why) {
         if (refusal.freeBytes() >= refusal.byteSize()) {
             return Optional.of(new Room(
                     possible(recorder.reservedPeakBytes(device).orElseThrow()),
-                    "the most that " + recorder.name() + " held: " + ByteSize.format(refusal.freeBytes())
-                            + " of the device were free, so a limit refused the request; --capacity says how much"));
+                    "the maximum that " + recorder.name() + " held: " + ByteSize.format(refusal.freeBytes())
+                            + " of the device were free, so a limit refused the request; --capacity sets how much"));
         }
         return Optional.of(new Room(
                 possible(held.getAsLong() + refusal.freeBytes()),

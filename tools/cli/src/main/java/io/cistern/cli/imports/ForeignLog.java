@@ -35,8 +35,7 @@ record ForeignLog(
             case PICKLE -> TorchLog.of(name, TorchSnapshot.read(name, in));
             case RMM_LOG -> RmmLog.read(name, in);
             case Content other ->
-                throw other.error(
-                        name, "a snapshot of PyTorch's, nor a log of RMM's with the columns " + Content.RMM_COLUMNS);
+                throw other.error(name, "a PyTorch snapshot, nor an RMM log with the columns " + Content.RMM_COLUMNS);
         };
     }
 }

@@ -56,7 +56,8 @@ public final class ImportCommand implements Callable<Integer> {
             paramLabel = "FILE",
             description =
                     "Where the trace goes, gzipped if the name ends in .gz; default: standard output. Call stacks and"
-                            + " what else the recording knows go into a file beside it: FILE.details.json for FILE.csv.")
+                            + " other details of the recording go into a second file: FILE.details.json for"
+                            + " FILE.csv.")
     private @Nullable Path output;
 
     @Override
@@ -71,7 +72,7 @@ public final class ImportCommand implements Callable<Integer> {
         ForeignTrace.Summary summary = write(log);
         told.printf(
                 "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
-                        + " refused requests: %,d, most bytes at once: %,d%n",
+                        + " refused requests: %,d, peak bytes: %,d%n",
                 summary.blocks(),
                 summary.aliveBefore(),
                 summary.streams(),

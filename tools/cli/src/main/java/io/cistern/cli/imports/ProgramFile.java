@@ -41,8 +41,7 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
                         TraceReader.recording(
                                 name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes()),
                         Optional.empty());
-            case Content other ->
-                throw other.error(name, "a snapshot of PyTorch's, a log of RMM's or a trace of Cistern's");
+            case Content other -> throw other.error(name, "a PyTorch snapshot, an RMM log or a Cistern trace");
         };
     }
 

@@ -144,7 +144,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
             } catch (JsonProcessingException broken) {
                 throw new InputException(name, "is not JSON: " + broken.getOriginalMessage());
             } catch (IllegalArgumentException impossible) {
-                throw new InputException(name, "has no details of a trace: " + impossible.getMessage());
+                throw new InputException(name, "does not contain the details of a trace: " + impossible.getMessage());
             }
         });
     }
@@ -160,7 +160,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
                 lines.add(frames.get((int) number(frame, "stacks", frames.size() - 1L)));
             }
             if (stacks.of(lines) != stack) {
-                throw new IllegalArgumentException("'stacks' has one twice, or does not begin with the empty one");
+                throw new IllegalArgumentException("'stacks' has a duplicate, or does not begin with the empty one");
             }
         }
         List<Mark> marks = new ArrayList<>();

@@ -16,7 +16,7 @@ import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 
-/// Makes a log of a snapshot of PyTorch's.
+/// Makes a log from a PyTorch snapshot.
 ///
 /// 1. A block's `alloc` and `free_completed` are its allocation and its free. Between `free_requested` and
 ///    `free_completed`, other streams still used it; the snapshot does not say which. If the history of a

@@ -59,7 +59,7 @@ record PeakFiles(
                 shown.add(Snapshot.of(replay, json.toString(StandardCharsets.UTF_8)));
             }
         } catch (IOException | InputException e) {
-            throw new IllegalStateException("a snapshot was written that can't be read", e);
+            throw new IllegalStateException("the snapshot that was written can't be read", e);
         }
     }
 

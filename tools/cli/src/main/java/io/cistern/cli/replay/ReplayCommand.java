@@ -75,7 +75,7 @@ public final class ReplayCommand implements Callable<Integer> {
             converter = Capacity.Converter.class,
             description =
                     "Memory of the device (default: all of it, or an H200's if it is simulated): for example 8GiB, or 1.02x"
-                            + " for so many times what each trace requests at most. Of a real one, the rest is held.")
+                            + " for that multiple of each trace's peak. On a real one, the rest is occupied.")
     private @Nullable Capacity capacity;
 
     @Option(
@@ -97,7 +97,7 @@ public final class ReplayCommand implements Callable<Integer> {
             names = "--swap-every",
             paramLabel = "N",
             description =
-                    "Exchanges the allocator for a fresh one of the same spec every N operations; old blocks go back to"
+                    "Replaces the allocator with a new one of the same spec every N operations; old blocks go back to"
                             + " the old one, which drains.")
     private @Nullable Integer swapEvery;
 
@@ -105,7 +105,7 @@ public final class ReplayCommand implements Callable<Integer> {
             names = "--scopes",
             description =
                     "Gives each stream of a trace a pool of its own, of the same spec, entered and left around each run"
-                            + " of its rows; with --swap-every, pools are exchanged.")
+                            + " of its rows; with --swap-every, pools are replaced.")
     private boolean scopes;
 
     @Option(

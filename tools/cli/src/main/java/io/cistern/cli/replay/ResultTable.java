@@ -14,12 +14,12 @@ final class ResultTable {
     private static final List<String> FAILURES = List.of("", "failures");
 
     private static final String TIMED = """
-        host: the host's time for an allocation or a free, median of the passes after
-        the first. ms a pass: until the device is done; later is their median.
+        host: host time per allocation or free, median of the passes after the first.
+        ms a pass: until the device is done; later: median of the later passes.
         """;
     private static final String COUNTED = """
-        reserved: the most that the allocator took from the device; ratio: over the
-        most that the program requested. calls: to the CUDA driver, in a pass.
+        reserved: the allocator's peak of memory from the device; ratio: to the peak
+        that the program requested. calls: to the CUDA driver, in a pass.
         """;
     private static final String SIMULATED = """
         Times are those of the simulation; an H200's driver would take what

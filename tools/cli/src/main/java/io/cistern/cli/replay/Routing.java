@@ -40,7 +40,7 @@ public final class Routing {
 
     /// The routing that the command line asks for.
     ///
-    /// @param swapEvery replaces the allocator after so many operations; 0 for never
+    /// @param swapEvery replaces the allocator after that many operations; 0 for never
     /// @param scopes whether each stream has a pool
     /// @param layer the form in which blocks are held
     /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several threads

@@ -40,7 +40,7 @@ record ShownHistory(List<List<Event>> traces, String note) {
                 traces,
                 String.format(
                         java.util.Locale.ROOT,
-                        "; of %,d events, those of blocks below %s that were freed again are shown as one block",
+                        "; of %,d events, those of freed blocks below %s are shown as one block",
                         snapshot.eventCount(),
                         ByteSize.format(largest)));
     }
@@ -71,7 +71,7 @@ record ShownHistory(List<List<Event>> traces, String note) {
             }
         }
 
-        /// Returns the size below which blocks are put together, so that about so many events are left.
+        /// Returns the size below which blocks are put together, so that about that many events are left.
         long limit(int most) {
             long[] sorted =
                     Arrays.stream(sizes).filter(size -> size >= 0).sorted().toArray();

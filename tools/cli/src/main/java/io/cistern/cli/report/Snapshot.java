@@ -24,7 +24,7 @@ public record Snapshot(String name, String json) {
     private static final JsonFactory JSON =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
 
-    /// Reads a snapshot of Cistern's in JSON.
+    /// Reads a Cistern snapshot in JSON.
     ///
     /// @param file the file's name, for errors
     /// @param name the snapshot's name
@@ -35,7 +35,7 @@ public record Snapshot(String name, String json) {
         }
     }
 
-    /// Returns a snapshot of PyTorch's, or one in its form.
+    /// Returns a PyTorch snapshot, or one in its form.
     ///
     /// @param reason what it shows
     /// @param answer how the program fits, for the head of the page; empty if nobody asked

@@ -30,8 +30,8 @@ import picocli.CommandLine.Spec;
 /// `cistern top`: shows a running program's use of device memory.
 @Command(
         name = "top",
-        description = "Shows what a running JVM does with device memory: devices, allocators and pools, rates, hits"
-                + " of the cache, free and stranded memory, and threads that wait.",
+        description = "Shows how a running JVM uses device memory: devices, allocators and pools, rates, cache"
+                + " hits, free and stranded memory, and waiting threads.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,
@@ -48,13 +48,13 @@ import picocli.CommandLine.Spec;
             "Keys: < and > (or arrows) choose the column to sort by, r reverses the order,",
             "w shows which threads wait in Cistern, s has the program write a snapshot,",
             "q quits. The program needs a bean of its device memory, which",
-            "-Dcistern.observe=jmx or MemoryBeans.register gives it."
+            "-Dcistern.observe=jmx or MemoryBeans.register registers."
         })
 public final class TopCommand implements Callable<Integer> {
     private static final int MAX_INTERVAL_SECONDS = 3600;
     private static final int MILLIS_A_SECOND = 1000;
     private static final String HOW =
-            "; a program has them with -Dcistern.observe=jmx, or once it calls MemoryBeans.register";
+            "; a program shows it with -Dcistern.observe=jmx, or once it calls MemoryBeans.register";
 
     @Spec
     private @Nullable CommandSpec command;
@@ -108,7 +108,7 @@ public final class TopCommand implements Callable<Integer> {
             }
             return ExitCode.OK;
         } catch (IOException e) {
-            throw new UsageException("process " + pid + " can't be inspected any more: " + e.getMessage());
+            throw new UsageException("process " + pid + " can no longer be inspected: " + e.getMessage());
         }
     }
 

@@ -326,7 +326,7 @@ final class PickleReader {
         return values;
     }
 
-    /// Makes sure that there are so many values above the last mark.
+    /// Makes sure that there are that many values above the last mark.
     private void need(int count) throws InputException {
         int floor = markCount == 0 ? 0 : marks[markCount - 1] + 1;
         if (size - count < floor) {
@@ -366,7 +366,7 @@ final class PickleReader {
     private void append(int count) throws InputException {
         Object[] parts = take(count);
         if (!(top() instanceof Items items)) {
-            throw error("something is added to a value that is not a list");
+            throw error("an element is added to a value that is not a list");
         }
         if (items.count == 0) {
             items.values = parts;
@@ -515,7 +515,7 @@ final class PickleReader {
         return buffer[from++] & 0xff;
     }
 
-    /// Makes sure that so many bytes of the file are in the buffer.
+    /// Makes sure that this many bytes of the file are in the buffer.
     private void fill(int count) throws InputException {
         if (to - from >= count) {
             return;

@@ -102,7 +102,8 @@ public record TorchSnapshot(
             default -> new Dictionary();
         };
         if (!(fields.get("segments") instanceof Items)) {
-            throw new InputException(file, "is a pickle, but not a PyTorch snapshot: it has no list 'segments' on top");
+            throw new InputException(
+                    file, "is a pickle, but not a PyTorch snapshot: it has no top-level list" + " 'segments'");
         }
         return new Reader(file).snapshot(new Fields(file, "", -1, fields));
     }
@@ -277,7 +278,7 @@ public record TorchSnapshot(
         /// Returns where a block ends.
         long end(long address, long byteSize) throws InputException {
             if (address + byteSize > MAX_ADDRESS) {
-                throw error("ends behind every address");
+                throw error("ends past the last address");
             }
             return address + byteSize;
         }

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/// The traces that the project ships; `traces/README.md` beside them tells their origins.
+/// The traces that the project ships; `traces/README.md` beside them names their origins.
 public final class BundledTraces {
     /// Their names, which the command line accepts instead of a file.
     public static final List<String> NAMES =

@@ -6,7 +6,7 @@ import java.util.random.RandomGenerator;
 /// Maps each id of a trace to its slot: an open-addressing hash table of primitive keys. It never forgets an
 /// id, so that it can tell a second free from a free of an id that was never allocated.
 ///
-/// The table is at most two thirds full. Each run seeds the hash anew, so that nobody can write a file that
+/// The table is at most two thirds full. Each run seeds the hash again, so that nobody can write a file that
 /// makes it slow; no result depends on the order in the table.
 final class LiveIds {
     /// The id was never seen.

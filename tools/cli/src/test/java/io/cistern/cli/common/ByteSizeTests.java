@@ -19,7 +19,7 @@ final class ByteSizeTests {
     void refusesNoneTooMuchAndWhatIsNoNumber() {
         assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is not from 1 byte to 8TiB");
         assertThatThrownBy(() -> ByteSize.parse("9TiB")).hasMessage("'9TiB' is not from 1 byte to 8TiB");
-        assertThatThrownBy(() -> ByteSize.parse("8GB")).hasMessageStartingWith("'8GB' may mean powers of 1000");
+        assertThatThrownBy(() -> ByteSize.parse("8GB")).hasMessageStartingWith("'8GB' could mean powers of 1000");
     }
 
     @ParameterizedTest

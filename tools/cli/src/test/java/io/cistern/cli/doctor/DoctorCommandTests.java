@@ -88,13 +88,13 @@ final class DoctorCommandTests {
                 "cistern.device.0.allocator | asink | : no allocator is named 'asink'",
                 "cistern.allocator | asink | : no allocator is named 'asink'",
                 "cistern.allocator | caching:bogus=1 | : ",
-                "cistern.check | foo | : 'foo' is none of off, checked, paranoid",
+                "cistern.check | foo | : 'foo' is not one of off, checked, paranoid",
                 "cistern.define.foo | asink | : no allocator is named 'asink'",
-                "cistern.leaks | foo | : 'foo' is none of off, sampled, sites, all",
+                "cistern.leaks | foo | : 'foo' is not one of off, sampled, sites, all",
                 "cistern.observe | foo | : there is no observer 'foo'; known: ",
-                "cistern.scopes.report | maybe | : 'maybe' is none of true, false",
-                "cistern.copies.report | maybe | : 'maybe' is none of true, false",
-                "cistern.copies.direct | maybe | : 'maybe' is none of true, false",
+                "cistern.scopes.report | maybe | : 'maybe' is not one of true, false",
+                "cistern.copies.report | maybe | : 'maybe' is not one of true, false",
+                "cistern.copies.direct | maybe | : 'maybe' is not one of true, false",
                 "cistern.limit | foo | : 'foo' is not a number of bytes",
                 "cistern.device.0.limit | x | : 'x' is not a number of bytes",
                 "cistern.simulated.devices | 1000 | : '1000' is not a number from 1 to 999",
@@ -114,7 +114,7 @@ final class DoctorCommandTests {
                     .singleElement()
                     .asString()
                     .startsWith("  property " + key + (why.startsWith(":") ? "" : " ") + why);
-            assertThat(run.out()).contains("'" + value + "', which can't be followed  (property " + key + ")");
+            assertThat(run.out()).contains("'" + value + "', which can't be used  (property " + key + ")");
         } finally {
             System.clearProperty(key);
         }
@@ -127,7 +127,7 @@ final class DoctorCommandTests {
         try {
             assertThat(ProgramRun.inProcess("doctor", "--strict").out())
                     .contains("Problems\n  property cistern.define.foo: no allocator is named 'asink'")
-                    .contains("'foo', which can't be followed  (property cistern.allocator)")
+                    .contains("'foo', which can't be used  (property cistern.allocator)")
                     .contains("Current allocator\n  none: property cistern.define.foo: no allocator is named 'asink'")
                     .doesNotContain("property cistern.allocator: ");
         } finally {
@@ -145,7 +145,7 @@ final class DoctorCommandTests {
             ProgramRun run = ProgramRun.inProcess("doctor", "--strict");
 
             assertThat(run.exitCode()).isEqualTo(5);
-            assertThat(run.out()).contains("'" + value + "', which can't be followed  (property " + key + ")");
+            assertThat(run.out()).contains("'" + value + "', which can't be used  (property " + key + ")");
         } finally {
             if (before == null) {
                 System.clearProperty(key);

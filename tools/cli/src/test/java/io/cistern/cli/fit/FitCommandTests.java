@@ -29,7 +29,7 @@ class FitCommandTests {
                 .contains(
                         file + ": recorded by PyTorch, 362 allocations and frees in 560.00 ms",
                         "refused               100 MiB after 560.00 ms at train.py:90 (step)",
-                        "asked for at most     800 MiB after 239.00 ms at train.py:70 (step)",
+                        "peak requested        800 MiB after 239.00 ms at train.py:70 (step)",
                         "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
                         "may be taken          850 MiB: what PyTorch held at the refusal, and the 50.0 MiB that were free",
                         "held most then        640 MiB, 80 %: train.py:70 (step), 160 blocks",
@@ -78,7 +78,7 @@ class FitCommandTests {
 
         ProgramRun run = fit(program.write(folder.resolve("cut.pickle")), "--allocator=caching");
 
-        assertThat(run.out()).contains("asked for at most     64.0 MiB").doesNotContain("PyTorch reserved");
+        assertThat(run.out()).contains("peak requested        64.0 MiB").doesNotContain("PyTorch reserved");
     }
 
     @Test
@@ -109,9 +109,9 @@ class FitCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out())
-                .contains(
-                        "may be taken          64.0 MiB: the most that PyTorch held: 1.00 GiB of the device were free, so a"
-                                + " limit refused the request; --capacity says how much");
+                .contains("may be taken          64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
+                        + " free, so a"
+                        + " limit refused the request; --capacity sets how much");
     }
 
     @Test
@@ -124,7 +124,7 @@ class FitCommandTests {
 
         assertThat(run.out())
                 .contains(file + ", device 0: ", file + ", device 1: ")
-                .contains("asked for at most     800 MiB", "asked for at most     8.00 MiB")
+                .contains("peak requested        800 MiB", "peak requested     8.00 MiB")
                 .contains("PyTorch reserved      20.0 MiB at most");
     }
 
@@ -241,7 +241,7 @@ class FitCommandTests {
         assertThat(run.err().lines())
                 .singleElement()
                 .asString()
-                .startsWith(file + ": is not a snapshot of PyTorch's, a log of RMM's or");
+                .startsWith(file + ": is not a PyTorch snapshot, an RMM log or");
     }
 
     private static ProgramRun fit(Path file, String... options) {

@@ -42,7 +42,7 @@ class ImportCommandTests {
         assertThat(run.out()).isEmpty();
         assertThat(run.err().strip())
                 .isEqualTo("cistern: 90 blocks, 0 of them alive before the recording began; streams: 2, devices: 1,"
-                        + " refused requests: 1, most bytes at once: 62,619,062");
+                        + " refused requests: 1, peak bytes: 62,619,062");
         Trace trace = TraceReader.read(made);
         assertThat(trace.requestedPeakBytes()).isEqualTo(REQUESTED_PEAK);
         assertThat(trace.streamCount()).isEqualTo(2);
@@ -136,7 +136,7 @@ class ImportCommandTests {
                         "a,1,100,7,0,0,10000",
                         "a,2,100,7,1,0,20000",
                         "f,1,100,7,0,0,30000");
-        assertThat(run.err()).contains("3 blocks, ", "streams: 2, devices: 2", "most bytes at once: 300");
+        assertThat(run.err()).contains("3 blocks, ", "streams: 2, devices: 2", "peak bytes: 300");
     }
 
     /// Threads on two processors may read clocks that differ.
@@ -189,7 +189,7 @@ class ImportCommandTests {
         ProgramRun run = imported(resource("rmm-bare-hex.csv"));
 
         assertThat(run.exitCode()).as(run.err()).isZero();
-        assertThat(run.err()).contains("1 blocks, 0 of them alive", "refused requests: 1, most bytes at once: 1,024");
+        assertThat(run.err()).contains("1 blocks, 0 of them alive", "refused requests: 1, peak bytes: 1,024");
     }
 
     @Test
@@ -274,7 +274,7 @@ class ImportCommandTests {
         Files.write(cut, java.util.Arrays.copyOf(whole, whole.length / 2));
 
         assertThat(refusal(text))
-                .endsWith(": is not a snapshot of PyTorch's, nor a log of RMM's with the columns"
+                .endsWith(": is not a PyTorch snapshot, nor an RMM log with the columns"
                         + " Thread,Time,Action,Pointer,Size,Stream");
         assertThat(refusal(number)).contains("not a PyTorch snapshot");
         assertThat(refusal(noHistory)).contains("_record_memory_history()");

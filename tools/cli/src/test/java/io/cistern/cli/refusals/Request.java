@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /// A request that can be asked again.
 ///
 /// @param what the request in words
-/// @param byteSize the bytes asked for
+/// @param byteSize the bytes requested
 /// @param stream the stream's handle
 /// @param limits those that it is charged to
 /// @param allocator the allocator that serves it; null if it opens one

@@ -330,7 +330,7 @@ final class ReplayCommandTests {
         assertThat(ProgramRun.inProcess("repaly").err())
                 .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
         assertThat(ProgramRun.inProcess().err())
-                .startsWith("cistern: no command given; there are replay, import, fit, report, options, doctor,");
+                .startsWith("cistern: no command given; choose one of replay, import, fit, report, options, doctor,");
         assertThat(ProgramRun.inProcess("doctor", "now").err())
                 .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
     }

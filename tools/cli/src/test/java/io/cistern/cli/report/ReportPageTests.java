@@ -117,7 +117,7 @@ final class ReportPageTests {
 
         assertThat(Files.size(folder.resolve("page.html"))).isLessThan(8 << 20);
         assertThat(text("#summary"))
-                .contains("those of blocks below", "that were freed again are shown as one block")
+                .contains("those of freed blocks below", "are shown as one block")
                 .contains("The most live at once was 64.4 MiB");
         assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
         assertThat(browser.evaluate(MEDIAN_FRAME_MILLIS).toString())

@@ -164,7 +164,7 @@ final class SampleProgram {
         report.put("stream", stream);
         report.put("freeBytes", freeBytes);
         report.put("totalBytes", totalBytes);
-        report.put("text", byteSize + " bytes were asked for on device 0\ndevice: " + freeBytes + " bytes free");
+        report.put("text", byteSize + " bytes were requested on device 0\ndevice: " + freeBytes + " bytes free");
         report.put("steps", steps);
         report.put("advice", List.of("process 4242 holds 1.46 GiB of the device: end it or give it another device"));
         Map<String, Object> asked = new LinkedHashMap<>();

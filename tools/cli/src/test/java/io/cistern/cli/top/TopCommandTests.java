@@ -147,7 +147,7 @@ final class TopCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err())
-                .startsWith("cistern: process " + bare.pid() + " shows no device memory; a program has them with"
+                .startsWith("cistern: process " + bare.pid() + " shows no device memory; a program shows it with"
                         + " -Dcistern.observe=jmx");
     }
 
@@ -155,7 +155,7 @@ final class TopCommandTests {
     @CsvSource(delimiter = '|', textBlock = """
         1 --interval=0           | --interval must be above 0 and at most 3600, not 0
         1 --interval=much        | much
-        1 --sort=colour          | 'colour' is none of these
+        1 --sort=colour          | 'colour' is not one of these
         99999999 --once          | process 99999999 can't be inspected:
         """)
     void badUsageIsOneLineThatNamesTheMistake(String line, String named) {

@@ -203,10 +203,10 @@ final class TraceReaderTests {
 
         assertThatThrownBy(() -> readGzip(cut))
                 .isInstanceOf(InputException.class)
-                .hasMessageMatching("t\\.csv\\.gz:\\d+: the packed data ends too early: the file was cut");
+                .hasMessageMatching("t\\.csv\\.gz:\\d+: the compressed data ends too early: the file is truncated");
         assertThatThrownBy(() -> readGzip(corrupt))
                 .isInstanceOf(InputException.class)
-                .hasMessageMatching("t\\.csv\\.gz:\\d+: the packed data is damaged: .*");
+                .hasMessageMatching("t\\.csv\\.gz:\\d+: the compressed data is damaged: .*");
     }
 
     @Test
