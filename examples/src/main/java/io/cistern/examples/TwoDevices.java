@@ -27,7 +27,7 @@ public final class TwoDevices {
 
     private void run() {
         if (driver.devices().count() < 2) {
-            System.err.println("this takes two devices; a simulated second one: -Dcistern.simulated.devices=2");
+            System.err.println("this needs two devices; to simulate a second one: -Dcistern.simulated.devices=2");
             System.exit(1);
         }
         long homeStream = driver.streams().create(HOME);
@@ -40,7 +40,7 @@ public final class TwoDevices {
         access.grant(PEER);
         System.out.printf("then it has %s: %s%n", access.of(PEER), fill(address));
         access.revoke(PEER);
-        System.out.printf("in the end it has %s: %s%n", access.of(PEER), fill(address));
+        System.out.printf("finally it has %s: %s%n", access.of(PEER), fill(address));
 
         driver.pools().free(HOME, address, homeStream);
         driver.pools().destroy(HOME, pool);

@@ -13,7 +13,7 @@ public final class TwoGpus {
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         if (memory.environment().deviceCount() < 2) {
-            System.err.println("one GPU alone; a simulated second one: -Dcistern.simulated.devices=2");
+            System.err.println("only one GPU; to simulate a second one: -Dcistern.simulated.devices=2");
             System.exit(1);
         }
         try (CudaStream here = CudaStream.open(memory, 0);

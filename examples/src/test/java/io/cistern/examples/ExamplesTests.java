@@ -101,8 +101,8 @@ class ExamplesTests {
         OnnxRuntimeSessions | 1 | no memory for ONNX Runtime here: .*onnxruntime_gpu.*
         VectorAddWithJCuda  | 1 | JCuda needs a GPU
         VectorAddByImports  | 1 | JCuda needs its native parts and a driver
-        TwoGpus             | 1 | one GPU alone; a simulated second one: -Dcistern.simulated.devices=2
-        TwoDevices          | 1 | this takes two devices; a simulated second one: -Dcistern.simulated.devices=2
+        TwoGpus             | 1 | only one GPU; to simulate a second one: -Dcistern.simulated.devices=2
+        TwoDevices          | 1 | this needs two devices; to simulate a second one: -Dcistern.simulated.devices=2
         LoadSharedLibrary   | 2 | one argument: the path of the library .*liballoc.so.*
         ExportToC           | 2 | one argument: the path of the library .*libframework.so.*
         """)
@@ -182,7 +182,8 @@ class ExamplesTests {
     @Test
     void thePropertyReportsTheWorkersToWhichTheScopeWasNotCarried() throws Exception {
         assertThat(run(CarryScopeToExecutor.class, "-Dcistern.scopes.report=true"))
-                .filteredOn(line -> line.contains("outside every scope while others are open: async in thread main"))
+                .filteredOn(line -> line.contains(
+                        "outside any scope while other threads have scopes open: async in" + " thread main"))
                 .isNotEmpty();
     }
 
@@ -199,7 +200,7 @@ class ExamplesTests {
                 .containsExactly(
                         "at first device 1 has NONE: refused",
                         "then it has READ_WRITE: it wrote",
-                        "in the end it has NONE: refused");
+                        "finally it has NONE: refused");
     }
 
     @Test
@@ -352,7 +353,7 @@ class ExamplesTests {
                 .satisfiesExactly(
                         line -> assertThat(line).matches("100 steps in \\d+ MiB, \\d allocations"),
                         line -> assertThat(line)
-                                .contains("can't be used: it is of generation 100 of DeviceArena")
+                                .contains("can't be used: it belongs to generation 100 of DeviceArena")
                                 .endsWith("generation 101]"));
     }
 

@@ -104,7 +104,7 @@ final class ColumnTypesTests {
         assertThatThrownBy(() -> GpuColumns.map(lists, schema, (batches, _) -> batches))
                 .isInstanceOf(UnsupportedOperationException.class)
                 .hasMessageContaining("column 'many' is of type array<int>")
-                .hasMessageContaining("legal: boolean, tinyint, smallint, int, date, bigint, timestamp, float, double,"
+                .hasMessageContaining("valid: boolean, tinyint, smallint, int, date, bigint, timestamp, float, double,"
                         + " string, binary");
     }
 }

@@ -42,7 +42,7 @@ public final class SalesByArticle {
         List<Row> onCpu = onCpu(sales).collectAsList();
         System.out.println("first articles: " + onDevice.subList(0, 3));
         if (!onDevice.equals(onCpu)) {
-            throw new IllegalStateException("the device's sums are not the CPU's: " + onDevice);
+            throw new IllegalStateException("the device's sums differ from the CPU's: " + onDevice);
         }
         System.out.println(onDevice.size() + " articles, equal to the CPU's: true");
     }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.StructType;
 final class ColumnLayout {
     private static final long ALIGNMENT = 64;
 
-    /// The room in a batch for values of variable width, in each such column: so many bytes a row.
+    /// The room in a batch for values of variable width, in each such column: that many bytes a row.
     private static final long USUAL_VARIABLE_BYTES = 32;
 
     private final StructType schema;
@@ -54,7 +54,7 @@ final class ColumnLayout {
         return new ColumnLayout(schema, rowCapacity, Math.min(rowCapacity * USUAL_VARIABLE_BYTES, Integer.MAX_VALUE));
     }
 
-    /// Returns the layout with room for a value of so many bytes.
+    /// Returns the layout with room for a value of that many bytes.
     ColumnLayout withRoomFor(long valueBytes) {
         return new ColumnLayout(schema, rowCapacity, Math.max(variableBytes, valueBytes));
     }

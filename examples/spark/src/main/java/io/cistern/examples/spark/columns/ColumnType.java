@@ -17,7 +17,7 @@ sealed interface ColumnType permits FixedType, VariableType {
         return all().filter(each -> each.sparkTypes().contains(type))
                 .findFirst()
                 .orElseThrow(() -> new UnsupportedOperationException("column '" + column + "' is of type "
-                        + type.simpleString() + ", which has no place in device columns; legal: "
+                        + type.simpleString() + ", which device columns can't hold; valid: "
                         + String.join(
                                 ", ",
                                 all().flatMap(each -> each.sparkTypes().stream())

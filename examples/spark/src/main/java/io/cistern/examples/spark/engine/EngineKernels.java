@@ -73,7 +73,7 @@ final class EngineKernels {
     private static String source() {
         try (InputStream source = EngineKernels.class.getResourceAsStream(SOURCE)) {
             if (source == null) {
-                throw new IllegalStateException(SOURCE + " is missing beside " + EngineKernels.class);
+                throw new IllegalStateException(SOURCE + " is missing next to " + EngineKernels.class);
             }
             return new String(source.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {

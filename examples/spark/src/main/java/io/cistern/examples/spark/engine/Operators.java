@@ -132,7 +132,7 @@ public final class Operators implements AutoCloseable {
         return mapped("draw", count, Long.BYTES, count, first, divisor, salt, range, base, orNone(before));
     }
 
-    /// Draws texts of words, from so many of them as `range` says, the first ones.
+    /// Draws texts of words, from that many of them as `range` says, the first ones.
     ///
     /// @param first the number of the first row
     public Strings drawTexts(long first, long count, List<String> words, long perRow, long range, long salt) {
@@ -337,7 +337,7 @@ public final class Operators implements AutoCloseable {
 
     /// Groups rows by a key, with a hash table.
     ///
-    /// @param most at most so many keys are different
+    /// @param most at most that many keys are different
     public Groups group(Column keys, long most) {
         Groups groups = operate(run -> {
             Table table = new Table(run, keys, Math.min(most, keys.count()));
@@ -465,7 +465,7 @@ public final class Operators implements AutoCloseable {
 
     /// Numbers the texts of a column.
     ///
-    /// @param most at most so many are different
+    /// @param most at most that many are different
     public Dictionary dictionary(Strings from, long most) {
         return stage(
                 () -> {

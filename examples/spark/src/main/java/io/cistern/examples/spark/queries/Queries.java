@@ -65,7 +65,7 @@ public final class Queries {
                     case "one" -> queries.turns(mode, turns, specs, 1, 0);
                     case "eight" -> queries.turns(mode, turns, specs, THREADS, 0);
                     case "short" -> queries.withMemoryShort(turns, specs);
-                    default -> throw new IllegalArgumentException("no mode " + mode + "; legal: one, eight, short");
+                    default -> throw new IllegalArgumentException("no mode " + mode + "; valid: one, eight, short");
                 }
             }
             return queries.isRight;
