@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 /// `-use`, `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
 /// `mvn test -Dgroups=conformance-order`.
 ///
-/// Random tests begin with a fixed seed, or with the system property `cistern.testkit.seed`. A
+/// Random tests start from a fixed seed, or from the system property `cistern.testkit.seed`. A
 /// failure prints its seed.
 public abstract class AllocatorConformance {
     private static final int SIMULATED_DEVICES = 2;

@@ -202,7 +202,8 @@ abstract class ConformanceContractTests {
             memory.free(block.address(), stream);
         } catch (CudaException thrown) {
             throw new AssertionError(
-                    "free threw what the driver had thrown; it must not throw: keep the block, and give it back later",
+                    "free passed on what the driver had thrown; it must not throw: keep the block, and give it back"
+                            + " later",
                     thrown);
         }
     }

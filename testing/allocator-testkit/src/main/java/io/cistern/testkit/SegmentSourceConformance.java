@@ -174,7 +174,7 @@ public abstract class SegmentSourceConformance {
     private Block checked(Segment segment, long byteSize, long byteAlignment, int device) {
         assertThat(segment.address()).as("address for %s bytes", byteSize).isNotZero();
         assertThat(segment.address() % byteAlignment)
-                .as("0x%x is no multiple of %s", segment.address(), byteAlignment)
+                .as("0x%x is not a multiple of %s", segment.address(), byteAlignment)
                 .isZero();
         assertThat(segment.byteSize()).as("bytes of the segment").isGreaterThanOrEqualTo(byteSize);
         assertThat(segment.device()).as("device of the segment").isEqualTo(device);

@@ -26,7 +26,7 @@ sealed interface SourceMemory {
         };
     }
 
-    /// Obtains at least so many bytes, rounded as the source demands.
+    /// Obtains at least that many bytes, rounded as the source demands.
     Segment obtain(long byteSize, int device);
 
     /// Gives memory back. The next call gives back memory that the source did not take.

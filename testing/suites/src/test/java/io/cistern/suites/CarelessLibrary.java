@@ -96,7 +96,7 @@ public class CarelessLibrary {
         long first = overlapping.allocate(MIB, DEVICE, stream);
         assertThatThrownBy(() -> overlapping.allocate(MIB, DEVICE, stream))
                 .isInstanceOf(AllocatorContractException.class)
-                .hasMessageContaining("which overlaps a live block of it");
+                .hasMessageContaining("which overlaps one of its live blocks");
         memory.free(first, stream);
 
         Allocator host = memory.open(library + ",malloc=host_malloc,free=host_free");

@@ -211,7 +211,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
             Result first = captureResult(7);
             assertThatIllegalStateException()
                     .isThrownBy(nothing::restore)
-                    .withMessageContaining("1 blocks of this memory are alive");
+                    .withMessageContaining("1 live blocks of this memory");
             launch(first.executable);
             assertHolds(first.address, MIB, 7);
             free(first.address);

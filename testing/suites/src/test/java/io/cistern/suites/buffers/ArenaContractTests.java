@@ -78,7 +78,7 @@ abstract class ArenaContractTests extends BufferFixture {
         }
         assertThatIllegalStateException()
                 .isThrownBy(stale::address)
-                .withMessageContaining("it is of generation 1 of DeviceArena")
+                .withMessageContaining("it belongs to generation 1 of DeviceArena")
                 .withMessageContaining("generation 2]");
         assertThat(arena.buffer(1000).address()).isEqualTo(address);
         assertThat(arena.generation()).isEqualTo(2);

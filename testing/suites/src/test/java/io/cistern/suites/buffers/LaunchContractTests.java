@@ -112,7 +112,7 @@ abstract class LaunchContractTests extends BufferFixture {
         DeviceBuffer there = closedLater(DeviceBuffer.allocate(400, other));
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> write.launch(1, 1, stream, there, 100L, 7))
-                .withMessageContaining("lies on another");
+                .withMessageContaining("is on another");
     }
 
     @Test
@@ -136,12 +136,12 @@ abstract class LaunchContractTests extends BufferFixture {
         assertThatExceptionOfType(CudaException.class)
                 .isThrownBy(() -> module.function("kernel_of_a_program"))
                 .matches(failure -> failure.result() == CudaResult.NOT_SUPPORTED)
-                .withMessageContaining("a simulated GPU runs no PTX");
+                .withMessageContaining("a simulated GPU can't run PTX");
     }
 
     @Test
     void cudaSourceIsCompiledWhereTheCompilerIs() {
-        assumeFalse(driver.simulated(), "a simulated GPU runs no PTX");
+        assumeFalse(driver.simulated(), "a simulated GPU can't run PTX");
         CudaModule module;
         try {
             module = closedLater(CudaModule.compile(memory, DEVICE, VECTOR_ADD));

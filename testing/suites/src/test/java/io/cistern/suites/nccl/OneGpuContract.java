@@ -171,7 +171,7 @@ public abstract class OneGpuContract {
                     .as(spec)
                     .isEqualTo(pool.reservedBytes(DEVICE).orElseThrow());
         } else {
-            assertThat(registration.refusals()).as(spec).allMatch(reason -> reason.contains("NCCL makes no use"));
+            assertThat(registration.refusals()).as(spec).allMatch(reason -> reason.contains("NCCL does not use"));
         }
     }
 
@@ -279,7 +279,7 @@ public abstract class OneGpuContract {
                 DeviceBuffer even = buffer(pool, 16)) {
             assertThatThrownBy(() -> rank.allReduce(odd, DataType.FLOAT32, ReductionOp.SUM, stream))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("no multiple of 4 bytes");
+                    .hasMessageContaining("not a multiple of 4 bytes");
             assertThatThrownBy(() -> rank.allReduce(odd, even, DataType.INT8, ReductionOp.SUM, stream))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("does not fit");
