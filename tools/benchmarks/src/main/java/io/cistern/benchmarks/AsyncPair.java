@@ -5,7 +5,7 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import java.nio.file.Path;
 
-/// Measures an allocation and its free through `async` beside the same two driver calls in C: in one process, on one
+/// Measures an allocation and its free through `async` against the same two driver calls in C: in one process, on one
 /// pool, stream and processor, in turns, because the driver's own calls drift by more than the difference.
 ///
 /// Arguments: the library made of `peers/async_pair.c`; rounds (400). Prints a line for each size and side: the median

@@ -21,7 +21,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Measures buffers, arenas and pinned memory beside the raw pair, over a provider that does nothing. `-prof gc` adds
+/// Measures buffers, arenas and pinned memory against the raw pair, over a provider that does nothing. `-prof gc` adds
 /// their garbage. Iterations have to be so short that none uses up an arena's addresses.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)

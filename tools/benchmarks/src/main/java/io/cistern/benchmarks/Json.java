@@ -25,7 +25,7 @@ public final class Json {
         }
     }
 
-    /// Rounds a value to so many digits after the point.
+    /// Rounds a value to that many digits after the point.
     public static BigDecimal rounded(double value, int digits) {
         return BigDecimal.valueOf(value).setScale(digits, RoundingMode.HALF_UP);
     }

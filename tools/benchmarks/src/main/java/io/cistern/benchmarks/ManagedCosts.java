@@ -13,11 +13,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.Locale;
 import java.util.function.Consumer;
 
-/// Measures managed memory beside device memory and copies of pinned memory, for a job that goes over its data several
+/// Measures managed memory against device memory and copies of pinned memory, for a job that goes over its data several
 /// times. Plain memory takes all of the GPU's free memory but a limit; the working set is 0.9, 1.1 and 1.5 of that
 /// limit.
 ///
-/// The data begin on the host. `read` is a kernel that reads all of them, `write` a fill of all of them. The kernel
+/// The data starts on the host. `read` is a kernel that reads all of them, `write` a fill of all of them. The kernel
 /// checks the contents: a difference ends the program with an error.
 ///
 /// | way | |

@@ -23,7 +23,7 @@ import java.util.stream.IntStream;
 
 /// Measures all-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool
 /// and
-/// from a window, beside the same from C and from PyTorch. The peers' programs answer one request at a time between
+/// from a window, against the same from C and from PyTorch. The peers' programs answer one request at a time between
 /// ours.
 ///
 /// A figure is the time of one all-reduce out of many that are enqueued one after another: in place, `FLOAT32`, sum,

@@ -7,7 +7,7 @@ import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Measures an out-of-memory error beside many live blocks: the device is filled with small blocks, then with blocks of
+/// Measures an out-of-memory error with many live blocks: the device is filled with small blocks, then with blocks of
 /// a GiB. The reclaim steps are counted apart from the rest, which is the error with its report, and then the report's
 /// text.
 ///

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
 
-/// Measures how fast a pool sleeps and wakes, beside copies of the same bytes to and from pinned memory, in turns. The
+/// Measures how fast a pool sleeps and wakes, against copies of the same bytes to and from pinned memory. The
 /// first sleep pins host memory, which later ones reuse. A kernel checks the contents after each waking; a difference
 /// ends the program with an error.
 ///

@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Makes the table of all-reduce between two GPUs beside C++ and PyTorch.
+/// Makes the table of all-reduce between two GPUs against C++ and PyTorch.
 final class CollectiveFigures {
     private static final String FILE = "collectives.jsonl";
     private static final List<Long> SIZES = List.of(

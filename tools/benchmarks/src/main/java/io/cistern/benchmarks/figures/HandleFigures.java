@@ -8,7 +8,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// Makes the table of handles: their cost beside PyTorch's.
+/// Makes the table of handles: their cost against PyTorch's.
 final class HandleFigures {
     private static final String FILE = "handles.txt";
     private static final String LOADS = "handle-loads.jsonl";
@@ -49,7 +49,7 @@ final class HandleFigures {
                     "");
         }
         figures.row(
-                "ns, stream and workspace set anew, 1 thread",
+                "ns, stream and workspace set again, 1 thread",
                 "otherStream 1",
                 "torch getCurrentCUDABlasHandle ns a call, 1 threads",
                 "");

@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.List;
 import java.util.Map;
 
-/// Makes the tables of the check for races: what it finds beside PyTorch's sanitizer, and what it costs.
+/// Makes the tables of the check for races: what it finds compared with PyTorch's sanitizer, and what it costs.
 final class HazardFigures {
     private static final String FOUND = "races.jsonl";
     private static final String COSTS = "hazard-costs.jsonl";
@@ -41,12 +41,12 @@ final class HazardFigures {
             for (String work : List.of("memset", "none")) {
                 table.row(
                         Names.PROGRAMS.get(trace)
-                                + (work.equals("none") ? ", allocations alone" : ", each block filled"),
+                                + (work.equals("none") ? ", allocations only" : ", each block filled"),
                         nanos(rows, trace, work, "off"),
                         nanos(rows, trace, work, "streams"));
             }
         }
-        return table + "\nMedians, with the least and the most of three turns. " + raw.source(COSTS) + ".\n";
+        return table + "\nMedians, with the lowest and highest of three turns. " + raw.source(COSTS) + ".\n";
     }
 
     private static String nanos(List<Row> rows, String trace, String work, String check) {

@@ -30,7 +30,7 @@ final class JobFigures {
                 .min(Long::compare)
                 .orElseThrow();
         String several = ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
-                + " runs in turns, ± half of their range";
+                + " alternating runs, ± half of their range";
         return table + "\nThe third pass, and its peak of device memory" + (runs == 1 ? "" : several)
                 + ". " + raw.source(FILE)
                 + ".\nThe last rows: the largest batch on a device of that size, where more is better. "

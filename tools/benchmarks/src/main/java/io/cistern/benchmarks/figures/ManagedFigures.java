@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Makes the table of the speed of managed data beside plain memory and copies.
+/// Makes the table of the speed of managed data against plain memory and copies.
 final class ManagedFigures {
     private static final String FILE = "managed.csv";
     private static final String POOL = "managed-pool.csv";

@@ -87,9 +87,9 @@ final class MemoryFigures {
         Table table = new Table(
                 "32 GiB",
                 "ms, pages as usual",
-                "rate beside `cuMemcpy`",
+                "rate against `cuMemcpy`",
                 "ms, pages of 2 MiB",
-                "rate beside `cuMemcpy`");
+                "rate against `cuMemcpy`");
         List<Row> rows = raw.json(SLEEP);
         for (String what : List.of("first sleep", "first wake", "sleep", "wake", "sleep, dropped", "wake, dropped")) {
             List<String> cells = new ArrayList<>(List.of(what));

@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 /// Makes tables of ONNX Runtime's sessions with each kind of memory.
 final class OnnxFigures {
     private static final String FILE = "onnx.txt";
-    /// A run of so many requests looks at use over time.
+    /// A run of that many requests looks at use over time.
     private static final int LONG = 100_000;
 
     private static final Map<String, String> SOURCES = new LinkedHashMap<>();

@@ -68,7 +68,7 @@ final class Pages {
         }
     }
 
-    /// Makes the figures of all pages and all charts anew. Prints the pages that changed, and figures without a source.
+    /// Remakes the figures of all pages and all charts. Prints the pages that changed, and figures without a source.
     ///
     /// @param root the root of the sources
     static void makeAll(Path root) throws IOException {
@@ -88,7 +88,7 @@ final class Pages {
         }
     }
 
-    /// Returns the page with its blocks made anew.
+    /// Returns the page with its blocks remade.
     static String made(Path root, Path page) throws IOException {
         RawOutput raw = RawOutput.of(root, page);
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {

@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.DoubleSummaryStatistics;
 import java.util.List;
 
-/// Makes tables of the cost of an allocation and its free: beside peers, and the framework's overhead
+/// Makes tables of the cost of an allocation and its free: against peers, and the framework's overhead
 /// on any provider.
 final class PairFigures {
     private static final String FILE = "pairs.jsonl";
@@ -57,7 +57,7 @@ final class PairFigures {
         added(table, raw, "the same two calls from Java", "async floor");
         added(table, raw, "`async`, called directly", "async raw");
         added(table, raw, "`async` through Cistern, counted and owned", "async public");
-        return table + "\nMedians of rounds in turns, in one process, with the tenth and the ninetieth percentile. "
+        return table + "\nMedians of alternating rounds in one process, with the tenth and the ninetieth percentile. "
                 + raw.source(DRIVER) + ".\n";
     }
 

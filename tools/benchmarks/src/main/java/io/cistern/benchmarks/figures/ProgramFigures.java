@@ -11,7 +11,7 @@ final class ProgramFigures {
 
     private ProgramFigures() {}
 
-    /// Each row belongs to the option whose row precedes it, and is beside the same loop on one side.
+    /// Each row belongs to the option whose row precedes it, and is compared with the same loop on one side.
     static String boundary(RawOutput raw) {
         Table table = new Table(
                 "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side");

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.DoubleStream;
 
-/// Makes tables of replays of recorded programs beside peers.
+/// Makes tables of replays of recorded programs against peers.
 final class ReplayFigures {
     /// Allocators in turns, with the same number of passes for each.
     static final String FILE = "replays.jsonl";

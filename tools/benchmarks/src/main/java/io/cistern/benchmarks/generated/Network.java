@@ -76,14 +76,14 @@ record Network(List<Layer> layers) {
         return Math.max(unit, Math.round(value / unit) * unit);
     }
 
-    /// Returns how many samples a forward pass can keep in so many bytes, at least 1.
+    /// Returns how many samples a forward pass can keep in that many bytes, at least 1.
     long samplesKeptIn(long byteSize) {
         return Math.max(
                 1,
                 byteSize / layers.stream().mapToLong(layer -> sum(layer.kept())).sum());
     }
 
-    /// Returns how many samples can pass within so many bytes if nothing is kept, at least 1.
+    /// Returns how many samples can pass within that many bytes if nothing is kept, at least 1.
     long samplesPassingIn(long byteSize) {
         return Math.max(1, byteSize / peakOfPassing(1));
     }

@@ -11,7 +11,7 @@ final class OnnxModel {
     private static final int INTEGERS = 7;
     private static final int INTEGER = 2;
     private static final int OPERATORS_VERSION = 13;
-    /// Only so many values are drawn, then repeated: the cost of a product does not depend on its values.
+    /// Only that many values are drawn, then repeated: the cost of a product does not depend on its values.
     private static final int DRAWN = 4096;
 
     private static final List<ProtocolBuffer> NONE = List.of();
