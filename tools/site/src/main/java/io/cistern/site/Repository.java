@@ -34,7 +34,7 @@ record Repository(Path root) {
                 return new Repository(at);
             }
         }
-        throw new IllegalStateException("this program runs in no working tree of Cistern");
+        throw new IllegalStateException("this program is not running in a working tree of Cistern");
     }
 
     List<Page> pages() throws IOException {

@@ -7,7 +7,8 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// What pages do not say: clauses without an actor, words of the project's own, and words that boast.
+/// What pages and messages do not say: clauses without an actor, words of the project's own, turns that read as
+/// translated, and words that boast.
 final class BannedPhrases {
     /// With what to say instead.
     private static final Map<String, String> PHRASES = Map.ofEntries(
@@ -18,7 +19,9 @@ final class BannedPhrases {
                     "(?<=^|[.;:,] |and |but )[Ww]ho (?!is |are |may |can |has |have |does |holds |asks? )[a-z]+s (?!.*\\?)",
                     "a noun: the thread that …"),
             Map.entry("(?<=^|[.;] )[Ww]hat [a-z]+ed (?!.*\\?)", "a noun"),
-            Map.entry("is no dead|is none(?=[.,;)])", "say what it is"),
+            Map.entry("is none(?=[.,;)])", "say what it is"),
+            Map.entry("\\bis none of\\b", "is not one of"),
+            Map.entry("(?<!here )\\bis no (?!longer|more|higher|lower)", "is not a"),
             Map.entry("\\b[Ll]anes?\\b", "thread cache, thread counters"),
             Map.entry("\\b[Dd]epots?\\b", "transfer cache"),
             Map.entry("\\b[Ll]adders?\\b|\\b[Rr]ungs?\\b", "reclaim steps"),
@@ -30,7 +33,7 @@ final class BannedPhrases {
             Map.entry("\\btells? (?:the|which|how|of|nobody|that|whether|what|why)\\b", "says, shows, reports"),
             Map.entry("\\b(?:[Ss]omebody|[Aa]nybody|[Ww]hoever)\\b", "name the actor"),
             Map.entry("\\bmend(?:s|ed)?\\b", "fix"),
-            Map.entry("\\bso (?:many|much) (?:bytes|live|times)\\b", "that many"),
+            Map.entry("(?<!, )\\bso (?:many|much)\\b(?! that)", "that many"),
             Map.entry("\\bas ever\\b|\\b(?:is|are) had\\b|\\bto be had\\b", "nothing; is available"),
             Map.entry("\\btorn\\b", "fragmented"),
             Map.entry("\\bgives? (?:the device )?work\\b", "launches"),
@@ -40,8 +43,18 @@ final class BannedPhrases {
             Map.entry("\\bsettles?\\b|\\bsettled\\b", "processes, finishes, publishes"),
             Map.entry("\\bfor ever\\b", "forever"),
             Map.entry("\\bspoil(?:s|t|ed)?\\b", "corrupts"),
-            Map.entry("\\bis no (?:lock|JAR|library|proof)\\b", "is not a"),
             Map.entry("\\bby way of\\b", "through"),
+            Map.entry("\\blegal\\b", "valid"),
+            Map.entry("\\bbeside\\b", "next to, with, while, against"),
+            Map.entry("\\banew\\b|\\bin vain\\b|\\bin turns\\b", "again; without success; alternately"),
+            Map.entry("\\bwithout end\\b", "endlessly, without bound"),
+            Map.entry("\\b(?:to|at) rest\\b|\\brests\\b", "reaches a steady state, is idle, pauses"),
+            Map.entry("\\bcomes? free\\b", "is freed"),
+            Map.entry("\\bany more\\b", "no longer"),
+            Map.entry("\\b(?:on|needs|has) (?:\\S+ ){1,3}alone\\b", "only"),
+            Map.entry("\\bas the driver (?:says|tells)\\b", "reported by the driver"),
+            Map.entry("\\bof other device memory\\b", "belongs to another DeviceMemory"),
+            Map.entry("\\b(?:of|from) (?:Cistern|PyTorch|RMM|JCuda|JavaCPP)'s(?=[.,;:)]|$)", "the name before the noun"),
             Map.entry("\\b[Ss]ituations\\b(?! \\()", "scenarios, seeded programs"),
             Map.entry(
                     "\\b(?:simply|obviously|easily|of course|blazing|seamless(?:ly)?|robust|powerful)\\b", "nothing"));

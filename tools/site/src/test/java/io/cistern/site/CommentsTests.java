@@ -54,7 +54,8 @@ final class CommentsTests {
                 .filter(text -> CLAUSE.matcher(text).find());
     }
 
-    private static List<Path> sources() throws IOException {
+    /// Returns the sources of the product, without its tests.
+    static List<Path> sources() throws IOException {
         try (Stream<Path> files = Files.walk(AllPages.REPOSITORY.root())) {
             List<Path> sources = files.filter(file -> file.toString().endsWith(".java"))
                     .filter(file -> file.toString().contains("/src/main/java/"))
