@@ -175,7 +175,7 @@ void in_child() {
 std::string of_fork() {
     std::string parent = std::to_string(forked_from.load());
     return "this process was forked from process " + parent + " after Cistern had started there, and a JVM does not outlive a fork: "
-        + "start workers with the method 'spawn' (torch.multiprocessing), or enable Cistern in the workers alone";
+        + "start workers with the method 'spawn' (torch.multiprocessing), or enable Cistern only in the workers";
 }
 
 }  // namespace

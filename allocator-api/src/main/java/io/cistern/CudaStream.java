@@ -17,7 +17,7 @@ import java.util.Objects;
 ///
 /// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle
 /// that may be another stream's by then, so its memory is reused only after the work of all streams of its
-/// device, or of both streams if the handle has come again.
+/// device, or of both streams if the handle has been reused.
 ///
 /// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream
 /// names another stream on each thread.

@@ -71,7 +71,7 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators report it. Kept
+    /// Returns the bytes that are reserved only for these graphs, as far as the allocators report it. Kept
     /// blocks of other allocators are in the figures of those.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
@@ -79,7 +79,7 @@ public final class GraphMemory {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators are
+    /// Returns the framework's counts of a device only for these graphs. Kept blocks of other allocators are
     /// in the figures of those. All figures are 0 once the memory went back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
@@ -109,7 +109,7 @@ public final class GraphMemory {
                 "graphs, device " + device, statistics(device).figures());
     }
 
-    /// Returns the blocks that were allocated for these graphs alone and that the program has not freed: see
+    /// Returns the blocks that were allocated only for these graphs and that the program has not freed: see
     /// [DeviceMemory#leaks].
     public List<LiveBlock> leaks() {
         List<OpenAllocator> own = blocks.allocators();
@@ -236,7 +236,7 @@ public final class GraphMemory {
     }
 
     /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that
-    /// throws is run again when memory of graphs is collected next. An action that equals a waiting one is not
+    /// throws runs again the next time memory of graphs is collected. An action that equals a waiting one is not
     /// added.
     ///
     /// @return false if they are gone already, and the action does not run

@@ -9,7 +9,7 @@ package io.cistern.spi;
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
 /// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's, and
 /// a virtual thread has none. A handle names a stream from its creation until its end is announced
-/// ([DeviceAllocator#streamClosing]). If the handle comes again, it names another stream, and no record about
+/// ([DeviceAllocator#streamClosing]). If the handle is reused, it names another stream, and no record about
 /// the first stream applies to the second. In between, an allocator must not record a fence on it or make it
 /// wait; so it records the fences that it needs when the end of the stream is announced. Fences outlive their
 /// streams.

@@ -29,7 +29,7 @@ import java.util.OptionalLong;
 /// 1. Wait for all work of the device: only memory whose frees have completed goes to another stream or to the
 ///    device.
 /// 2. Make the frees that had waited for that.
-/// 3. Trim all pools of the device: pages scattered between blocks go back, and come again as one range.
+/// 3. Trim all pools of the device: pages scattered between blocks go back, and return as one range.
 /// 4. Try once more.
 /// 5. Report how much is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {

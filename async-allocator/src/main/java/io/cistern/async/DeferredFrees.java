@@ -302,7 +302,7 @@ final class DeferredFrees {
         }
     }
 
-    /// Handles the end of a stream, whose handle may come again for another one. Its open batch gets its fence,
+    /// Handles the end of a stream, whose handle may be reused for another one. Its open batch gets its fence,
     /// and so does the batch that its live blocks will wait in. Blocks freed on it are freed after their
     /// batches.
     void streamClosing(long stream) {

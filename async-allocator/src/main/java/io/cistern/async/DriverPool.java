@@ -48,7 +48,7 @@ final class DriverPool {
         this.own = own;
     }
 
-    /// Returns the handle, for allocations alone.
+    /// Returns the handle, only for allocations.
     long bareHandle() {
         return handle.bare();
     }

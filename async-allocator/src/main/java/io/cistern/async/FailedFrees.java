@@ -166,7 +166,7 @@ final class FailedFrees {
         any = count > 0;
     }
 
-    /// Handles the end of a stream, whose handle may come again for another one.
+    /// Handles the end of a stream, whose handle may be reused for another one.
     synchronized void streamClosing(long stream) {
         retryOn(stream);
         for (int at = 0; at < count; at++) {

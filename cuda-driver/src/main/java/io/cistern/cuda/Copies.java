@@ -28,7 +28,7 @@ public interface Copies {
     /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`).
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);
 
-    /// Copies within a device, or between devices that see each other (`cuMemcpyDtoDAsync_v2`).
+    /// Copies within a device, or between devices that can access each other (`cuMemcpyDtoDAsync_v2`).
     void onDevice(int device, long target, long source, long byteSize, long stream);
 
     /// Copies between devices (`cuMemcpyPeerAsync`); `stream` belongs to `sourceDevice`.

@@ -26,7 +26,7 @@ public interface Modules {
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
-    /// A pointer, with what the kernel does behind it. The driver gets the address alone; whoever watches its calls
+    /// A pointer, with what the kernel does behind it. The driver gets only the address; whoever watches its calls
     /// gets the rest.
     ///
     /// @param address what the kernel is given

@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// Shares memory of pools, and events, with other processes of the same machine.
+/// Shares memory of pools, and events, with other processes on the same machine.
 ///
 /// The process that owns the memory exports the pool once, and each pointer that other processes may use. These
 /// import the pool, which gives no memory, and then the pointers. The exported bytes are opaque, and may be

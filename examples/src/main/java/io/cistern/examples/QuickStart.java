@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /// Allocates device memory from the current allocator, fills it, reads it back, and changes the allocator while
-/// a block lives.
+/// a block is live.
 ///
 /// Runs on the GPU, or on the simulated one if there is no GPU. Try it with `-Dcistern.allocator=async`.
 public final class QuickStart {

@@ -90,7 +90,7 @@ final class Places {
     }
 
     /// Lets all threads that wait in, one after the other, by a place more than there are: each finds the pool
-    /// closing, and leaves. Called by the closing thread alone.
+    /// closing, and leaves. Called only by the closing thread.
     ///
     /// @param away false to take that place back, before the pool is open again: until then each thread that
     ///     enters leaves, and one of them may have that place

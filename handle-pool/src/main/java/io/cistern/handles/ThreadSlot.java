@@ -18,7 +18,7 @@ final class ThreadSlot<H> {
     /// The owner's name, for people.
     final String name;
 
-    /// The number of open leases, written by the owner alone.
+    /// The number of open leases, written only by the owner.
     final AtomicInteger leases = new AtomicInteger();
 
     final AtomicReference<@Nullable PooledHandle<H>> held = new AtomicReference<>();

@@ -71,7 +71,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return new SpillStore(memory, arbiter, hostBytes, directory).opened();
     }
 
-    /// Opens a store that makes room for an arbiter, in host memory alone.
+    /// Opens a store that makes room for an arbiter, in host memory only.
     ///
     /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must
     ///     be the arbiter's if [RetryOom] is wanted
@@ -173,7 +173,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         long left = 0;
         int inVain = 0;
         for (SpillableBuffer buffer : from.order()) {
-            if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile come again
+            if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile return
                 break;
             }
             long freed = memory.moduleSupport().whileNothingMoves(buffer::leaveDevice, 0L);

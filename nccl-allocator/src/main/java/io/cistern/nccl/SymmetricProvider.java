@@ -75,7 +75,7 @@ public final class SymmetricProvider implements AllocatorProvider {
         return List.of(Options.BYTES, Options.LARGEST, Options.SOURCE, Options.UPSTREAM);
     }
 
-    /// Returns a negative priority: this allocator is for windows alone.
+    /// Returns a negative priority: this allocator is only for windows.
     @Override
     public int priority() {
         return -1;

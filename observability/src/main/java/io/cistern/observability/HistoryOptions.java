@@ -33,7 +33,7 @@ public record HistoryOptions(
         this(capacity, stacks, false, Set.of());
     }
 
-    /// Returns these options with the place in the program for allocations alone: frees, which are as many,
+    /// Returns these options with the place in the program only for allocations: frees, which are as many,
     /// cost
     /// less then.
     public HistoryOptions onlyStacksOfAllocations() {

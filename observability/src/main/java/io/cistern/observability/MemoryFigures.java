@@ -39,7 +39,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// @param device its ordinal
     /// @param name the driver's name for it
     /// @param totalBytes the size of its memory
-    /// @param freeBytes bytes that no process uses, as the driver says; unknown while this process does not use
+    /// @param freeBytes bytes that no process uses, as the driver reports; unknown while this process does not use
     ///     the device, because asking would cost memory there
     /// @param allocators the allocators and pools that are open or still have live blocks, in
     ///     the order of opening

@@ -54,7 +54,7 @@ public record MemorySnapshot(
     /// @param ordinal its number
     /// @param name its name
     /// @param totalBytes the size of its memory
-    /// @param freeBytes bytes that no process uses, as the driver says
+    /// @param freeBytes bytes that no process uses, as the driver reports
     public record Device(int ordinal, String name, long totalBytes, long freeBytes) {}
 
     /// Holds the figures of an allocator or pool on one device.

@@ -71,7 +71,7 @@ final class SimulatedDevices implements Devices {
             case MULTIPROCESSOR_COUNT -> 132;
             case COMPUTE_CAPABILITY_MAJOR -> 9;
             case PCI_BUS_ID -> 1 + device;
-            // POSIX file descriptors and fabric handles, as the driver says even without an IMEX channel.
+            // POSIX file descriptors and fabric handles, as the driver reports even without an IMEX channel.
             case MEMPOOL_SUPPORTED_HANDLE_TYPES -> 9;
             case NUMA_ID -> -1;
             case UNIFIED_ADDRESSING,

@@ -21,7 +21,7 @@ import java.util.Map;
 /// virtual time.
 ///
 /// Memory carries data, but costs little heap as long as it is only filled. Exportable pools keep their data in
-/// memory that simulated GPUs of other processes of this machine map too (on Linux); everything else belongs to
+/// memory that simulated GPUs of other processes on this machine map too (on Linux); everything else belongs to
 /// one process. Streams, events and pools follow the driver's rules; return codes, placement, growth and costs
 /// are those of an H200 with driver 580. [#misuses] reports mistakes that hardware would let pass. Time stands
 /// still between driver calls, except while host functions are outstanding.
@@ -189,7 +189,7 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     /// Sets how much of a device's memory the system grants this process. Listeners of
-    /// [io.cistern.cuda.Devices#onOverBudget] are told, on a thread of the driver, each time that the use
+    /// [io.cistern.cuda.Devices#onOverBudget] are notified, on a thread of the driver, each time that the use
     /// rises above the budget. Without this call there is no budget.
     ///
     /// @param device the device's ordinal

@@ -357,7 +357,7 @@ final class StreamClocks {
         }
         events.values().removeIf(mark -> mark.capture != null && mark.capture == capture);
         if (capture != null) {
-            capture.latest.clear(); // launches need the uses alone
+            capture.latest.clear(); // launches need only the uses
         }
         return capture;
     }

@@ -558,7 +558,7 @@ public final class Captures implements CaptureRoutes {
         graphClosed(capture, capture.destroying(graph), false);
     }
 
-    /// Waits for the launches of graphs that the program has closed, and then until the driver has told of
+    /// Waits for the launches of graphs that the program has closed, and then until the driver has reported
     /// their end. It needs no Java heap, since nobody would call it again.
     private void awaitClosedGraphs(int device) {
         if (!closedGraphs.anyUntold(device)) {

@@ -37,7 +37,7 @@ final class ClosedGraphs {
         return untold[device] > 0;
     }
 
-    /// Waits until the driver has told of a device's closed graphs, at most for [#MAX_WAIT_MILLIS] and until an
+    /// Waits until the driver has reported a device's closed graphs, at most for [#MAX_WAIT_MILLIS] and until an
     /// interrupt.
     synchronized void awaitTold(int device) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MAX_WAIT_MILLIS);

@@ -134,7 +134,7 @@ public final class GraphBlocks {
         return checkpoints;
     }
 
-    /// Returns the bytes reserved for these graphs alone, as far as the allocators can tell. Kept blocks count
+    /// Returns the bytes reserved only for these graphs, as far as the allocators can tell. Kept blocks count
     /// in the figures of their own allocators.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device

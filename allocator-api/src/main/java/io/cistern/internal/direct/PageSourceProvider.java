@@ -14,7 +14,7 @@ import io.cistern.spi.PageTraits;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Provides the source `pages`: physical memory of the device from `cuMemCreate`, for this process alone.
+/// Provides the source `pages`: physical memory of the device from `cuMemCreate`, only for this process.
 public final class PageSourceProvider implements SegmentSourceProvider {
     /// For the service loader.
     public PageSourceProvider() {}

@@ -11,7 +11,7 @@ public final class Events {
     /// Makes an event from one object and some numbers. Factories exist before events do.
     @FunctionalInterface
     public interface Factory<T> {
-        /// Returns the event; null if there is nothing to tell.
+        /// Returns the event; null if there is nothing to report.
         @Nullable
         MemoryEvent make(T about, int device, long first, long second, long third, long fourth);
     }
@@ -71,7 +71,7 @@ public final class Events {
     /// Argument: the text.
     public static final Factory<String> ANNOTATED = (text, _, _, _, _, _) -> new MemoryEvent.Annotated(text);
 
-    /// Tells no event of its own, only the posted ones.
+    /// Delivers no event of its own, only the posted ones.
     static final Factory<String> NOTHING_MORE = (_, _, _, _, _, _) -> null;
 
     private Events() {}

@@ -10,21 +10,21 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Notifies the observers of one device memory of events, and keeps the events that wait to be told.
+/// Notifies the observers of one device memory of events, and keeps the events that wait to be delivered.
 ///
 /// **Idea.** Usually nobody observes. So code that has an event checks [#any] first, and code with events of
 /// blocks, which are by far the most, checks [#anyOfBlocks]. Observers run under no lock of an allocator: an
-/// event that is [posted][#post] under a lock is told when the thread has left the allocator ([#deliver]), or by
+/// event that is [posted][#post] under a lock is delivered when the thread has left the allocator ([#deliver]), or by
 /// another thread that has an event of its own before.
 ///
-/// **Order.** An event is told after all that it follows from: a block after the segment that it lies in, although
-/// another thread obtained the segment. So posted events of all threads are in one queue, and a thread tells them,
-/// or waits until they are told, before it tells of its own. The wait is bounded, since an observer may wait for
+/// **Order.** An event is delivered after all that it follows from: a block after the segment that it lies in, although
+/// another thread obtained the segment. So posted events of all threads are in one queue, and a thread delivers them,
+/// or waits until they are delivered, before it delivers its own. The wait is bounded, since an observer may wait for
 /// this very thread.
 ///
 /// **A full Java heap.** Telling an event throws nothing. Events are made here, and those that can't be made or
 /// kept are lost and [counted][#lost]. An observer that throws misses that event; the first failure is logged.
-/// Nobody is told of events that an observer causes in the same device memory.
+/// Nobody is notified of events that an observer causes in the same device memory.
 ///
 /// **Threads.** Any; observers are called on the thread that caused the event, or on one whose own event follows from
 /// it.
@@ -37,7 +37,7 @@ public final class Observers {
         private final Consumer<? super MemoryEvent> told;
         private final boolean ofBlocks;
 
-        /// @param ofBlocks whether it is also told of allocated and freed blocks
+        /// @param ofBlocks whether it is also notified of allocated and freed blocks
         public Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
             this.told = told;
             this.ofBlocks = ofBlocks;
@@ -50,7 +50,7 @@ public final class Observers {
     /// Whether there are any.
     private volatile boolean any;
 
-    /// Whether any of them is told of blocks.
+    /// Whether any of them is notified of blocks.
     private volatile boolean anyOfBlocks;
 
     /// The posted events that were not told yet, of all threads in one order.
@@ -59,7 +59,7 @@ public final class Observers {
     /// The number of posted events that were not told to the end yet. It is mostly 0.
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /// Taken to tell posted events.
+    /// Taken to deliver posted events.
     private final Turn turn = new Turn();
 
     /// Whether the thread is telling of an event.
@@ -80,7 +80,7 @@ public final class Observers {
         return anyOfBlocks;
     }
 
-    /// Returns the number of events that no observer was told of, because the Java heap was full.
+    /// Returns the number of events that no observer received, because the Java heap was full.
     public long lost() {
         return lost.get();
     }
@@ -168,8 +168,8 @@ public final class Observers {
         return any;
     }
 
-    /// Tells what was posted until now. If another thread is telling, waits for it, since the caller's own event
-    /// may follow from what that thread tells.
+    /// Delivers what was posted until now. If another thread is delivering, waits for it, since the caller's own event
+    /// may follow from what that thread delivers.
     private void tellPosted() {
         int left = waiting.get();
         if (left == 0) {

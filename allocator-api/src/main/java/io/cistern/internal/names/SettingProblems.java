@@ -18,7 +18,7 @@ public final class SettingProblems {
 
     private SettingProblems() {}
 
-    /// Returns the problems that this process was not yet told of, including settings for devices that do not
+    /// Returns the problems that this process did not yet hear of, including settings for devices that do not
     /// exist.
     public static List<String> untold(Settings settings, int deviceCount) {
         List<String> problems = new ArrayList<>(of(settings));

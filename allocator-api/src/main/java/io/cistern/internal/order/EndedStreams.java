@@ -7,12 +7,12 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Knows the streams of one device whose end was announced and whose handles did not come again, for allocators
+/// Tracks the streams of one device whose end was announced and whose handles were not reused, for allocators
 /// that pass the handle of a free on to the driver.
 ///
 /// - A block may be freed on a stream that has ended. Its handle names no stream or, unknown to the allocator, a
 ///   later one. So the free comes after all work of the device.
-/// - If the handle comes again, an allocation or a recorded use shows it: only an existing stream can ask for
+/// - If the handle is reused, an allocation or a recorded use shows it: only an existing stream can ask for
 ///   these. Then the new stream waits, on the device, for the work of the one that had the handle before. So a
 ///   block of the first stream that is freed by the handle is freed after the work of both.
 ///
@@ -37,7 +37,7 @@ public final class EndedStreams {
         if (Long.compareUnsigned(stream, Streams.PER_THREAD_DEFAULT) <= 0) {
             return;
         }
-        // A stream whose work is done keeps no event, since its handle may never come again.
+        // A stream whose work is done keeps no event, since its handle may never be reused.
         fences.values().removeIf(this::isReleased);
         long[] before = handles;
         int at = Arrays.binarySearch(before, stream);
@@ -73,7 +73,7 @@ public final class EndedStreams {
         return after;
     }
 
-    /// Returns whether a handle's stream has ended, and the handle has not come again as far as is known.
+    /// Returns whether a handle's stream has ended, and the handle has not been reused as far as is known.
     public boolean contains(long stream) {
         long[] ended = handles;
         return ended.length > 0 && Arrays.binarySearch(ended, stream) >= 0;

@@ -144,7 +144,7 @@ public final class EventStreams {
 
     /// Ends the streams. Later frees wait for their events on the host. A second call does nothing.
     ///
-    /// @param ending is told of each stream before it is destroyed
+    /// @param ending is notified of each stream before it is destroyed
     /// @throws RuntimeException the first failure, with the others suppressed in it; all streams that can be
     ///     ended are ended then
     public synchronized void close(Ending ending) {

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Takes one request through the steps of an [OutOfMemoryHandler].
 ///
-/// **Threads.** The request's thread alone. [Shared] has the state that attempts on one device share.
+/// **Threads.** Only the request's thread. [Shared] has the state that attempts on one device share.
 final class ReclaimAttempt {
     /// How often an allocator is asked to give back after waiting: for memory that waits on the stream of the
     /// request, for idle memory of other streams, and for all the rest. How often it is asked to compact.
@@ -351,7 +351,7 @@ final class ReclaimAttempt {
         return inTurn(shared.taking, step, _ -> taking.get());
     }
 
-    /// @param taking is told whether this thread got its turn in time
+    /// @param taking receives whether this thread got its turn in time
     private Outcome inTurn(Turn turn, ReclaimStep step, Function<Boolean, Given> taking) {
         boolean mine = turn.begin(patienceNanos);
         patienceNanos = mine ? patienceNanos : 0;

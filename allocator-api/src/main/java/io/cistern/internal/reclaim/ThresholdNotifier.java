@@ -38,7 +38,7 @@ public final class ThresholdNotifier {
         this.thresholds = thresholds;
     }
 
-    /// Registers a listener that is told of each crossing.
+    /// Registers a listener that is notified of each crossing.
     ///
     /// @param ofReserved whether reserved bytes count, else requested ones
     /// @param only a route of the only allocator that counts; null for all allocators of the device
@@ -55,7 +55,7 @@ public final class ThresholdNotifier {
         return () -> end(notice);
     }
 
-    /// Registers a listener that is told each time when the driver says that the process is over its budget.
+    /// Registers a listener that is notified each time when the driver says that the process is over its budget.
     ///
     /// @return an action that removes the listener
     public Runnable onOverBudget(int device, LongConsumer listener) {

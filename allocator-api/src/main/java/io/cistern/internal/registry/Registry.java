@@ -224,7 +224,7 @@ public final class Registry {
     /// @param poolName the pool's name for people
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
     ///     pool
-    /// @param known is told of the allocator before anybody can find it
+    /// @param known is notified of the allocator before anybody can find it
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
     public OpenAllocator openForPool(
             String poolName,
@@ -286,7 +286,7 @@ public final class Registry {
         return reserves;
     }
 
-    /// Returns the observers, which are told of events.
+    /// Returns the observers, which are notified of events.
     public Observers observers() {
         return observers;
     }

@@ -32,7 +32,7 @@ class SharedUpstream extends AllocatorAdaptor {
         return 0;
     }
 
-    /// The upstream is told of streams itself, as an open allocator.
+    /// The upstream is notified of streams itself, as an open allocator.
     @Override
     public void streamClosing(int device, long stream) {}
 

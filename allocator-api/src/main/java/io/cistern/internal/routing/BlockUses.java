@@ -36,7 +36,7 @@ public final class BlockUses {
     /// @param thread the thread of a per-thread default stream; else 0
     private record Name(int device, long stream, long thread) {}
 
-    /// One stream that uses blocks, from its first recorded use to its end. If the handle comes again, the new
+    /// One stream that uses blocks, from its first recorded use to its end. If the handle is reused, the new
     /// stream gets another object, so no record of the first stream applies to the second.
     private static final class StreamUse {
         final Name name;
@@ -60,7 +60,7 @@ public final class BlockUses {
     /// Streams that exist and use blocks.
     private final Map<Name, StreamUse> streams = new HashMap<>();
 
-    /// Streams that have ended; a handle that comes again is not known to before it is [opened][#opened] or used.
+    /// Streams that have ended; a handle that is reused is not known to before it is [opened][#opened] or used.
     private final Set<Name> ended = new HashSet<>();
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
@@ -133,7 +133,7 @@ public final class BlockUses {
         return new Waits(key, uses, captured, ordered);
     }
 
-    /// Forgets the uses of a block, before its address may come again.
+    /// Forgets the uses of a block, before its address may be reused.
     synchronized void taken(Waits waits) {
         usesOfBlocks.remove(waits.address);
     }

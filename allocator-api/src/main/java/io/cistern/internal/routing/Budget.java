@@ -100,7 +100,7 @@ public final class Budget {
     /// they
     /// have at most `keepBytes` reserved together.
     public void trim(long keepBytes) {
-        Map<Meter, Route> allocators = new HashMap<>(); // meters are equal to themselves alone
+        Map<Meter, Route> allocators = new HashMap<>(); // meters are equal only to themselves
         routes.forEach(route -> allocators.putIfAbsent(route.meter, route));
         for (Route route : former) {
             allocators.putIfAbsent(route.meter, route);

@@ -38,7 +38,7 @@ public final class ScopeStacks {
         this.threads = threads;
     }
 
-    /// Sets a watcher that is told of every move into a region, or out of all (null). To be called before the
+    /// Sets a watcher that is notified of every move into a region, or out of all (null). To be called before the
     /// first move.
     public void watch(Consumer<@Nullable ScopeStack> whenMoved) {
         watch = whenMoved;

@@ -19,7 +19,7 @@ public final class ThreadCounters extends ThreadState {
 
     private static final int LOOKUPS_A_CHANGE = 16;
 
-    /// The region that the owner is in; written and read by the owner alone.
+    /// The region that the owner is in; written and read only by the owner.
     @Nullable
     ScopeStack scopes;
 

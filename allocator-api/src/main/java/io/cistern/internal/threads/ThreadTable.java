@@ -58,7 +58,7 @@ public final class ThreadTable<S extends ThreadState> {
     /// @param entries an array of [#ENTRIES] nulls, or the array of other tables
     /// @param group the table's group, different from those of the other tables
     /// @param factory makes a state, for one thread or for several
-    /// @param whenOwned is told of a state that the calling thread now owns; it may have been another thread's
+    /// @param whenOwned is notified of a state that the calling thread now owns; it may have been another thread's
     public ThreadTable(@Nullable S[] entries, int group, Function<Boolean, S> factory, Consumer<S> whenOwned) {
         this.entries = entries;
         this.group = group;

@@ -87,7 +87,7 @@ public interface Catalog {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }
 
-    /// Returns a catalogue of the given providers alone; the first allocator is the choice.
+    /// Returns a catalogue of only the given providers; the first allocator is the choice.
     ///
     /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one is of
     ///     a newer SPI

@@ -48,7 +48,7 @@ import java.util.function.LongPredicate;
 /// **If a process ends** without releasing its buffers, or is killed, the pool notices. The process uses
 /// nothing any more once it is gone.
 ///
-/// **Threads.** Any, at any time. One thread of the factory serves.
+/// **Threads.** Any, at any time. One thread of the factory serves requests.
 public final class ExportedPool implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(ExportedPool.class.getName());
 

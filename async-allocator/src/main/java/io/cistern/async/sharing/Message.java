@@ -185,7 +185,7 @@ sealed interface Message {
     }
 
     private static long atLeast(long least, long byteSize) {
-        require(byteSize >= least, "it names a size of " + byteSize + " bytes");
+        require(byteSize >= least, "its size is invalid: " + byteSize + " bytes");
         return byteSize;
     }
 

@@ -9,7 +9,7 @@ public enum PageReuse {
     NEVER,
     /// Pages whose last work has finished. If only pages with running work are idle, new pages are created as
     /// long as less than an eighth more than was ever live at once is reserved, and less than a sixteenth of the
-    /// memory that may be had; above that, the same as [#WAIT]. Memory that others use can't be had.
+    /// available memory; above that, the same as [#WAIT]. Memory that others use is not available.
     ADAPTIVE,
     /// All idle pages: the stream that takes them waits, on the device, for the stream that they come from.
     WAIT;

@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/// One end of a connection between two processes of this machine, which preserves message boundaries and
+/// One end of a connection between two processes on this machine, which preserves message boundaries and
 /// carries file descriptors: a Unix socket of type `SOCK_SEQPACKET`.
 ///
 /// No method waits: see [Poll].

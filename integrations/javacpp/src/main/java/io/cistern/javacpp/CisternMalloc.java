@@ -192,7 +192,7 @@ public final class CisternMalloc {
         return free(pointer, Streams.LEGACY_DEFAULT, () -> cudart.cudaFree(pointer));
     }
 
-    /// Frees memory in the order of a stream. As in CUDA, managed memory is freed by [#cudaFree] alone.
+    /// Frees memory in the order of a stream. As in CUDA, managed memory is freed only by [#cudaFree].
     public static int cudaFreeAsync(@Nullable Pointer pointer, @Nullable CUstream_st stream) {
         return free(pointer, handle(stream), () -> cudart.cudaFreeAsync(pointer, stream));
     }

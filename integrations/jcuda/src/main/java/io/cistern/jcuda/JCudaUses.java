@@ -52,7 +52,7 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         return event == null ? 0 : JCudaStreams.handle(event);
     }
 
-    /// Returns the check, if it is to be told of a stream's work.
+    /// Returns the check, if it is to be notified of a stream's work.
     private @Nullable StreamHazards listening(@Nullable CUstream stream) {
         if (hazards == null || driver == null) {
             return null;

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeUnit;
 ///
 /// | meter | value | tags |
 /// |---|---|---|
-/// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver says | `memory`, `device` |
+/// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver reports | `memory`, `device` |
 /// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | also `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
 /// | `cistern.memory.largest.free` | bytes of the largest free block | same |

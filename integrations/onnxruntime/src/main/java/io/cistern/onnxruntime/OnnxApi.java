@@ -21,7 +21,7 @@ import java.util.Map;
 ///
 /// **Threads.** Any.
 final class OnnxApi {
-    /// The version of the interface from which on allocators are told the stream of an allocation.
+    /// The version of the interface from which on allocators receive the stream of an allocation.
     static final int OLDEST_VERSION = 23;
     /// The version of the interface from which on allocators can be asked to shrink.
     static final int SHRINK_VERSION = 25;

@@ -11,7 +11,7 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// The physical memory of a device, and the budget that the system grants this process. Invariant: `0 ≤ used ≤
-/// total`. Some of the free memory may be [held back][#holdBack]. Listeners are told once each time that `used`
+/// total`. Some of the free memory may be [held back][#holdBack]. Listeners are notified once each time that `used`
 /// rises above the budget, or the budget falls below `used`.
 public final class MemoryBudget {
     private final long totalBytes;

@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps standard output for results alone. Output of other Java code goes to standard error. After
+/// Keeps standard output only for results. Output of other Java code goes to standard error. After
 /// [#keepNativeCodeOut], so does output of native code: C buffers it and may write it as late as the end of the
 /// process, so diverting it around single calls would not be enough.
 ///
