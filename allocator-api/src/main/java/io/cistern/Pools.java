@@ -154,7 +154,7 @@ public final class Pools {
     ///
     /// @param poolId [MemoryPool#id]
     /// @throws IllegalArgumentException if no pool has that id, or if it has drained
-    /// @throws IllegalStateException if each use was released already
+    /// @throws IllegalStateException if each use was already released
     public void release(long poolId) {
         MemoryPool pool = pools.stream()
                 .filter(each -> each.id() == poolId)

@@ -117,7 +117,7 @@ public final class GraphCapture implements AutoCloseable {
     ///
     /// @param stream the stream on which it began
     /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
-    ///     the capture failed or its graph is destroyed already
+    ///     the capture failed or its graph is already destroyed
     /// @throws IllegalStateException if no capture of that stream was announced
     /// @throws CudaException if the driver does not report the graph's end; then the memory is kept for good
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {

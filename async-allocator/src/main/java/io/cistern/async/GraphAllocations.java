@@ -128,7 +128,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         return false;
     }
 
-    /// Returns nothing: the driver tells only what all graphs of the process have, and nothing before the first
+    /// Returns nothing: the driver reports only what all graphs of the process have, and nothing before the first
     /// launch.
     @Override
     public OptionalLong reservedBytes(int device) {

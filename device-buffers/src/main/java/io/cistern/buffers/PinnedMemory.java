@@ -189,7 +189,7 @@ public final class PinnedMemory implements HostMemory {
         return made;
     }
 
-    /// Pins in the context of a device that is used already, so that no other device gets a context for it. A
+    /// Pins in the context of a device that is already used, so that no other device gets a context for it. A
     /// dead context is skipped. All devices reach the memory.
     private PinnedBlock pin(int sizeClass) {
         CudaException dead = null;

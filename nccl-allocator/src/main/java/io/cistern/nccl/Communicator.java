@@ -174,7 +174,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /// Registers the memory of a pool with this communicator: the segments that it has on this device, and
-    /// those that it gets later. For a pool that is registered already, it returns the same registration.
+    /// those that it gets later. For a pool that is already registered, it returns the same registration.
     ///
     /// @return the registration; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`

@@ -2,7 +2,7 @@ package io.cistern.internal.capture;
 
 import java.util.concurrent.TimeUnit;
 
-/// Counts the graphs that the program has closed and of whose end the driver has not told yet. The driver tells
+/// Counts the graphs that the program has closed and of whose end the driver has not told yet. The driver reports
 /// on a thread of its own, soon after the last launch of a graph has ended.
 ///
 /// **Threads.** Any. Counting needs no Java heap.

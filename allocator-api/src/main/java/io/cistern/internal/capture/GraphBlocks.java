@@ -96,7 +96,7 @@ public final class GraphBlocks {
 
     private boolean gone;
 
-    /// Whether some graph may still run when it is said to be gone. The driver tells only after the launches.
+    /// Whether some graph may still run when it is said to be gone. The driver reports only after the launches.
     private volatile boolean mayRun;
 
     /// Receives this once the graphs are gone.

@@ -93,7 +93,7 @@ public final class Observers {
         replace(more);
     }
 
-    /// Stops telling an observer of events. Does nothing if it was not added, or is removed already.
+    /// Stops telling an observer of events. Does nothing if it was not added, or is already removed.
     public synchronized void remove(Observer observer) {
         int at = Arrays.asList(all).indexOf(observer);
         if (at >= 0) {

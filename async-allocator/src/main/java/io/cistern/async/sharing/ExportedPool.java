@@ -160,7 +160,7 @@ public final class ExportedPool implements AutoCloseable {
     /// @param byteSize how many bytes to publish, at least 1
     /// @param stream a stream of the device, ordered after the allocation
     /// @return the published buffer; closing it withdraws the name
-    /// @throws IllegalArgumentException if the name is not legal, or is published already
+    /// @throws IllegalArgumentException if the name is not legal, or is already published
     /// @throws IllegalStateException if the pool is closed
     /// @throws SharingException [Reason#NOT_SHAREABLE] if the address does not begin an allocation of this pool
     ///     that has `byteSize` bytes

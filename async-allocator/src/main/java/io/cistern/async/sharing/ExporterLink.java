@@ -92,7 +92,7 @@ final class ExporterLink implements AutoCloseable {
         return checked(received, kind);
     }
 
-    /// Sends a question. An exporter that refused before it was asked has closed already; its refusal can still
+    /// Sends a question. An exporter that refused before it was asked has already closed; its refusal can still
     /// be read.
     private void send(Message question) throws IOException {
         try {

@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
-/// Registers listeners that the driver tells when the process exceeds its budget. They share one stub, as [host
+/// Registers listeners that the driver calls when the process exceeds its budget. They share one stub, as [host
 /// functions][HostFunctions] do; the word that the driver passes along is the listener's key.
 ///
 /// ```

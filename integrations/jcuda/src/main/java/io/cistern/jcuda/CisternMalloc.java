@@ -145,7 +145,7 @@ public final class CisternMalloc {
     /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
     /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer is not from here
-    ///     or was freed already
+    ///     or was already freed
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
         return free(JCudaApi.DRIVER, pointer, Streams.LEGACY_DEFAULT, () -> JCudaDriver.cuMemFree(pointer));
@@ -246,7 +246,7 @@ public final class CisternMalloc {
 
     /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
-    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was freed already
+    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was already freed
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cudaFree(Pointer pointer) {

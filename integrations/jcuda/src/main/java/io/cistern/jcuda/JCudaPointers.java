@@ -59,7 +59,7 @@ public final class JCudaPointers {
     /// @param byteSize the length of the allocation in bytes
     /// @param device the device of the memory
     /// @param stream the stream on which it is used
-    /// @throws IllegalArgumentException if it is not the beginning of an allocation, or is registered already
+    /// @throws IllegalArgumentException if it is not the beginning of an allocation, or is already registered
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached
     public static DeviceBuffer foreign(
             DeviceMemory memory, Pointer pointer, long byteSize, int device, CUstream stream) {

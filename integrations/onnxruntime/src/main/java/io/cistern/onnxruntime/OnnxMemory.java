@@ -73,7 +73,7 @@ public final class OnnxMemory implements AutoCloseable {
     /// @param environment ONNX Runtime's environment, the only one of the process
     /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23; or
     ///     if the GPU is simulated
-    /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
+    /// @throws IllegalStateException if an `OnnxMemory` of the device is already open
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory) {
         return register(environment, memory, 0);
     }
@@ -84,7 +84,7 @@ public final class OnnxMemory implements AutoCloseable {
     /// @param device the device's ordinal, which is ONNX Runtime's `device_id`
     /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23; or
     ///     if the GPU is simulated
-    /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
+    /// @throws IllegalStateException if an `OnnxMemory` of the device is already open
     /// @throws IndexOutOfBoundsException if there is no such device
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory, int device) {
         Objects.requireNonNull(environment, "environment"); // one that exists has loaded the library

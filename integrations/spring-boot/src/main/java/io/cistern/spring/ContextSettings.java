@@ -73,7 +73,7 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Warns if the process's own device memory is open already, so that these settings come too late for it.
+    /// Warns if the process's own device memory is already open, so that these settings come too late for it.
     void applyToProcess() {
         synchronized (ContextSettings.class) {
             if (ModuleSupport.systemIfOpen().isEmpty()) {

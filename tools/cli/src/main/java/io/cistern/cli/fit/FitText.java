@@ -140,8 +140,8 @@ final class FitText {
     }
 
     private static String table(Fit fit) {
-        List<String> upper = new ArrayList<>(List.of("", "", "over what", "smallest"));
-        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "is asked", "device"));
+        List<String> upper = new ArrayList<>(List.of("", "", "over", "smallest"));
+        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "requested", "device"));
         fit.room().ifPresent(room -> {
             upper.add("on");
             lower.add(ByteSize.format(room.byteSize()));

@@ -124,7 +124,7 @@ class FitCommandTests {
 
         assertThat(run.out())
                 .contains(file + ", device 0: ", file + ", device 1: ")
-                .contains("peak requested        800 MiB", "peak requested     8.00 MiB")
+                .contains("peak requested        800 MiB", "peak requested        8.00 MiB")
                 .contains("PyTorch reserved      20.0 MiB at most");
     }
 
