@@ -5,7 +5,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// Receives the events of an [EventAllocator]. Exceptions and errors of a listener are logged and otherwise ignored.
 ///
 /// The thread that allocates or frees calls it; several threads may call at once. Calls of different threads
-/// may come in another order than the events.
+/// may come in a different order from the events.
 public interface AllocationListener {
     /// Reports that a block of `byteSize` bytes was allocated.
     default void allocated(long address, long byteSize, int device, long stream) {}

@@ -14,9 +14,9 @@ public final class MemoryMisuseException extends CisternException {
 
     /// The kinds of misuse.
     public enum Fault {
-        /// A block was freed with another size than it was allocated with. It is still alive.
+        /// A block was freed with a size other than the allocated one. It is still alive.
         WRONG_SIZE,
-        /// A block was freed on another device than it lives on. It is still alive.
+        /// A block was freed on a device other than its own. It is still alive.
         WRONG_DEVICE,
         /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its
         /// handle may name another stream now. A free was done, an allocation was not.

@@ -23,11 +23,11 @@ public final class SharingException extends CisternException {
         WRONG_USER,
         /// The other side speaks another version of the protocol.
         WRONG_VERSION,
-        /// The memory is on a device that this process does not see, or on another one than is asked for.
+        /// The memory is on a device that this process does not see, or not on the requested one.
         WRONG_DEVICE,
         /// Nothing is shared under that name.
         UNKNOWN_NAME,
-        /// The shared memory has another size than expected.
+        /// The shared memory has an unexpected size.
         WRONG_SIZE,
         /// Others still use the memory.
         IN_USE,

@@ -16,7 +16,7 @@ import java.util.Map;
 /// One pool of the driver in use: created here, or another owner's.
 ///
 /// In another owner's pool only the attributes that options name are set. Closing restores each one, unless it
-/// has another value than ours by then: somebody else has set it meanwhile, and that value stays.
+/// has a value other than ours by then: somebody else has set it meanwhile, and that value stays.
 ///
 /// **Threads.** One thread opens it and one closes it; all else by any thread at any time, even during and
 /// after the close.

@@ -32,7 +32,7 @@ public interface Graphs {
     /// @return the graph; the caller destroys it
     /// @throws CudaException [CudaResult#STREAM_CAPTURE_INVALIDATED] after a forbidden call,
     ///     [CudaResult#STREAM_CAPTURE_UNJOINED] if the capturing stream did not wait for a stream that joined,
-    ///     [CudaResult#STREAM_CAPTURE_WRONG_THREAD] on another thread than began it,
+    ///     [CudaResult#STREAM_CAPTURE_WRONG_THREAD] on a thread that did not begin it,
     ///     [CudaResult#STREAM_CAPTURE_UNMATCHED] on a stream that joined
     long endCapture(int device, long stream);
 

@@ -26,7 +26,7 @@ sealed interface Lifetime
         return false;
     }
 
-    /// Called when a buffer with this lifetime is used on another stream than its own.
+    /// Called when a buffer with this lifetime is used on a stream other than its own.
     default void usedOnAnotherStream() {}
 
     /// Closes a buffer with this lifetime.

@@ -173,7 +173,7 @@ final class TaskThreads {
         return lacking.anyBefore(task, which);
     }
 
-    /// Returns whether there is a thread of a kind in another task than this one, among all.
+    /// Returns whether there is a thread of a kind in a task other than this one, among all.
     boolean anyOfOthers(Task than, Predicate<TaskThread> which) {
         for (Link at = present.first; at != null; at = at.after) {
             if (at.thread.task != than && which.test(at.thread)) {

@@ -13,7 +13,7 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
     long count(DeviceBuffer buffer, int parts) {
         long unit = (long) type.byteSize() * parts;
         if (buffer.device() != rank.device()) {
-            throw illegal(buffer, "is on another device than " + rank);
+            throw illegal(buffer, "is on a device other than " + rank);
         }
         if (buffer.byteSize() % unit != 0) {
             throw illegal(buffer, "is not a multiple of " + unit + " bytes: " + parts + " × " + type);

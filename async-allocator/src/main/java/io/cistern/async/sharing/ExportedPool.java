@@ -197,7 +197,7 @@ public final class ExportedPool implements AutoCloseable {
     /// @throws IllegalArgumentException if it is on another driver
     public Allocator allocator(DeviceMemory memory) {
         if (!memory.driver().equals(driver)) {
-            throw new IllegalArgumentException(memory + " uses another driver than " + this);
+            throw new IllegalArgumentException(memory + " uses a driver other than " + this);
         }
         List<String> handles = new ArrayList<>();
         for (int before = 0; before < device; before++) {

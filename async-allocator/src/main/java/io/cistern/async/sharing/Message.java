@@ -191,7 +191,7 @@ sealed interface Message {
 
     private static String name(ByteBuffer buffer) {
         String name = text(buffer, MAX_NAME_BYTES);
-        require(isName(name), "its name is not a valid one");
+        require(isName(name), "its name is invalid");
         return name;
     }
 

@@ -7,7 +7,7 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 /// Converts streams to the presets' objects and back.
 ///
 /// An object made here stands for the same stream as its origin, and neither keeps the other alive. The side that
-/// created the stream destroys it, and Cistern's allocators must hear of it before: [CudaStream#close] does
+/// created the stream destroys it, and Cistern's allocators must be notified first: [CudaStream#close] does
 /// that for its own streams, [CudaStream#announceEnd] for the presets'.
 ///
 /// **Threads.** Any thread may call any method at any time.

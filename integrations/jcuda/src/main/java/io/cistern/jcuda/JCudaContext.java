@@ -56,7 +56,7 @@ public final class JCudaContext implements AutoCloseable {
         return HandleField.of(context) == memory.driver().devices().primaryContext(device);
     }
 
-    /// Makes the context current again that was current before this one was entered.
+    /// Restores the context that was current before this one was entered.
     ///
     /// @throws WrongThreadException if another thread entered it
     /// @throws io.cistern.cuda.CudaException if the driver refuses

@@ -10,7 +10,7 @@ interface TraceSink {
     /// @param stream the stream of the last use
     void free(long id, long stream);
 
-    /// Records the use of a block on another stream than its own.
+    /// Records the use of a block on a stream other than its own.
     void use(long id, long stream);
 
     /// Records that a stream waits for all work that another stream has been given so far.

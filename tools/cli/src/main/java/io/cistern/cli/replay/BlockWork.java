@@ -9,7 +9,7 @@ interface BlockWork {
     /// @param row the row that allocated it
     void allocated(int row, long address, long byteSize, long stream);
 
-    /// Called when another stream than the block's own uses it, in order after earlier uses.
+    /// Called when a stream other than the block's own uses it, in order after earlier uses.
     ///
     /// @param row the row that allocated it
     default void used(int row, long address, long byteSize, long stream) {}

@@ -5,7 +5,7 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cli.trace.Trace;
 import org.jspecify.annotations.Nullable;
 
-/// A replay whose blocks are buffers. A buffer that is freed on another stream than its own is recorded
+/// A replay whose blocks are buffers. A buffer that is freed on a stream other than its own is recorded
 /// as used there.
 final class BufferReplay extends Replay {
     private final DeviceMemory memory;

@@ -17,7 +17,7 @@ import java.util.Arrays;
 /// stream that ended is reused on the same device.
 ///
 /// **Invariants.** As a replay walks the rows, an allocation finds its slot empty; a use or free finds it
-/// taken. A use on another stream than an earlier use comes after a wait for that stream; a free on another
+/// taken. A use on a stream other than an earlier use comes after a wait for that stream; a free on another
 /// stream than the allocation's comes after a wait for that one.
 ///
 /// @param name the file's name without folder and ending
@@ -61,7 +61,7 @@ public record Trace(
     /// @param threadCount number of threads
     /// @param devices the device of each stream
     /// @param devicePeakBytes the most requested bytes live at once, by device
-    /// @param mixed whether a block is used or freed on another device than its own
+    /// @param mixed whether a block is used or freed on a device other than its own
     public record Origins(int[] threads, int threadCount, int[] devices, long[] devicePeakBytes, boolean mixed) {
         public int deviceCount() {
             return devicePeakBytes.length;
