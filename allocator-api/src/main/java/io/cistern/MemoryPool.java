@@ -149,7 +149,7 @@ public final class MemoryPool extends Allocator {
         return tag;
     }
 
-    /// Returns the spec it was opened with; the name of a source is completed to `caching` over it.
+    /// Returns the spec it was opened with; the name of a source is expanded to `caching` over it.
     @Override
     public AllocatorSpec spec() {
         return spec;

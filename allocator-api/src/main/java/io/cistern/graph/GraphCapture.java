@@ -28,7 +28,7 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 /// [io.cistern.Scope] captures nothing; inside one, a capture takes its memory from the scope's pool or
 /// allocator.
 ///
-/// **Threads.** One thread at a time uses it. In other modes than [CaptureMode#RELAXED] that is the OS thread
+/// **Threads.** One thread at a time uses it. In modes other than [CaptureMode#RELAXED] that is the OS thread
 /// that began the capture, so a virtual thread must not block in between.
 public final class GraphCapture implements AutoCloseable {
     private final DeviceMemory memory;

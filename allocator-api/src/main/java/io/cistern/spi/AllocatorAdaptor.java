@@ -57,7 +57,7 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
     }
 
     /// Returns an ability of this allocator if it has it, else of its upstream. The class of an adaptor returns
-    /// that adaptor. An adaptor that hands out other addresses than its upstream overrides this method for the
+    /// that adaptor. An adaptor that hands out addresses other than its upstream's overrides this method for the
     /// abilities that name blocks by address: [StreamUses], [MemorySharing], and [MemoryReclaim] for its
     /// lending.
     @Override

@@ -4,7 +4,7 @@ package io.cistern.spi;
 /// free have passed their uses of it. For an allocator without it, the framework makes the stream of the
 /// free wait for the others. That is always right, but holds up the stream.
 ///
-/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it
+/// An adaptor that hands out addresses other than its upstream's must not pass its upstream's ability on as it
 /// is.
 public interface StreamUses {
     /// Records that a live block is also used on another stream, by work enqueued there until the block is

@@ -2,7 +2,7 @@ package io.cistern.cuda;
 
 import org.jspecify.annotations.Nullable;
 
-/// Helps to outlive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
+/// Helps to survive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
 /// and nothing runs in it any more. So a call that gives something back to it, or waits for its work, counts as
 /// done.
 ///

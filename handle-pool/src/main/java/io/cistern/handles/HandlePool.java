@@ -42,7 +42,7 @@ import java.util.concurrent.locks.LockSupport;
 ///    graph.
 ///
 /// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
-/// until its next call of [#handle] for the device, the end of its lease, or [#close].
+/// until its next call to [#handle] for the device, the end of its lease, or [#close].
 ///
 /// **Closing.** The pool closes with its device memory. When the JVM exits, the driver destroys the handles,
 /// not the pool.

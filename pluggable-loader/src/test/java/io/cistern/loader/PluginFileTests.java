@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 class PluginFileTests {
     private static final long GIB = 1L << 30;
     private static final String TOO_LARGE =
-            "larger than what is left of the Java heap's eighth that plug-ins may take; give more with -Xmx";
+            "larger than what is left of the eighth of the Java heap for plug-ins; raise -Xmx";
 
     @TempDir
     private Path folder;

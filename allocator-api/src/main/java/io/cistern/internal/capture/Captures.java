@@ -73,7 +73,7 @@ public final class Captures implements CaptureRoutes {
     /// How many memories of graphs were made.
     private final AtomicLong memories = new AtomicLong();
 
-    /// The number of calls of [#collect()].
+    /// The number of calls to [#collect()].
     private final AtomicLong collections = new AtomicLong();
 
     public Captures(Registry registry, EventOrder order, EventStreams eventStreams) {

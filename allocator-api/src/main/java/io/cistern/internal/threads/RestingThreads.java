@@ -25,7 +25,7 @@ public final class RestingThreads {
         return () -> TOLD.remove(told);
     }
 
-    /// Waits as a thread that rests.
+    /// Waits as a paused thread.
     ///
     /// @param wait waits for another thread; the caller holds no lock
     public static <T> T during(Supplier<T> wait) {

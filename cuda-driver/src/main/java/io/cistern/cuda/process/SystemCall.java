@@ -81,7 +81,7 @@ enum SystemCall {
     ///
     /// @throws SystemCallException if it returned -1
     /// @throws IllegalCallerException if native access is denied
-    /// @throws UnsupportedOperationException on other systems than Linux, and on processors whose numbers are
+    /// @throws UnsupportedOperationException on systems other than Linux, and on processors whose numbers are
     ///     unknown
     long call(long... arguments) throws SystemCallException {
         if (!isLinux()) {

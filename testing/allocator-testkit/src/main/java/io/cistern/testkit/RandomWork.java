@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Random;
 
 /// Allocates and frees at random on some streams, on one thread. Sizes are spread evenly over the powers
-/// of two. A third of the frees happens on a stream other than the allocation, after an event. Every
+/// of two. A third of the frees happens on a stream other than the allocation's, after an event. Every
 /// free checks the contents.
 final class RandomWork {
     private final ConformanceContractTests part;

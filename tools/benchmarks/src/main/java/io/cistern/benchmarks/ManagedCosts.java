@@ -166,7 +166,7 @@ public final class ManagedCosts {
             driver.streams().synchronize(0, stream);
             long nanos = driver.nanoTime() - begin;
             if (mismatches.get(ValueLayout.JAVA_LONG, 0) != 0) {
-                throw new IllegalStateException(way + " found other contents than it had written");
+                throw new IllegalStateException(way + " found contents that it had not written");
             }
             System.out.printf(
                     Locale.ROOT,

@@ -51,7 +51,7 @@ final class BannedPhrases {
             Map.entry("\\b(?:to|at) rest\\b|\\brests\\b", "reaches a steady state, is idle, pauses"),
             Map.entry("\\bcomes? free\\b", "is freed"),
             Map.entry("\\bany more\\b", "no longer"),
-            Map.entry("\\banother [a-z]+ than\\b", "a … other than"),
+            Map.entry("\\b(?:an)?other [a-z]+ than\\b", "other than"),
             Map.entry("\\b(?:on|needs|has) (?:\\S+ ){1,3}alone\\b", "only"),
             Map.entry("\\bas the driver (?:says|tells)\\b", "reported by the driver"),
             Map.entry("\\bof other device memory\\b", "belongs to another DeviceMemory"),

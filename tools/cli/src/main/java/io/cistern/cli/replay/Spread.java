@@ -32,7 +32,7 @@ record Spread(boolean threads, boolean devices) {
     private static boolean canSpread(Trace trace, ReplayDevice gpu, Consumer<String> tell) {
         Trace.Origins origins = trace.origins();
         if (origins.mixed()) {
-            tell.accept(trace.name() + ": its blocks are used on other devices than their own; all of it is played on"
+            tell.accept(trace.name() + ": its blocks are used on devices other than their own; all of it is played on"
                     + " one device");
             return false;
         }

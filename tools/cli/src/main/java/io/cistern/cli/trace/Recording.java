@@ -30,7 +30,7 @@ public record Recording(
     /// @param freeBytes the bytes that the device had free then; -1 if unknown
     public record Refusal(int row, long byteSize, long freeBytes) {}
 
-    /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on other devices than
+    /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on devices other than
     /// their own is
     /// not split: all devices count as one.
     public List<Recording> byDevice() {

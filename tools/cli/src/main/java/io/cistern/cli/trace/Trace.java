@@ -17,7 +17,7 @@ import java.util.Arrays;
 /// stream that ended is reused on the same device.
 ///
 /// **Invariants.** As a replay walks the rows, an allocation finds its slot empty; a use or free finds it
-/// taken. A use on a stream other than an earlier use comes after a wait for that stream; a free on another
+/// taken. A use on a stream other than an earlier use's comes after a wait for that stream; a free on another
 /// stream than the allocation's comes after a wait for that one.
 ///
 /// @param name the file's name without folder and ending

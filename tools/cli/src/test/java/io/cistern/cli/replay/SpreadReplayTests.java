@@ -124,7 +124,7 @@ final class SpreadReplayTests {
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.err())
-                .contains("mixed: its blocks are used on other devices than their own; all of it is played");
+                .contains("mixed: its blocks are used on devices other than their own; all of it is played");
         assertThat(run.out()).endsWith(",\"devices\":1}\n");
     }
 

@@ -10,7 +10,7 @@ import java.util.NoSuchElementException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.jspecify.annotations.Nullable;
 
-/// Brings rows to the device, a batch for each call of [#next].
+/// Brings rows to the device, a batch for each call to [#next].
 final class ColumnsReader implements Iterator<DeviceColumns> {
     private final TaskMemory memory;
     private final Iterator<InternalRow> rows;
