@@ -14,7 +14,7 @@ final class HazardFigures {
             "write_before_read_ended", "a stream writes what another still reads",
             "free_before_use_ended", "memory is freed, and handed out again, while another stream uses it",
             "host_read_before_copy_ended", "the host reads pinned memory before the copy has ended",
-            "kernel_of_its_own", "the second use is a call of the driver by foreign code, declared to Cistern");
+            "kernel_of_its_own", "the second use is a call to the driver by foreign code, declared to Cistern");
 
     private HazardFigures() {}
 
