@@ -39,7 +39,7 @@ import java.util.OptionalLong;
 /// returned; the last work is enqueued on the stream of `free`, before that call. So an allocator may hand a
 /// freed block to the stream of the free at once. It may hand the block to another stream, or back to the
 /// driver, only when it knows that the first stream has got past the free: see [StreamOrder]. An allocator with
-/// the ability [StreamUses] waits itself for uses on further streams; for others the framework waits. The
+/// the ability [StreamUses] itself waits for uses on further streams; for others the framework waits. The
 /// framework turns a free after an event into a free on a stream that waits for the event.
 ///
 /// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:

@@ -161,7 +161,7 @@ public enum DriverCall {
         return symbol;
     }
 
-    /// Returns the kind as which the call is counted.
+    /// Returns the kind under which the call is counted.
     public Kind kind() {
         return kind;
     }

@@ -71,7 +71,7 @@ public final class Router implements OwnerTable.Freeing {
         return allocate(counters(), route, byteSize, stream);
     }
 
-    /// Allocates through a route, for a caller that has its [#counters] already.
+    /// Allocates through a route, for a caller that already has its [#counters].
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, OwnerTable.MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);

@@ -99,7 +99,7 @@ final class CapabilityProbe {
                     "MIG: device " + device + " is a slice of a GPU (" + name + "); slices don't see each other");
         } else if (VIRTUAL_GPU.matcher(name).matches()) {
             environment.add("vGPU: device " + device + " is a virtual GPU (" + name
-                    + "); its profile decides about pools and virtual memory");
+                    + "); its profile decides whether it has pools and virtual memory");
         }
     }
 
