@@ -1,6 +1,6 @@
 package io.cistern.async;
 
-/// Tells a thread after how many of its calls to read the clock: as many as it lately made in a given time, at
+/// Determines after how many of a thread's calls to read the clock: as many as it lately made in a given time, at
 /// most 31.
 ///
 /// Each thread counts for itself, in a cache line that no other thread writes, unless the low bits of two ids

@@ -158,7 +158,7 @@ final class DevicePools {
         }
     }
 
-    /// Tells the adaptive thresholds of an allocation.
+    /// Reports to the adaptive thresholds an allocation.
     void called(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
@@ -166,7 +166,7 @@ final class DevicePools {
         }
     }
 
-    /// Tells the adaptive thresholds of a free.
+    /// Reports to the adaptive thresholds a free.
     void freed(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {

@@ -95,7 +95,7 @@ public sealed interface ReleaseThreshold {
         return options.text(key).map(text -> Syntax.read(text, options, key));
     }
 
-    /// Tells the forms of a value apart.
+    /// Distinguishes the forms of a value.
     final class Syntax {
         private static final Pattern NUMBER = Pattern.compile("[-+.\\d]");
         private static final List<String> WORDS = List.of("adaptive", "keep_all", "zero");

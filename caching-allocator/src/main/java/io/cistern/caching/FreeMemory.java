@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// Tells how much a device has free. The driver clears memory that it gets back before it counts it as free, so
+/// Measures how much a device has free. The driver clears memory that it gets back before it counts it as free, so
 /// a look right after a release misses some. Then this class looks again until the figure stands still.
 ///
 /// **Threads.** One at a time.

@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Tells which other processes hold memory of a device, by asking the management library (`libnvidia-ml.so.1`)
+/// Finds which other processes hold memory of a device, by asking the management library (`libnvidia-ml.so.1`)
 /// if it is installed. The library is initialised for each question: questions are rare, and a library that is
 /// never shut down keeps files of the driver open.
 ///

@@ -2,7 +2,7 @@ package io.cistern.pressure;
 
 import java.io.Serial;
 
-/// Tells a task to free the memory that it has allocated and to begin again with a part of its input. It is
+/// Tells a task to free the memory that it has allocated and to start again with a part of its input. It is
 /// thrown if all other tasks have freed what they could, this one has begun again before, and there is still
 /// too little memory. The message says what other tasks hold.
 public final class SplitAndRetryOom extends TaskOom {

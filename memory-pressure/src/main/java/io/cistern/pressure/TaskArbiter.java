@@ -125,7 +125,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         rooms.remove(maker);
     }
 
-    /// Tells waiting threads that a room maker can free something that it could not free before, so that they
+    /// Notifies waiting threads that a room maker can free something that it could not free before, so that they
     /// may try again.
     ///
     /// @param device the device's ordinal

@@ -88,7 +88,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         }
     }
 
-    /// Tells how often one tier of a cache served a request at once.
+    /// Shows how often one tier of a cache served a request at once.
     ///
     /// @param tier its name, such as `thread_cache`
     /// @param hitPercent hits in percent of the requests that reached the tier, 0 to 100

@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Tells how much device memory the program's functions take, by name: how often each was called, how much its
+/// Shows how much device memory the program's functions take, by name: how often each was called, how much its
 /// calls allocated, and the most that one call had live at once.
 ///
 /// ```java

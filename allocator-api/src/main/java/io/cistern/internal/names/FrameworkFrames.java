@@ -2,7 +2,7 @@ package io.cistern.internal.names;
 
 import java.util.List;
 
-/// Tells the framework's frames on a stack from those of the program: a reader of a leak or a misuse wants to
+/// Distinguishes the framework's frames on a stack from those of the program: a reader of a leak or a misuse wants to
 /// see the code that called the framework.
 public final class FrameworkFrames {
     private static final String PROGRAM_API = "io.cistern.";

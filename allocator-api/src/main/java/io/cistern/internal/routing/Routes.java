@@ -163,7 +163,7 @@ public final class Routes {
         return route;
     }
 
-    /// Tells of a route that is new, or sends its frees through other code from now on.
+    /// Reports a route that is new, or sends its frees through other code from now on.
     public void tellCaptures(Route route) {
         CaptureRoutes told = captures;
         if (told != null) {

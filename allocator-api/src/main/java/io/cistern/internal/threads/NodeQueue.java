@@ -2,7 +2,7 @@ package io.cistern.internal.threads;
 
 import org.jspecify.annotations.Nullable;
 
-/// A queue between threads whose users bring the nodes, so that adding needs no Java heap.
+/// A queue between threads whose users supply the nodes, so that adding needs no Java heap.
 ///
 /// **Threads.** Any.
 public final class NodeQueue<T> {

@@ -204,7 +204,7 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Tells the exporter. An exporter that is gone, or has broken the protocol, need not know.
+    /// Notifies the exporter. An exporter that is gone, or has broken the protocol, need not know.
     private void tellExporter() {
         try {
             pool.link().ask(new Message.Release(id), Message.Released.class);

@@ -12,13 +12,13 @@ import jcuda.driver.CUevent;
 import jcuda.driver.CUstream;
 import org.jspecify.annotations.Nullable;
 
-/// Tells the check for races of JCuda's calls on the device of the current context. Work that a stream captures is
+/// Reports to the check for races JCuda's calls on the device of the current context. Work that a stream captures is
 /// left out: it does not run yet.
 ///
 /// @param hazards the check, or null if nothing is to be told
 /// @param device the device of the current context; negative without the check
 record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, int device) {
-    /// Tells nothing.
+    /// Reports nothing.
     static final JCudaUses NONE = new JCudaUses(null, null, -1);
 
     /// An argument that a kernel only reads.
@@ -86,7 +86,7 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         }
     }
 
-    /// Tells of rows, which begin at multiples of the pitch.
+    /// Reports rows, which begin at multiples of the pitch.
     void writesRows(@Nullable CUstream stream, @Nullable Pointer target, long pitch, long width, long rows) {
         StreamHazards told = listening(stream);
         if (told != null && target != null) {
@@ -94,7 +94,7 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         }
     }
 
-    /// Tells of a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not
+    /// Reports a kernel, which writes what its arguments point to unless they are [ReadOnly]. How much it uses is not
     /// known, so the first byte counts.
     void launches(@Nullable CUstream stream, @Nullable Pointer parameters) {
         StreamHazards told = listening(stream);
@@ -147,14 +147,14 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
         return result;
     }
 
-    /// Tells that an event is about to be destroyed: afterwards its handle may be another's.
+    /// Reports that an event is about to be destroyed: afterwards its handle may be another's.
     void destroys(@Nullable CUevent event) {
         if (hazards != null) {
             hazards.eventDestroyed(handle(event));
         }
     }
 
-    /// Tells that a stream is about to be destroyed: afterwards its handle may be another's.
+    /// Reports that a stream is about to be destroyed: afterwards its handle may be another's.
     void destroys(@Nullable CUstream stream) {
         if (hazards != null && handle(stream) > Streams.PER_THREAD_DEFAULT) {
             hazards.streamDestroyed(device, handle(stream));

@@ -28,7 +28,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// @param devices at most [#deviceCount]
     CudaDriver driver(int devices);
 
-    /// Returns a driver for one replay only on this device.
+    /// Returns a driver for one replay on this device only.
     default CudaDriver driver() {
         return driver(1);
     }

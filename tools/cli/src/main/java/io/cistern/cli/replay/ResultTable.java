@@ -110,7 +110,7 @@ final class ResultTable {
         return text.append(simulated ? SIMULATED : "").append(played(results)).toString();
     }
 
-    /// Tells how many threads and devices took part, if the command line asked for them.
+    /// Shows how many threads and devices took part, if the command line asked for them.
     private static String played(List<ReplayResult> results) {
         return results.stream()
                 .filter(result -> !result.played().isEmpty())
