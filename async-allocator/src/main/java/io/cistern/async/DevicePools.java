@@ -158,7 +158,7 @@ final class DevicePools {
         }
     }
 
-    /// Reports to the adaptive thresholds an allocation.
+    /// Reports an allocation to the adaptive thresholds.
     void called(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
@@ -166,7 +166,7 @@ final class DevicePools {
         }
     }
 
-    /// Reports to the adaptive thresholds a free.
+    /// Reports a free to the adaptive thresholds.
     void freed(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
