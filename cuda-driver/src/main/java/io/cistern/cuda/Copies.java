@@ -63,7 +63,7 @@ public interface Copies {
     /// Returns whether the driver has [#batch], which came with CUDA 13.0.
     boolean takesBatches();
 
-    /// Makes several copies, in stream order as a whole and in any order among each other
+    /// Makes several copies, in stream order as a whole and in any order among themselves
     /// (`cuMemcpyBatchAsync_v2`). The stream must not be captured.
     ///
     /// @param pieces one or more; no target overlaps another piece

@@ -16,7 +16,7 @@ import java.util.Set;
 ///
 /// A file is trusted if only root and the user of this process can change it. This is the rule of OpenSSH for
 /// its own files: the file and every directory above it belong to one of these two users, and neither their
-/// group nor everybody may write to them. Symbolic links are followed first. Two more cases are trusted:
+/// group nor others may write to them. Symbolic links are followed first. Two more cases are trusted:
 ///
 /// - a directory above the file with the sticky bit, such as `/tmp`: only the owner of an entry can replace it;
 /// - a read-only mount: the user who mounted it answers for it.
