@@ -49,7 +49,7 @@ import java.util.Set;
 /// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
 /// Methods with [InPool] run in a scope. The module opens everything when the injector is created. It
-/// reports invalid specs, pools of the same name and methods that name no pool together then, each with the
+/// reports invalid specs, pools of the same name and methods that name no pool all at once, each with the
 /// line that asked for it.
 ///
 /// **Live memory** stays where it is: the module registers no pause. A program that can pause does so with

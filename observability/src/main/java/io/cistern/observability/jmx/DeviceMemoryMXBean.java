@@ -14,7 +14,7 @@ public interface DeviceMemoryMXBean {
     long getRequestedBytes();
 
     /// Returns the bytes that allocators hold from the driver on all devices, without
-    /// allocators that can't tell.
+    /// allocators that don't report it.
     long getReservedBytes();
 
     /// Returns the number of live blocks on all devices.
