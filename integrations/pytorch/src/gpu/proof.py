@@ -324,7 +324,7 @@ def too_late():
     import torch
 
     torch.ones(1, device="cuda")
-    return raised(cistern_torch.CisternError, cistern_torch.enable, "has used the GPU already")
+    return raised(cistern_torch.CisternError, cistern_torch.enable, "has already used the GPU")
 
 
 def wrong_allocator():

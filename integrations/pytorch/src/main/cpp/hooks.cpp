@@ -136,8 +136,8 @@ EXPORTED void cistern_set_memory_fraction(double fraction, int device) {
 EXPORTED void cistern_begin_pool(int device, PoolId id, std::function<bool(void*)> filter) {
     void* stream = cistern::current_stream(device);
     if (filter(stream)) {
-        throw std::runtime_error("Cistern: it serves pools of CUDA graphs, and no others: do without torch.cuda.use_mem_pool, and without"
-                                 " mode='reduce-overhead' of torch.compile");
+        throw std::runtime_error("Cistern serves only pools of CUDA graphs: use neither torch.cuda.use_mem_pool"
+                                 " nor mode='reduce-overhead' of torch.compile");
     }
     run_or_fail(of_pool("capture_begins", device, id) + " " + std::to_string(reinterpret_cast<unsigned long>(stream)));
 }

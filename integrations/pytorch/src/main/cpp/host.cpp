@@ -153,8 +153,8 @@ std::string thrown(JNIEnv* env) {
 std::string open(JNIEnv* env, const char* allocator, const char* settings) {
     jclass host = env->FindClass("io/cistern/torch/TorchHost");
     if (host == nullptr) {
-        return "Cistern is not on the JVM's class path (" + thrown(env) + "): its JARs belong into " + home()
-            + "/lib, or into CISTERN_CLASSPATH";
+        return "Cistern is not on the JVM's class path (" + thrown(env) + "): its JARs belong in " + home()
+            + "/lib, or in CISTERN_CLASSPATH";
     }
     jmethodID method = env->GetStaticMethodID(host, "open", "(JLjava/lang/String;Ljava/lang/String;)Ljava/lang/String;");
     jstring spec = allocator == nullptr ? nullptr : env->NewStringUTF(allocator);

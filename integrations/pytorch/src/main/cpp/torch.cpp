@@ -82,7 +82,7 @@ void* current_stream(int device) {
     auto current = reinterpret_cast<Stream (*)(int8_t)>(symbol("_ZN3c104cuda20getCurrentCUDAStreamEa"));
     auto handle = reinterpret_cast<void* (*)(const Stream*)>(symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
     if (current == nullptr || handle == nullptr) {
-        throw std::runtime_error("Cistern: this PyTorch does not tell its current stream, so its graphs can't be served");
+        throw std::runtime_error("Cistern: this PyTorch does not report its current stream, so its graphs can't be served");
     }
     Stream stream = current(static_cast<int8_t>(device));
     return handle(&stream);

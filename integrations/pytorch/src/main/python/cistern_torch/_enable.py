@@ -86,8 +86,8 @@ def _torch():
         raise CisternError(f"PyTorch {torch.__version__} was built without CUDA")
     if torch.cuda.is_initialized():
         raise CisternError(
-            "PyTorch has used the GPU already, and can't change its allocator any more: call cistern_torch.enable() before"
-            " the first tensor on the GPU, best right after the imports"
+            "PyTorch has already used the GPU and can no longer change its allocator: call cistern_torch.enable() before"
+            " the first tensor on the GPU, ideally right after the imports"
         )
     return torch
 
@@ -97,7 +97,7 @@ def _plug(torch):
     inner = plugged.allocator()
     for hook, function in _HOOKS.items():
         if not hasattr(inner, hook):
-            raise CisternError(f"PyTorch {torch.__version__} has no {hook}: version 2.3 or a newer one is needed")
+            raise CisternError(f"PyTorch {torch.__version__} has no {hook}: version 2.3 or newer is needed")
         getattr(inner, hook)(_library.address(function))
     try:
         torch.cuda.memory.change_current_allocator(plugged)

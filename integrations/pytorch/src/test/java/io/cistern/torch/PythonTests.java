@@ -97,7 +97,7 @@ final class PythonTests {
                         line -> assertThat(line).contains("'cistern.limt'").contains("cistern.limit"),
                         line -> assertThat(line).contains("already opened the device memory with the settings {}"),
                         line -> assertThat(line).contains("several lines"),
-                        line -> assertThat(line).contains("has used the GPU already"),
+                        line -> assertThat(line).contains("has already used the GPU"),
                         line -> assertThat(line).contains("has no set_record_stream_fn"),
                         line -> assertThat(line).contains("is enabled in this process with caching"),
                         line -> assertThat(line).isEqualTo("True"));

@@ -45,7 +45,7 @@ final class ThrownToTorchTests {
                         line -> assertThat(line).startsWith("end again: exception: Cistern: no capture"),
                         line -> assertThat(line).isEqualTo("release: done"),
                         line -> assertThat(line)
-                                .startsWith("no capture: exception: Cistern: it serves pools of CUDA graphs"),
+                                .startsWith("no capture: exception: Cistern serves only pools of CUDA graphs"),
                         line -> assertThat(line).startsWith("forked: exception: Cistern: this process was forked"));
     }
 

@@ -112,7 +112,7 @@ function leakFinding(run, { site, rises }, time) {
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
       + (threads.length === 1 && threads[0] !== "unknown thread" ? " All are from thread " + threads[0] + "." : "")
       + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
-    advice: "Look at what keeps these buffers: they need a close(), or a limit on how many are kept." };
+    advice: "Check what keeps these buffers: they need a close(), or a limit on how many are kept." };
 }
 
 function floorsBySite(run, tenths) {
@@ -279,7 +279,7 @@ function strandedStreams(run) {
         + counted(memory.segments, "segment") + ". " + (memory.live > 0 ? bytesText(memory.live)
           + " of its blocks are live." : "None of its blocks is live.")
         + (users.length > 0 ? " It was used by " + listText(users, userText) + "." : ""),
-      advice: "If the stream has ended, announce it (CudaStream.close, or streamClosed for one of your own). Else trim,"
+      advice: "If the stream has ended, announce it (CudaStream.close, or streamClosing for a foreign one). Otherwise trim,"
         + " or let fewer streams share the work." });
   }
   return found.length > 0 ? found.sort((a, b) => b.bytes - a.bytes).slice(0, 3) : strandedByFigures(run);

@@ -15,7 +15,7 @@ function fragmentationSection(run, charts) {
   }
   const memory = memoryByStream(run);
   if (memory.length === 0) {
-    made.append(element("p", { class: "note" }, "The allocator tells no segments."));
+    made.append(element("p", { class: "note" }, "The allocator reports no segments."));
     return made;
   }
   made.append(streamTable(run, memory), pieceTable(run));

@@ -24,7 +24,7 @@ function momentLine(run) {
 function findingList(findings) {
   if (findings.length === 0) {
     return element("p", { class: "finding fine" }, element("strong", {}, "Nothing stands out. "),
-      "No site grows without end, idle memory is not in small pieces, no stream keeps memory that it does not use.");
+      "No site grows without bound, idle memory is not in small pieces, no stream keeps memory that it does not use.");
   }
   return element("ol", { id: "findings", "aria-label": "What stands out" }, findings.map((finding) =>
     element("li", { class: "finding " + finding.grade },
@@ -87,7 +87,7 @@ function peakLine(run) {
     return null;
   }
   const peak = peakOf(run);
-  return element("p", {}, "The most live at once was " + bytesText(peak.bytes) + ", at " + secondsText(peak.seconds)
+  return element("p", {}, "Live bytes peaked at " + bytesText(peak.bytes) + ", at " + secondsText(peak.seconds)
     + ": " + peak.sites.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes) + " from "
       + run.sites.texts[site]).join(", ") + ".");
 }

@@ -83,7 +83,7 @@ final class ReportPageTests {
     void aPickleOfPyTorchIsShown() throws Exception {
         show("light", WIDE, 9, SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
 
-        assertThat(text("#summary")).contains("The most live at once was 12.0 MiB", "4 events in 3 µs");
+        assertThat(text("#summary")).contains("Live bytes peaked at 12.0 MiB", "4 events in 3 µs");
         assertThat(text("#segments")).isNotEmpty();
     }
 
@@ -118,7 +118,7 @@ final class ReportPageTests {
         assertThat(Files.size(folder.resolve("page.html"))).isLessThan(8 << 20);
         assertThat(text("#summary"))
                 .contains("those of freed blocks below", "are shown as one block")
-                .contains("The most live at once was 64.4 MiB");
+                .contains("Live bytes peaked at 64.4 MiB");
         assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
         assertThat(browser.evaluate(MEDIAN_FRAME_MILLIS).toString())
                 .satisfies(millis -> assertThat(Double.parseDouble(millis)).isLessThan(MAX_MEDIAN_MILLIS));
@@ -140,7 +140,7 @@ final class ReportPageTests {
                                     List.of(Collections.nCopies(events, event)))));
             show("light", WIDE, events == 0 ? 7 : 9, file);
 
-            assertThat(text("#summary")).contains(events == 0 ? "No history" : "The most live at once was 512 B");
+            assertThat(text("#summary")).contains(events == 0 ? "No history" : "Live bytes peaked at 512 B");
         }
     }
 
