@@ -248,7 +248,7 @@ public final class MemoryPool extends Allocator {
     }
 
     /// Ends the program's own use, and closes the pool unless a scope still uses it. The pool serves
-    /// such a scope until it ends, but lends no more. Closing twice does nothing.
+    /// such a scope until it ends, but no longer lends. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
     ///     free, as for [Allocator#close]; nothing changes then

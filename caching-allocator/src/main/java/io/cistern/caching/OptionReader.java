@@ -90,7 +90,7 @@ final class OptionReader {
         return AllocatorSpec.parse(PYTORCH + ":" + text).options().keySet();
     }
 
-    /// Warns that keys of PyTorch's have no effect.
+    /// Warns that PyTorch keys have no effect.
     ///
     /// @param where the end of the message, for people
     static void warn(List<String> keys, String where) {

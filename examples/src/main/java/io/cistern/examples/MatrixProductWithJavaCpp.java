@@ -18,7 +18,7 @@ import org.bytedeco.cuda.cublas.cublasContext;
 import org.bytedeco.cuda.cudart.CUstream_st;
 import org.bytedeco.javacpp.FloatPointer;
 
-/// Multiplies matrices in two blocks of Cistern's by cuBLAS, called through JavaCPP's presets with a pooled handle.
+/// Multiplies matrices in two Cistern blocks by cuBLAS, called through JavaCPP's presets with a pooled handle.
 ///
 /// Without the presets' native parts, or CUDA's libraries, it prints why.
 ///

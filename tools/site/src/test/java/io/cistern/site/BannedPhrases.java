@@ -22,7 +22,7 @@ final class BannedPhrases {
             Map.entry("is none(?=[.,;)])", "say what it is"),
             Map.entry("\\bis none of\\b", "is not one of"),
             Map.entry("(?<!here )\\bis no (?!longer|more|higher|lower)", "is not a"),
-            Map.entry("\\b[Ll]anes?\\b", "thread cache, thread counters"),
+            Map.entry("\\b[Ll]anes?\\b(?!: an element| of 4)", "thread cache, thread counters"),
             Map.entry("\\b[Dd]epots?\\b", "transfer cache"),
             Map.entry("\\b[Ll]adders?\\b|\\b[Rr]ungs?\\b", "reclaim steps"),
             Map.entry("\\b[Hh]eirs?\\b|\\binherits?\\b", "recycled shard; takes over"),

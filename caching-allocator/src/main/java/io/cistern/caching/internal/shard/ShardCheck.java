@@ -92,7 +92,7 @@ final class ShardCheck {
         }
         Invariant.check(
                 state != Blocks.UNUSED && state != Blocks.CLAIMED,
-                "a block at rest is not claimed",
+                "a block outside an operation is not claimed",
                 blocks.address[block]);
     }
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.types.StructType;
 
-/// Runs the queries as jobs of Spark. A job has a task for each slice of the large [tables][Tables]. The task
+/// Runs the queries as Spark jobs. A job has a task for each slice of the large [tables][Tables]. The task
 /// draws its slice, and the small tables whole as in a broadcast join, on its executor's device, runs the query's
 /// plan there, and returns the rows. Spark SQL merges the rows of all tasks:
 ///
