@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/// Measures a compaction against a copy of the same bytes. Blocks of 24 MiB alternate with as much free memory in larger
+/// Compares a compaction with a copy of the same bytes. Blocks of 24 MiB alternate with as much free memory in larger
 /// pages, so that each page holds some of both. The contents are verified.
 ///
 /// Arguments: rounds (3); `full` to take all that the device has left before. Prints a line for each round.

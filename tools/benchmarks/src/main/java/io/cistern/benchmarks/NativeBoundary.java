@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/// Measures what calls between Java and C cost a pair, in both directions, against the same pair that stays on one side,
+/// Measures what calls between Java and C cost a pair, both ways, against the same pair that stays on one side,
 /// in turns.
 ///
 /// | row | caller | callee |
