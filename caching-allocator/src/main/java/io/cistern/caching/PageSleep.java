@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
-import io.cistern.caching.internal.sleep.SleepingPage;
 import io.cistern.caching.internal.sleep.SleepingPages;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.HostMemory;
@@ -15,7 +14,6 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -35,25 +33,25 @@ final class PageSleep {
     private final DeviceCache cache;
     private final PageTable table;
 
-    /// Each element has the pages that fell asleep together and still sleep.
-    private final List<SleepingPages> asleep = new ArrayList<>();
+    private final SleepingPages asleep;
 
     PageSleep(CudaDriver driver, DeviceCache cache, PageTable table) {
         this.driver = driver;
         this.cache = cache;
         this.table = table;
+        this.asleep = new SleepingPages(driver, table);
     }
 
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
-            asleep.forEach(SleepingPages::dropKept);
+            asleep.dropKept();
         }
         if (cache.counters.reservedBytes() == 0) {
             return CacheTrim.left(cache, 0); // no wait: another's capture would forbid it
         }
         driver.devices().synchronize(cache.device);
-        if (!asleep.isEmpty()) {
+        if (asleep.count() > 0) {
             takeBack();
         }
         long returned = cache.returns.trim(0, true);
@@ -93,25 +91,17 @@ final class PageSleep {
     /// Puts pages to sleep. Ends all claims whatever happens: each page is then awake or asleep.
     private long sleep(@Nullable HostMemory host) {
         List<@Nullable Page> claimed = new ArrayList<>();
-        SleepingPages together = new SleepingPages(driver, table);
-        asleep.add(together);
+        int first = asleep.count();
         try {
             claim(Page::maySleep, claimed);
-            deregister(claimed, together);
-            if (!together.isEmpty()) {
-                together.fallAsleep(host);
-            }
-            return together.byteSize();
+            deregister(claimed);
+            return asleep.fallAsleep(first, host);
         } catch (RuntimeException | Error failure) {
-            wakeAfter(together, failure);
+            wakeAfter(first, failure);
             throw failure;
         } finally {
             endChange(claimed, false);
-            try {
-                together.settle();
-            } finally {
-                dropEmpty();
-            }
+            asleep.settle(first);
         }
     }
 
@@ -124,22 +114,19 @@ final class PageSleep {
         }
     }
 
-    /// Moves the claimed pages that may sleep to `together`; the others stay claimed here.
-    private void deregister(List<@Nullable Page> claimed, SleepingPages together) {
-        together.reserve(claimed.size());
+    /// Moves the claimed pages that may sleep to those asleep; the others stay claimed here.
+    private void deregister(List<@Nullable Page> claimed) {
+        asleep.reserve(claimed.size());
         for (int i = 0; i < claimed.size(); i++) {
-            Page page = Objects.requireNonNull(claimed.get(i));
-            SleepingPage sleeper = new SleepingPage(page, together.nextOffset());
-            if (table.pages.mayUnmap(page.home)) {
-                together.add(sleeper);
+            if (asleep.tryAdd(Objects.requireNonNull(claimed.get(i)))) {
                 claimed.set(i, null);
             }
         }
     }
 
-    private static void wakeAfter(SleepingPages together, Throwable failure) {
+    private void wakeAfter(int first, Throwable failure) {
         try {
-            together.wake();
+            asleep.wake(first);
         } catch (RuntimeException second) {
             failure.addSuppressed(second);
         }
@@ -150,15 +137,13 @@ final class PageSleep {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
-        if (asleep.isEmpty()) {
+        if (asleep.count() == 0) {
             return;
         }
         cache.returns.giveBackIdle();
         try {
             claimSleepers();
-            for (int i = 0; i < asleep.size(); i++) {
-                asleep.get(i).wake();
-            }
+            asleep.wake(0);
         } catch (RuntimeException | Error failure) {
             settle(false);
             throw failure;
@@ -171,10 +156,7 @@ final class PageSleep {
         boolean retained = false;
         try {
             claim(Page::isAsleep, claimed);
-            Set<@Nullable Page> set = new HashSet<>(claimed);
-            for (int i = 0; i < asleep.size(); i++) {
-                asleep.get(i).retain(set);
-            }
+            asleep.retain(new HashSet<>(claimed));
             retained = true;
         } finally {
             if (!retained) {
@@ -188,38 +170,16 @@ final class PageSleep {
     /// @param awake whether the pages stay awake
     void settle(boolean awake) {
         try {
-            for (int i = 0; !awake && i < asleep.size(); i++) {
-                asleep.get(i).sleepAgain();
+            if (!awake) {
+                asleep.sleepAgain();
             }
         } finally {
-            settleFrom(0);
-        }
-    }
-
-    /// Finishes all of them, whatever one of them throws.
-    private void settleFrom(int first) {
-        if (first == asleep.size()) {
-            dropEmpty();
-            return;
-        }
-        try {
-            asleep.get(first).settle();
-        } finally {
-            settleFrom(first + 1);
-        }
-    }
-
-    private void dropEmpty() {
-        for (int i = asleep.size() - 1; i >= 0; i--) {
-            if (asleep.get(i).isEmpty()) {
-                asleep.remove(i);
-            }
+            asleep.settle(0);
         }
     }
 
     /// Drops the kept bytes; the pages are gone.
     void close() {
-        asleep.forEach(SleepingPages::dropKept);
-        asleep.clear();
+        asleep.dropKept();
     }
 }

@@ -13,12 +13,9 @@ final class KeptBytes implements AutoCloseable {
 
     private final List<HostMemory.HostBlock> chunks = new ArrayList<>();
 
-    /// Receives the parts of a range, each in one piece of host memory.
+    /// Receives the parts of device memory whose bytes are in one piece of host memory each.
     interface Part {
-        /// Receives one part.
-        ///
-        /// @param from where it begins, in bytes from the start of the requested range
-        void at(long from, MemorySegment host, long byteSize);
+        void at(long address, MemorySegment host, long byteSize);
     }
 
     /// Pins host memory, or takes memory that is pinned already.
@@ -35,15 +32,15 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Visits a part of the range, piece by piece.
-    void forEachPart(long offset, long byteSize, Part part) {
+    /// Visits device memory whose bytes are kept from an offset on, piece by piece.
+    void forEachPart(long offset, long address, long byteSize, Part part) {
         long done = 0;
         while (done < byteSize) {
             long inChunk = (offset + done) % CHUNK_BYTES;
             long size = Math.min(CHUNK_BYTES - inChunk, byteSize - done);
             MemorySegment chunk =
                     chunks.get((int) ((offset + done) / CHUNK_BYTES)).segment();
-            part.at(done, chunk.asSlice(inChunk, size), size);
+            part.at(address + done, chunk.asSlice(inChunk, size), size);
             done += size;
         }
     }

@@ -3,45 +3,46 @@ package io.cistern.caching.internal.sleep;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /// Copies between sleeping pages and the host, on a stream of its own, in batches that can be awaited one by
 /// one. Does nothing if no bytes are kept.
 final class SleepCopies implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
-    private final @Nullable KeptBytes kept;
+    private final boolean keepsBytes;
     private final long stream;
 
     /// The events of two batches; no more are under way at a time.
     private final long[] marks = new long[2];
 
-    /// @param kept the host memory for the bytes, or null
-    SleepCopies(CudaDriver driver, int device, @Nullable KeptBytes kept) {
+    SleepCopies(CudaDriver driver, int device, List<SleepingPage> pages) {
         this.driver = driver;
         this.device = device;
-        this.kept = kept;
-        this.stream = kept == null ? 0 : driver.streams().create(device);
+        this.keepsBytes = pages.stream().anyMatch(page -> page.kept != null);
+        this.stream = keepsBytes ? driver.streams().create(device) : 0;
     }
 
     /// Begins to copy a batch to the host.
     ///
     /// @param number the number of the batch, one more each time
     void save(int number, List<SleepingPage> batch) {
-        if (kept == null) {
-            return;
+        if (keepsBytes) {
+            forEachPart(
+                    batch, (address, host, size) -> driver.copies().toHost(device, host, address, size, stream));
+            driver.events().record(device, mark(number), stream);
         }
-        SleepingPage.forEachRun(
-                batch,
-                (address, byteSize, offset) -> kept.forEachPart(
-                        offset,
-                        byteSize,
-                        (from, host, size) -> driver.copies().toHost(device, host, address + from, size, stream)));
-        driver.events().record(device, mark(number), stream);
+    }
+
+    private static void forEachPart(List<SleepingPage> batch, KeptBytes.Part part) {
+        SleepingPage.forEachRun(batch, (begin, byteSize) -> {
+            if (begin.kept != null) {
+                begin.kept.forEachPart(begin.offset, begin.address(), byteSize, part);
+            }
+        });
     }
 
     void awaitSaved(int number) {
-        if (kept != null) {
+        if (keepsBytes) {
             driver.events().synchronize(device, mark(number));
         }
     }
@@ -56,19 +57,14 @@ final class SleepCopies implements AutoCloseable {
 
     /// Begins to copy a batch back.
     void restore(List<SleepingPage> batch) {
-        if (kept != null) {
-            SleepingPage.forEachRun(
-                    batch,
-                    (address, byteSize, offset) -> kept.forEachPart(
-                            offset,
-                            byteSize,
-                            (from, host, size) ->
-                                    driver.copies().toDevice(device, address + from, host, size, stream)));
+        if (keepsBytes) {
+            forEachPart(
+                    batch, (address, host, size) -> driver.copies().toDevice(device, address, host, size, stream));
         }
     }
 
     void await() {
-        if (kept != null) {
+        if (keepsBytes) {
             driver.streams().synchronize(device, stream);
         }
     }
@@ -84,7 +80,7 @@ final class SleepCopies implements AutoCloseable {
     /// Waits for the stream's work and destroys the stream. Errors of the copies were reported before.
     @Override
     public void close() {
-        if (kept == null) {
+        if (!keepsBytes) {
             return;
         }
         tryAwait();

@@ -2,12 +2,17 @@ package io.cistern.caching.internal.sleep;
 
 import io.cistern.caching.internal.page.Page;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// A page that sleeps or is about to.
-public final class SleepingPage {
+final class SleepingPage {
     final Page page;
 
-    final long offset;
+    /// The host memory that keeps its bytes, from an offset on; null if they are given up.
+    @Nullable
+    KeptBytes kept;
+
+    long offset;
 
     /// Whether its memory was given back at some time.
     boolean hasGone;
@@ -15,9 +20,8 @@ public final class SleepingPage {
     /// Whether its bytes are in device memory.
     boolean isWhole = true;
 
-    public SleepingPage(Page page, long offset) {
+    SleepingPage(Page page) {
         this.page = page;
-        this.offset = offset;
     }
 
     long address() {
@@ -30,10 +34,7 @@ public final class SleepingPage {
 
     /// Receives runs of pages that lie side by side, on the device and on the host.
     interface Run {
-        /// Receives one run.
-        ///
-        /// @param offset the host offset of its bytes
-        void at(long address, long byteSize, long offset);
+        void at(SleepingPage begin, long byteSize);
     }
 
     /// Visits the runs of a list that is sorted by address.
@@ -43,13 +44,13 @@ public final class SleepingPage {
             SleepingPage last = sleepers.get(i - 1);
             if (i == sleepers.size() || !sleepers.get(i).follows(last)) {
                 SleepingPage begin = sleepers.get(first);
-                run.at(begin.address(), last.page.home.end - begin.address(), begin.offset);
+                run.at(begin, last.page.home.end - begin.address());
                 first = i;
             }
         }
     }
 
     private boolean follows(SleepingPage other) {
-        return address() == other.page.home.end && offset == other.offset + other.byteSize();
+        return address() == other.page.home.end && kept == other.kept && offset == other.offset + other.byteSize();
     }
 }

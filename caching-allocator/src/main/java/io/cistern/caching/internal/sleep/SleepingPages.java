@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// Puts pages to sleep together and wakes them. The physical memory of a sleeping page is given back; its
+/// Puts pages of a device to sleep and wakes them. The physical memory of a sleeping page is given back; its
 /// addresses stay reserved; its bytes are kept on the host or given up.
 ///
 /// ```
@@ -40,9 +40,12 @@ public final class SleepingPages {
     private final CudaDriver driver;
     private final PageTable table;
     private final PhysicalPages pages;
+
+    /// Those that fell asleep together stand together, by address.
     private final ArrayList<SleepingPage> sleepers = new ArrayList<>(0);
-    private long offset;
-    private @Nullable KeptBytes kept;
+
+    /// One for each sleep of which pages are left.
+    private final ArrayList<KeptBytes> allKept = new ArrayList<>(0);
 
     public SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
@@ -50,70 +53,67 @@ public final class SleepingPages {
         this.pages = table.pages;
     }
 
-    /// Makes room for `more` pages, so that [#add] needs no memory of the Java heap.
+    public int count() {
+        return sleepers.size();
+    }
+
+    /// Makes room for `more` pages, so that [#tryAdd] needs no memory of the Java heap once the source has agreed.
     public void reserve(int more) {
         sleepers.ensureCapacity(sleepers.size() + more);
     }
 
     /// Adds a claimed page that is to sleep. Pages are added by address.
-    public void add(SleepingPage sleeper) {
-        sleepers.add(sleeper);
-        offset += sleeper.byteSize();
-    }
-
-    public long nextOffset() {
-        return offset;
-    }
-
-    public boolean isEmpty() {
-        return sleepers.size() == 0;
-    }
-
-    public long byteSize() {
-        long bytes = 0;
-        for (int i = 0; i < sleepers.size(); i++) {
-            bytes += sleepers.get(i).byteSize();
-        }
-        return bytes;
+    ///
+    /// @return false if its source needs it
+    public boolean tryAdd(Page page) {
+        SleepingPage sleeper = new SleepingPage(page);
+        return pages.mayUnmap(page.home) && sleepers.add(sleeper);
     }
 
     public void dropKept() {
-        if (kept != null) {
-            kept.close();
-            kept = null;
+        for (int i = 0; i < sleepers.size(); i++) {
+            sleepers.get(i).kept = null;
         }
+        closeUnused();
+    }
+
+    private void closeUnused() {
+        for (int i = allKept.size() - 1; i >= 0; i--) {
+            if (!isUsed(allKept.get(i))) {
+                allKept.remove(i).close();
+            }
+        }
+    }
+
+    private boolean isUsed(KeptBytes kept) {
+        boolean used = false;
+        for (int i = 0; i < sleepers.size() && !used; i++) {
+            used = sleepers.get(i).kept == kept;
+        }
+        return used;
     }
 
     /// Forgets pages that were freed meanwhile.
     ///
     /// @param claimed the pages that were not freed
     public void retain(Set<@Nullable Page> claimed) {
-        int left = 0;
-        for (int i = 0; i < sleepers.size(); i++) {
-            SleepingPage sleeper = sleepers.get(i);
-            if (claimed.contains(sleeper.page)) {
-                sleepers.set(left++, sleeper);
-            }
-        }
-        shorten(left);
+        sleepers.removeIf(sleeper -> !claimed.contains(sleeper.page));
     }
 
-    /// Drops the last elements, until so many are left.
-    private void shorten(int left) {
-        while (sleepers.size() > left) {
-            sleepers.removeLast();
-        }
-    }
-
-    /// Gives the memory of all pages back. After a failure some pages are whole and others are not: see
-    /// [#wake] and [#settle].
+    /// Gives the memory of the pages from number `first` on back. After a failure some are whole and others are not:
+    /// see [#wake] and [#settle].
     ///
     /// @param host where bytes are kept; null to give them up
+    /// @return the bytes of these pages
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
-    public void fallAsleep(@Nullable HostMemory host) {
-        kept = host == null ? null : new KeptBytes(host, byteSize());
-        List<List<SleepingPage>> batches = batches(List.copyOf(sleepers));
-        try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
+    public long fallAsleep(int first, @Nullable HostMemory host) {
+        List<SleepingPage> falling = List.copyOf(sleepers.subList(first, sleepers.size()));
+        long byteSize = falling.stream().mapToLong(SleepingPage::byteSize).sum();
+        if (host != null && byteSize > 0) {
+            keep(falling, host, byteSize);
+        }
+        List<List<SleepingPage>> batches = batches(falling);
+        try (SleepCopies copies = new SleepCopies(driver, pages.device, falling)) {
             for (int i = 0; i <= batches.size(); i++) {
                 if (i < batches.size()) {
                     copies.save(i, batches.get(i));
@@ -123,6 +123,19 @@ public final class SleepingPages {
                     batches.get(i - 1).forEach(this::release);
                 }
             }
+        }
+        return byteSize;
+    }
+
+    private void keep(List<SleepingPage> falling, HostMemory host, long byteSize) {
+        allKept.ensureCapacity(allKept.size() + 1);
+        KeptBytes kept = new KeptBytes(host, byteSize);
+        allKept.add(kept);
+        long offset = 0;
+        for (SleepingPage sleeper : falling) {
+            sleeper.kept = kept;
+            sleeper.offset = offset;
+            offset += sleeper.byteSize();
         }
     }
 
@@ -138,18 +151,17 @@ public final class SleepingPages {
         page.hasMemory = false;
     }
 
-    /// Gives memory to all pages that are not whole, or to none.
+    /// Gives memory to the pages from number `first` on that are not whole, or to none.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    public void wake() {
-        List<SleepingPage> asleep = List.copyOf(sleepers).stream()
-                .filter(sleeper -> !sleeper.isWhole)
-                .toList();
+    public void wake(int first) {
+        List<SleepingPage> asleep =
+                sleepers.stream().skip(first).filter(sleeper -> !sleeper.isWhole).toList();
         if (asleep.isEmpty()) {
             return;
         }
-        SleepCopies copies = new SleepCopies(driver, pages.device, kept);
+        SleepCopies copies = new SleepCopies(driver, pages.device, asleep);
         try {
             for (List<SleepingPage> batch : batches(asleep)) {
                 map(batch);
@@ -181,8 +193,8 @@ public final class SleepingPages {
         }
         SleepingPage.forEachRun(
                 batch,
-                (address, byteSize, _) -> pages.memory.setAccess(
-                        pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
+                (begin, byteSize) -> pages.memory.setAccess(
+                        pages.device, begin.address(), byteSize, pages.accessors, AccessRights.READ_WRITE));
     }
 
     /// Undoes a wake that was not [finished][#settle], or the part of it that an earlier call could not undo.
@@ -219,14 +231,15 @@ public final class SleepingPages {
         }
     }
 
-    /// Ends the change: whole pages are awake, the others asleep. If the Java heap is too full to tell a source
-    /// that a page is mapped again, that page sleeps too; it is whole, and the next wake tells the source.
+    /// Ends the change of the pages from number `first` on: whole pages are awake, the others asleep. If the Java
+    /// heap is too full to tell a source that a page is mapped again, that page sleeps too; it is whole, and the next
+    /// wake tells the source.
     ///
     /// @throws OutOfMemoryError if there is such a page; the change has ended for the others too
-    public void settle() {
+    public void settle(int first) {
         OutOfMemoryError full = null;
-        int asleep = 0;
-        for (int i = 0; i < sleepers.size(); i++) {
+        int asleep = first;
+        for (int i = first; i < sleepers.size(); i++) {
             SleepingPage sleeper = sleepers.get(i);
             boolean awake = false;
             try {
@@ -239,10 +252,10 @@ public final class SleepingPages {
                 sleepers.set(asleep++, sleeper);
             }
         }
-        shorten(asleep);
-        if (asleep == 0) {
-            dropKept();
+        while (sleepers.size() > asleep) {
+            sleepers.removeLast();
         }
+        closeUnused();
         if (full != null) {
             throw full;
         }
