@@ -52,9 +52,6 @@ final class PageSplit {
     /// The homes of the smaller pages.
     private final List<Mapping> homes = new ArrayList<>();
 
-    /// One for each smaller page, in case it can't be unmapped.
-    private final List<PhysicalPages.Stranded> spares = new ArrayList<>();
-
     private long scratch;
 
     /// How many of the smaller pages exist, are mapped at the copy addresses, and are mapped at home.
@@ -115,7 +112,6 @@ final class PageSplit {
         for (int i = 0; i <= froms.length; i++) {
             long to = i < froms.length ? froms[i] : home.end;
             if (at < to) {
-                spares.add(new PhysicalPages.Stranded());
                 homes.add(new Page(0, to - at, home.arena, at).home);
             }
             at = i < froms.length ? tos[i] : at;
@@ -251,7 +247,7 @@ final class PageSplit {
             if (i >= stranded || (isIdle && tryUnmap(elsewhere(i), smaller.byteSize, failure))) {
                 pages.release(smaller);
             } else {
-                pages.strand(spares.get(i), elsewhere(i), smaller, !isIdle);
+                pages.strand(smaller, elsewhere(i), !isIdle);
                 space.abandon();
             }
         }

@@ -203,12 +203,12 @@ public final class PageGrowth implements Growth {
 
     @Override
     public long refusedBytes() {
-        return table.pages.refusedBytes() + table.stuck.byteSize();
+        return table.pages.refusedBytes() + table.stuckBytes();
     }
 
     @Override
     public void releaseRefused() {
-        table.stuck.release();
+        table.releaseStuck();
         table.pages.releaseRefused();
     }
 

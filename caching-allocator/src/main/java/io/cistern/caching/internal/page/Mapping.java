@@ -34,10 +34,6 @@ public final class Mapping {
     /// Whether a rollback could not unmap it. Guarded by the lock of the page table.
     boolean isStuck;
 
-    /// The next stuck home.
-    @Nullable
-    Mapping nextStuck;
-
     public Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;

@@ -52,6 +52,8 @@ public final class Page {
     public long seenFreedAt;
     /// The last survey that took this page.
     public long takenIn;
+    /// Where it is mapped, if it is [stranded][PhysicalPages#strand].
+    long strandedAt;
 
     /// Makes a page with one mapping, its home.
     ///

@@ -44,7 +44,6 @@ public final class PageTable {
     private int inFills;
 
     public final AliasMappings lent = new AliasMappings(this);
-    public final StuckPages stuck = new StuckPages(this);
 
     public PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
         this.pages = pages;
@@ -156,13 +155,40 @@ public final class PageTable {
     /// lock.
     public void stuck(Mapping mapping) {
         mapping.isStuck = true;
-        if (mapping.isHome()) {
-            stuck.add(mapping);
-        }
         if (mapping.page.number < 0) {
             add(mapping.page);
         }
         mapping.page.add(mapping);
+    }
+
+    /// Tries again to unmap and release new pages that a rollback could not unmap. One thread at a time.
+    public synchronized void releaseStuck() {
+        List<Page> tried;
+        try (Held _ = hold()) {
+            tried = all.stream().filter(page -> page.home.isStuck).toList();
+        }
+        for (Page page : tried) {
+            try {
+                pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+            } catch (CudaException refusal) {
+                continue; // retried later
+            }
+            try (Held _ = hold()) {
+                remove(page);
+                page.home.owner.unmapped(page.home);
+            }
+            pages.release(page);
+        }
+    }
+
+    /// Bytes of these pages, which lie in no shard.
+    public long stuckBytes() {
+        try (Held _ = hold()) {
+            return all.stream()
+                    .filter(page -> page.home.isStuck)
+                    .mapToLong(page -> page.byteSize)
+                    .sum();
+        }
     }
 
     /// Unmaps all mappings of a page and releases it. Its block is claimed, and no work uses it any more.

@@ -6,14 +6,15 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes
@@ -29,24 +30,21 @@ public final class PhysicalPages {
     /// lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
     public final DeviceCounters counters;
+    private final CudaDriver driver;
     private final PageSource source;
-    private final HostPages host;
     private final RefusedHandles refused = new RefusedHandles((handle, byteSize) -> refusal(handle, byteSize) == null);
-    private final ArrayList<Stranded> stranded = new ArrayList<>(0);
+    private final RefusedHandles refusedOnHost = new RefusedHandles((handle, _) -> isReleasedOnHost(handle));
+
+    /// Pages mapped at [addresses][Page#strandedAt] that no table knows.
+    private final ArrayList<Page> stranded = new ArrayList<>(0);
 
     /// Whether a copy to a stranded page may be under way.
     private boolean strandedInUse;
 
-    /// A page mapped at an address that no table knows. The object is made before it is needed.
-    public static final class Stranded {
-        private long address;
-        private @Nullable Page page;
-    }
-
     public PhysicalPages(int device, CudaDriver driver, PageSource source, DeviceCounters counters) {
         this.device = device;
+        this.driver = driver;
         this.memory = driver.virtualMemory();
-        this.host = new HostPages(driver, device);
         this.source = source;
         this.counters = counters;
         this.accessors = source.accessors(device);
@@ -68,14 +66,26 @@ public final class PhysicalPages {
 
     /// Whether a page's bytes can wait on the host while the device has no room.
     public boolean canUseHost() {
-        return onDevice && host.isAvailable();
+        try {
+            return onDevice
+                    && driver.devices()
+                                    .attribute(device, DeviceAttribute.HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+                            == 1;
+        } catch (CudaException unknown) {
+            return false; // a driver before CUDA 12.2
+        }
     }
 
-    /// Gives a new page its memory on the host; it stays where it is until it is replaced.
+    /// Gives a new page its memory on the host; it stays where it is until it is replaced. The reserved bytes do not
+    /// include it.
+    ///
+    /// Source: `cuMemCreate` with `CU_MEM_LOCATION_TYPE_HOST_NUMA` (CUDA 12.2).
     ///
     /// @throws CudaException if the driver refuses
     public void createOnHost(Page page) {
-        page.handle = host.create(page.byteSize);
+        int node = Math.max(0, driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_ID));
+        MemoryLocation nearest = MemoryLocation.hostNuma(node);
+        page.handle = memory.create(page.byteSize, new PhysicalMemory(nearest, 0, false, device));
         page.pin(Page.Pin.ON_HOST);
         counters.count(CacheEvent.PAGE_ON_HOST);
     }
@@ -115,11 +125,10 @@ public final class PhysicalPages {
     /// until [#releaseRefused] succeeds.
     ///
     /// @param inUse whether a copy to it may be under way: then it stays until the [device is idle][#idle]
-    public synchronized void strand(Stranded as, long address, Page page, boolean inUse) {
-        as.address = address;
-        as.page = page;
+    public synchronized void strand(Page page, long address, boolean inUse) {
+        page.strandedAt = address;
         strandedInUse |= inUse;
-        stranded.add(as);
+        stranded.add(page);
     }
 
     /// Records that all work of the device has finished.
@@ -134,10 +143,9 @@ public final class PhysicalPages {
 
     private void releaseStranded() {
         for (int i = stranded.size() - 1; i >= 0 && !strandedInUse; i--) {
-            Stranded each = stranded.get(i);
-            Page page = Objects.requireNonNull(each.page);
+            Page page = stranded.get(i);
             try {
-                memory.unmap(device, each.address, page.byteSize);
+                memory.unmap(device, page.strandedAt, page.byteSize);
             } catch (CudaException refusal) {
                 continue; // retried later
             }
@@ -149,9 +157,26 @@ public final class PhysicalPages {
     /// Releases the memory of a page that is not mapped any more.
     public void release(Page page) {
         if (page.isOnHost()) {
-            host.release(page.handle, page.byteSize);
+            releaseOnHost(page);
         } else {
             release(page.handle, page.byteSize);
+        }
+    }
+
+    private synchronized void releaseOnHost(Page page) {
+        if (isReleasedOnHost(page.handle)) {
+            refusedOnHost.retry();
+        } else {
+            refusedOnHost.keep(page.handle, page.byteSize);
+        }
+    }
+
+    private boolean isReleasedOnHost(long handle) {
+        try {
+            memory.release(device, handle);
+            return true;
+        } catch (CudaException refusal) {
+            return isUnknown(refusal);
         }
     }
 
@@ -176,7 +201,7 @@ public final class PhysicalPages {
     public synchronized void releaseRefused() {
         releaseStranded();
         refused.retry();
-        host.releaseRefused();
+        refusedOnHost.retry();
     }
 
     /// Releases a handle. A full Java heap is a refusal, too: the page has left all tables, and would be lost.
@@ -198,7 +223,7 @@ public final class PhysicalPages {
 
     /// Whether the driver does not know a handle, which then counts as released: it holds no memory, and another
     /// one may get its number.
-    static boolean isUnknown(CudaException refusal) {
+    private static boolean isUnknown(CudaException refusal) {
         return refusal.result() == CudaResult.INVALID_VALUE;
     }
 
@@ -206,8 +231,7 @@ public final class PhysicalPages {
     public synchronized long refusedBytes() {
         long sum = refused.byteSize();
         for (int i = 0; i < stranded.size(); i++) {
-            Page page = Objects.requireNonNull(stranded.get(i).page);
-            sum += page.isOnHost() ? 0 : page.byteSize;
+            sum += stranded.get(i).isOnHost() ? 0 : stranded.get(i).byteSize;
         }
         return sum;
     }
