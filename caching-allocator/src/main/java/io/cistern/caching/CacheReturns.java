@@ -3,16 +3,22 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Held;
-import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
+import io.cistern.caching.internal.shard.ShardSurvey;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import io.cistern.spi.TrimResult.Left;
+import io.cistern.spi.TrimResult.Reason;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -109,60 +115,9 @@ final class CacheReturns {
     ///
     /// @param wait whether to wait for the work of its stream
     private Given giveBack(Shard shard, long wanted, boolean wait) {
-        Given cached = new Given(threadCaches.empty(List.of(shard)), 0);
-        return cached.plus(wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted));
-    }
-
-    private Given giveBackNow(Shard shard, long wanted) {
-        try (Held _ = shard.holdDriver()) {
-            long freed = shard.settle(fences);
-            return new Given(freed, shard.giveBack(wanted, () -> shard.quiet(fences)));
-        }
-    }
-
-    /// Claims the blocks before the wait, so that no thread has them until it has ended.
-    private Given giveBackClaimed(Shard shard, long wanted) {
-        ClaimedBlocks claimed = shard.noClaims();
-        shard.waiting.lock();
-        try {
-            long freed = shard.settleAfterWaiting(fences);
-            return new Given(freed, claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0);
-        } finally {
-            try {
-                shard.restore(claimed);
-            } finally {
-                shard.waiting.unlock();
-            }
-        }
-    }
-
-    /// Returns whether no work uses the blocks any more. Holds no lock that other threads need during the wait.
-    private boolean claimAndAwait(Shard shard, long wanted, ClaimedBlocks claimed) {
-        try {
-            long end = claim(shard, wanted, claimed);
-            try {
-                return fences.await(end);
-            } finally {
-                fences.release(end);
-            }
-        } catch (CudaException refusal) {
-            shard.keepRefused(refusal);
-            return false;
-        }
-    }
-
-    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
-        try (Held _ = shard.holdDriver()) {
-            return shard.giveBack(claimed);
-        }
-    }
-
-    /// @return a fence after the last uses
-    private long claim(Shard shard, long wanted, ClaimedBlocks claimed) {
-        try (Held _ = shard.holdDriver()) {
-            shard.claim(wanted, claimed);
-            return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
-        }
+        long freed = threadCaches.empty(List.of(shard)) + settle(shard, wait);
+        return new Given(
+                freed, wait ? shard.giveBackAfterWaiting(wanted, fences) : shard.giveBack(wanted, fences));
     }
 
     void giveBackIdle() {
@@ -186,6 +141,51 @@ final class CacheReturns {
         }
         shards.ended.dropEmpty();
         return returned;
+    }
+
+    /// [Gives back][#trim(long, boolean)] idle memory, and reports for each shard which memory stayed and why.
+    ///
+    /// `Σ left = reserved`, if no thread allocates meanwhile and no live bytes wait on the host. Each byte of a shard
+    /// is in use, waits for another stream, is idle beside a block in use, or is idle in a whole page or segment. The
+    /// last kind stayed because it was to be kept, because its stream was not known to have finished, or because the
+    /// driver refused it.
+    TrimResult trim(long keepBytes, TrimMode mode) {
+        boolean wait = mode == TrimMode.SYNCHRONIZE;
+        threadCaches.empty(shards.all()); // so that their blocks don't count as in use
+        long returned = trim(keepBytes, wait);
+        if (growth.asleepBytes() > 0) {
+            return leftAsleep(returned);
+        }
+        Reason ofWhole =
+                counters.reservedBytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        List<Left> left = new ArrayList<>();
+        for (Shard shard : shards.all()) {
+            ShardSurvey survey = shards.survey(shard);
+            OptionalLong stream = survey.stream();
+            add(left, Reason.IN_USE, stream, survey.liveBytes());
+            add(left, Reason.USED_BY_OTHER_STREAM, stream, survey.waitingBytes());
+            add(left, Reason.SHARED_WITH_USED, stream, survey.sharedBytes());
+            add(left, ofWhole, stream, survey.returnableBytes());
+        }
+        return result(left, returned);
+    }
+
+    /// Reports the memory that a sleeping cache still has.
+    TrimResult leftAsleep(long returned) {
+        List<Left> left = new ArrayList<>();
+        add(left, Reason.PINNED, OptionalLong.empty(), counters.reservedBytes() - growth.refusedBytes());
+        return result(left, returned);
+    }
+
+    private TrimResult result(List<Left> left, long returned) {
+        add(left, Reason.REFUSED, OptionalLong.empty(), growth.refusedBytes());
+        return new TrimResult(returned, OptionalLong.of(counters.reservedBytes()), left);
+    }
+
+    private static void add(List<Left> left, Reason reason, OptionalLong stream, long byteSize) {
+        if (byteSize > 0) {
+            left.add(new Left(reason, stream, byteSize));
+        }
     }
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more.

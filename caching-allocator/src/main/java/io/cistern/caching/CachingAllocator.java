@@ -254,7 +254,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return Optional.of(
                 cache == null
                         ? new TrimResult(0, OptionalLong.of(0), List.of())
-                        : CacheTrim.trim(cache, keepBytes, mode));
+                        : cache.returns.trim(keepBytes, mode));
     }
 
     @Override

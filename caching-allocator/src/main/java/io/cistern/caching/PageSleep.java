@@ -48,7 +48,7 @@ final class PageSleep {
             asleep.dropKept();
         }
         if (cache.counters.reservedBytes() == 0) {
-            return CacheTrim.left(cache, 0); // no wait: another's capture would forbid it
+            return cache.returns.leftAsleep(0); // no wait: another's capture would forbid it
         }
         driver.devices().synchronize(cache.device);
         if (asleep.count() > 0) {
@@ -57,7 +57,7 @@ final class PageSleep {
         long returned = cache.returns.trim(0, true);
         unmapAliased();
         returned += sleep(mode == SleepMode.KEEP ? host : null);
-        return CacheTrim.left(cache, returned);
+        return cache.returns.leftAsleep(returned);
     }
 
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.

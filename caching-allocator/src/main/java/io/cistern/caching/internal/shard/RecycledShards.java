@@ -347,7 +347,7 @@ public final class RecycledShards {
             }
             if (givesBack) {
                 shard.settle(fences);
-                shard.giveBack(Long.MAX_VALUE, () -> shard.quiet(fences));
+                shard.giveBack(Long.MAX_VALUE, fences);
             }
             dispose(shard);
         } catch (CudaException refusal) {

@@ -27,7 +27,6 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -59,7 +58,7 @@ public final class Shard implements PageOwner {
 
     /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
     /// then finds what the first one's wait made free. Taken before the driver lock.
-    public final ReentrantLock waiting = new ReentrantLock();
+    private final ReentrantLock waiting = new ReentrantLock();
 
     public final TransferCache transferCache = new TransferCache(this);
 
@@ -558,18 +557,17 @@ public final class Shard implements PageOwner {
         }
     }
 
-    // Idle memory goes back; the caller holds the driver lock, unless the comment says otherwise.
+    // Idle memory goes back.
 
     /// Gives idle memory back, if the stream's work on it has finished.
     ///
     /// @param wanted stop at this many bytes
-    /// @param idle called with the blocks claimed; returns whether the stream's work has finished
     /// @return bytes given back
-    public long giveBack(long wanted, BooleanSupplier idle) {
-        ClaimedBlocks claimed = noClaims();
-        try {
+    public long giveBack(long wanted, Fences fences) {
+        ClaimedBlocks claimed = new ClaimedBlocks(blocks);
+        try (Held _ = holdDriver()) {
             claim(wanted, claimed);
-            return !claimed.isEmpty() && idle.getAsBoolean() ? giveBack(claimed) : 0;
+            return !claimed.isEmpty() && quiet(fences) ? giveBack(claimed) : 0;
         } catch (CudaException refusal) {
             keepRefused(refusal);
             return 0;
@@ -578,15 +576,47 @@ public final class Shard implements PageOwner {
         }
     }
 
-    public ClaimedBlocks noClaims() {
-        return new ClaimedBlocks(heap.blocks);
+    /// Gives idle memory back after the stream's work on it. Claims the blocks before it waits, so that no thread has
+    /// them until it has ended. The caller holds no lock: others need the driver lock meanwhile.
+    ///
+    /// @param wanted stop at this many bytes
+    /// @return bytes given back
+    public long giveBackAfterWaiting(long wanted, Fences fences) {
+        ClaimedBlocks claimed = new ClaimedBlocks(blocks);
+        waiting.lock();
+        try {
+            return claimAndAwait(wanted, claimed, fences) ? giveBack(claimed) : 0;
+        } catch (CudaException refusal) {
+            keepRefused(refusal);
+            return 0;
+        } finally {
+            try {
+                restore(claimed);
+            } finally {
+                waiting.unlock();
+            }
+        }
+    }
+
+    /// Returns whether no work uses the claimed blocks any more.
+    private boolean claimAndAwait(long wanted, ClaimedBlocks claimed, Fences fences) {
+        long end;
+        try (Held _ = holdDriver()) {
+            claim(wanted, claimed);
+            end = claimed.isEmpty() ? Fences.PASSED : end(fences);
+        }
+        try {
+            return fences.await(end);
+        } finally {
+            fences.release(end);
+        }
     }
 
     /// Claims blocks that could go back to the driver. No thread allocates from them until they
     /// are [free again][#restore].
     ///
     /// @param claimed receives the blocks, also those claimed before a failure
-    public void claim(long wanted, ClaimedBlocks claimed) {
+    private void claim(long wanted, ClaimedBlocks claimed) {
         try (ShortLock _ = lock.hold()) {
             heap.claimIdle(wanted, claimed);
         }
@@ -595,9 +625,9 @@ public final class Shard implements PageOwner {
     /// Gives back claimed blocks that no work uses any more, and removes them from the list.
     ///
     /// @return bytes given back
-    public long giveBack(ClaimedBlocks claimed) {
+    private long giveBack(ClaimedBlocks claimed) {
         long bytes = 0;
-        try {
+        try (Held _ = holdDriver()) {
             while (!claimed.isEmpty()) {
                 bytes += giveBackFirst(claimed);
             }
@@ -634,7 +664,7 @@ public final class Shard implements PageOwner {
     }
 
     /// Logs that the driver refused; the memory becomes free again, and a later call gives it back.
-    public void keepRefused(CudaException refusal) {
+    private void keepRefused(CudaException refusal) {
         if (refusal.result().endsContext()) {
             throw refusal;
         }
@@ -645,8 +675,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Makes claimed blocks free again. Also called without the driver lock.
-    public void restore(ClaimedBlocks claimed) {
+    private void restore(ClaimedBlocks claimed) {
         try (ShortLock _ = lock.hold()) {
             while (!claimed.isEmpty()) {
                 heap.restore(claimed.remove());
@@ -769,7 +798,7 @@ public final class Shard implements PageOwner {
 
     /// Returns a fence after the work of the shard's stream, to be [released][Fences#release]. The caller holds
     /// the driver lock.
-    public long end(Fences fences) {
+    private long end(Fences fences) {
         return closed ? closingFence : fences.record(stream);
     }
 
