@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.check.VerifiableAllocator;
 import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.CompactionResult;
@@ -32,13 +33,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// It has three tiers: [ThreadCache] for blocks that a thread keeps,
-/// [Shard][io.cistern.caching.internal.shard.Shard] for blocks of a stream,
+/// It has three tiers: [ThreadCache] for blocks that a thread keeps, [Shard] for blocks of a stream,
 /// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages] for physical memory.
 ///
 /// **Frees** are trusted: the framework has a record of every block and finds a second free, an unknown address
@@ -159,11 +160,8 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public List<SegmentMemory> segments(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null
-                ? List.of()
-                : cache.shards.all().stream()
-                        .flatMap(shard -> shard.segments().stream())
-                        .toList();
+        List<Shard> shards = cache == null ? List.of() : cache.shards.all();
+        return shards.stream().flatMap(shard -> shard.segments().stream()).toList();
     }
 
     @Override
@@ -209,17 +207,24 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public void resetPeaks(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.statistics.resetPeaks();
-        }
+        ifUsed(device, cache -> cache.statistics.resetPeaks());
     }
 
     @Override
     public void resetTotals(int device) {
+        ifUsed(device, cache -> cache.statistics.resetTotals());
+    }
+
+    private void ifUsed(int device, Consumer<DeviceCache> action) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.statistics.resetTotals();
+            action.accept(cache);
+        }
+    }
+
+    private void forEachUsed(Consumer<DeviceCache> action) {
+        for (int device = 0; device < caches.length(); device++) {
+            ifUsed(device, action);
         }
     }
 
@@ -283,28 +288,17 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public void failed(DeviceOutOfMemoryException refusal) {
-        DeviceCache cache = caches.get(refusal.device());
-        if (cache != null) {
-            cache.reclaim.failed(refusal);
-        }
+        ifUsed(refusal.device(), cache -> cache.reclaim.failed(refusal));
     }
 
     /// Pins the pages under a range of live blocks, for programs that captured its addresses. A plain segment
     /// needs no pin: it never moves, and goes back only when none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason));
-        }
+        ifUsed(device, cache -> cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason)));
     }
 
     void unpinAll(Page.Pin reason) {
-        for (int device = 0; device < caches.length(); device++) {
-            DeviceCache cache = caches.get(device);
-            if (cache != null) {
-                cache.growth.pages().ifPresent(table -> table.unpinAll(reason));
-            }
-        }
+        forEachUsed(cache -> cache.growth.pages().ifPresent(table -> table.unpinAll(reason)));
     }
 
     /// Records that a handle names a stream again, although the memory from before its [end][#streamEnded]
@@ -343,12 +337,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     /// Closes the caches of all devices, even after one fails.
     private void closeCaches() {
         Failures failures = new Failures();
-        for (int device = 0; device < caches.length(); device++) {
-            DeviceCache cache = caches.get(device);
-            if (cache != null) {
-                failures.gather(cache::close);
-            }
-        }
+        forEachUsed(cache -> failures.gather(cache::close));
         failures.rethrow();
     }
 
@@ -361,11 +350,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public void checkInvariants() {
-        for (int device = 0; device < caches.length(); device++) {
-            DeviceCache cache = caches.get(device);
-            if (cache != null) {
-                cache.checkInvariants();
-            }
-        }
+        forEachUsed(DeviceCache::checkInvariants);
     }
 }
