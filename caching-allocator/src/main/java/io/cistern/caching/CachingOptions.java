@@ -49,9 +49,6 @@ record CachingOptions(
     /// The alignment that every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// Larger pages save hardly any driver calls.
-    private static final long LARGEST_PAGE = 1L << 30;
-
     /// The sources whose memory is known to be the device's own.
     private static final List<String> TAKE_FROM_DEVICE = List.of("pages", "linear");
 
@@ -93,7 +90,7 @@ record CachingOptions(
                 splits ? expandable : Boolean.FALSE,
                 readAsksForPages(reader, expandable),
                 readPages(reader),
-                readAlignment(reader),
+                reader.value(CachingOption.ALIGNMENT, USUAL_ALIGNMENT),
                 splits,
                 readLimit(reader),
                 readInitialBytes(reader),
@@ -150,7 +147,7 @@ record CachingOptions(
 
     private static PagePolicy readPages(OptionReader reader) {
         PagePolicy policy = new PagePolicy(
-                readPageBytes(reader),
+                reader.value(CachingOption.PAGE_SIZE, 0L),
                 reader.value(CachingOption.FIT, PageFit.USUAL),
                 reader.value(CachingOption.REUSE, PageReuse.ADAPTIVE),
                 reader.value(CachingOption.STABLE_MAPPING, false),
@@ -163,35 +160,12 @@ record CachingOptions(
         if (policy.fixedBytes() != 0 && policy.fit() == PageFit.TIGHT) {
             throw contradiction("page_size", "fit=tight", "both say how large pages are; leave one of them out");
         }
-        if (policy.compactionBytes() < 0) {
-            throw CachingOption.COMPACTION_BYTES.illegal(policy.compactionBytes());
-        }
         if (policy.stableMapping() && reader.value(CachingOption.REUSE) != null && policy.reuse() != PageReuse.NEVER) {
             throw contradiction(
                     "reuse=" + policy.reuse(),
                     "stable_mapping=true",
                     "no page moves; valid: reuse=never, or no" + " reuse option");
         }
-    }
-
-    private static long readPageBytes(OptionReader reader) {
-        Long given = reader.value(CachingOption.PAGE_SIZE);
-        if (given == null) {
-            return 0;
-        }
-        if (given < Sizes.SLOT || given > LARGEST_PAGE) {
-            throw CachingOption.PAGE_SIZE.illegal(given);
-        }
-        return given;
-    }
-
-    /// Reads the alignment, at most the alignment of pages.
-    private static long readAlignment(OptionReader reader) {
-        long alignment = reader.value(CachingOption.ALIGNMENT, USUAL_ALIGNMENT);
-        if (alignment < USUAL_ALIGNMENT || alignment > Sizes.SLOT || Long.bitCount(alignment) != 1) {
-            throw CachingOption.ALIGNMENT.illegal(alignment);
-        }
-        return alignment;
     }
 
     private static ReserveLimit readLimit(OptionReader reader) {
@@ -206,9 +180,6 @@ record CachingOptions(
 
     private static long readMaxBytes(OptionReader reader, boolean hasFraction) {
         long maxBytes = reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE);
-        if (maxBytes < Sizes.SLOT) {
-            throw CachingOption.MAX_BYTES.illegal(maxBytes);
-        }
         if (maxBytes != Long.MAX_VALUE && hasFraction) {
             throw contradiction(
                     CachingOption.MAX_BYTES.key(),
@@ -220,27 +191,23 @@ record CachingOptions(
 
     private static long readInitialBytes(OptionReader reader) {
         long initialBytes = reader.value(CachingOption.INITIAL_BYTES, 0L);
-        if (initialBytes < 0 || initialBytes > reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE)) {
+        if (initialBytes > reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE)) {
             throw CachingOption.INITIAL_BYTES.illegal(initialBytes);
         }
         return initialBytes;
     }
 
-    /// Reads the limit of thread caches, at least one block of the largest class.
     private static ThreadCacheLimit readThreadCaches(OptionReader reader) {
         Long threadCacheBytes = reader.value(CachingOption.THREAD_CACHE_BYTES);
-        if (threadCacheBytes != null
-                && (threadCacheBytes < ThreadCacheLimit.LEAST || threadCacheBytes > ThreadCacheLimit.LARGEST)) {
-            throw CachingOption.THREAD_CACHE_BYTES.illegal(threadCacheBytes);
-        }
         boolean used = reader.value(CachingOption.THREAD_CACHES, true);
         if (threadCacheBytes != null && !used) {
             throw contradiction(
                     "thread_cache_bytes", "thread_caches=false", "threads keep nothing; leave one of them out");
         }
-        return threadCacheBytes == null
-                ? used ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE
-                : new ThreadCacheLimit(used, threadCacheBytes);
+        if (threadCacheBytes != null) {
+            return new ThreadCacheLimit(true, threadCacheBytes);
+        }
+        return used ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE;
     }
 
     /// Returns the options for the memory of graphs: pages stay where they are, and threads keep nothing, since

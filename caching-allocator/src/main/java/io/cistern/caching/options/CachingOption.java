@@ -1,7 +1,10 @@
 package io.cistern.caching.options;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.LongPredicate;
 import java.util.stream.Stream;
 
 /// An option of the allocator `caching`: its key, its legal values and its meaning. Each is declared once;
@@ -26,7 +29,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "from 2MiB to 1GiB",
             "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB",
             "the size of every page of physical memory",
-            BYTES);
+            bytes(size -> size >= 2L << 20 && size <= 1L << 30));
 
     /// How closely the pages of large blocks follow the live bytes.
     public static final CachingOption<PageFit> FIT = new CachingOption<>(
@@ -61,11 +64,15 @@ public final class CachingOption<T> extends SpecOption<T> {
             "bytes, such as `1GiB`; 0 for none",
             "4GiB",
             "the maximum bytes that one compaction may copy",
-            BYTES);
+            bytes(size -> size >= 0));
 
     /// The alignment of all addresses, in bytes: a power of two from 256 to 2 MiB.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
-            "alignment", "a power of two from 256 to 2MiB", "256", "all addresses are multiples of it", BYTES);
+            "alignment",
+            "a power of two from 256 to 2MiB",
+            "256",
+            "all addresses are multiples of it",
+            bytes(size -> size >= 256 && size <= 2L << 20 && Long.bitCount(size) == 1));
 
     /// Whether blocks are split for smaller requests.
     public static final CachingOption<Boolean> SPLITS = new CachingOption<>(
@@ -89,7 +96,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "from 1MiB to 1GiB",
             "32MiB",
             "the maximum bytes of small blocks that each thread keeps",
-            BYTES);
+            bytes(size -> size >= 1L << 20 && size <= 1L << 30));
 
     /// The bytes obtained from the source with the first request of each device.
     public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
@@ -97,7 +104,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "bytes, such as `1GiB`; at most `max_bytes`",
             "0",
             "the bytes obtained with the first request of each device, for its stream",
-            BYTES);
+            bytes(size -> size >= 0));
 
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
@@ -105,7 +112,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "bytes from 2MiB (a page), such as `8GiB`; not with `per_process_memory_fraction`",
             "no limit",
             "the maximum that this allocator reserves of each device",
-            BYTES);
+            bytes(size -> size >= 2L << 20));
 
     /// How much the allocator checks.
     public static final CachingOption<CheckLevel> CHECK = new CachingOption<>(
@@ -174,6 +181,17 @@ public final class CachingOption<T> extends SpecOption<T> {
                     OWN, PYTORCH, List.of(PYTORCH_CONFIGURATION))
             .<SpecOption<?>>flatMap(List::stream)
             .toList();
+
+    /// Returns a reader of numbers of bytes that rejects those that are not legal.
+    private static Reader<Long> bytes(LongPredicate legal) {
+        return (options, key) -> {
+            Optional<Long> given = options.bytes(key);
+            if (given.isPresent() && !legal.test(given.get())) {
+                throw new ConfigurationException("option '" + key + "' of 'caching': " + given.get() + " is not legal");
+            }
+            return given;
+        };
+    }
 
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
         super("caching", key, legal, usual, meaning, reader, SpecOption::text);

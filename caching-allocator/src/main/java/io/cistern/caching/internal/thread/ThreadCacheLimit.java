@@ -5,12 +5,6 @@ package io.cistern.caching.internal.thread;
 /// @param used whether threads keep any
 /// @param bytes the most bytes of small blocks that each thread keeps
 public record ThreadCacheLimit(boolean used, long bytes) {
-    /// The most that `bytes` may be: more than this, the small blocks of hardly any program take.
-    public static final long LARGEST = 1L << 30;
-
-    /// The least that `bytes` may be.
-    public static final long LEAST = 1L << 20;
-
     /// Enough for hundreds of live blocks of mixed sizes. Misses that need memory empty the thread caches first.
     private static final long USUAL_BYTES = 32L << 20;
 
