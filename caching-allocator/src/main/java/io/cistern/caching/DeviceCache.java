@@ -257,7 +257,7 @@ final class DeviceCache {
     /// Checks the shards, and that the reserved bytes are those of the shards.
     void checkInvariants() {
         threadCaches.checkInvariants();
-        growth.checkInvariants();
+        growth.pages().ifPresent(PageTable::checkInvariants);
         long mapped = 0;
         for (Shard shard : shards.all()) {
             mapped += shard.checkInvariants();

@@ -6,7 +6,6 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
@@ -72,11 +71,6 @@ public final class PageGrowth implements Growth {
         this.deviceBytes = deviceBytes;
         this.freeBytes = freeBytes;
         this.idle = new IdlePages(order);
-    }
-
-    @Override
-    public boolean movesPages() {
-        return !table.stable;
     }
 
     @Override
@@ -197,11 +191,6 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public void checkInvariants() {
-        table.checkInvariants();
-    }
-
-    @Override
     public long refusedBytes() {
         return table.pages.refusedBytes() + table.stuckBytes();
     }
@@ -210,18 +199,6 @@ public final class PageGrowth implements Growth {
     public void releaseRefused() {
         table.releaseStuck();
         table.pages.releaseRefused();
-    }
-
-    @Override
-    public boolean unmapLent(Shard shard) {
-        return table.lent.unmap(shard);
-    }
-
-    @Override
-    public boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
-        try (Held _ = table.hold()) {
-            return shard.passPagesTo(successor, anew);
-        }
     }
 
     @Override

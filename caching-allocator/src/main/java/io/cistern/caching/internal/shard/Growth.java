@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.SplitPolicy;
-import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageTable;
 import java.util.Optional;
 
@@ -18,36 +17,11 @@ public interface Growth {
     ///     byte has changed hands
     long grow(Shard shard, long byteSize, boolean idleFirst);
 
-    /// Whether memory moves between shards, in pages.
-    default boolean movesPages() {
-        return false;
-    }
-
-    /// Checks the invariants of the growth's own tables.
-    default void checkInvariants() {}
-
     /// Reserved bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes();
 
     /// Tries again to give these bytes back.
     void releaseRefused();
-
-    /// Unmaps the aliased mappings of a shard that has no work. The caller holds its driver lock.
-    ///
-    /// @return false if the source needs some of the memory where it is
-    /// @throws io.cistern.cuda.CudaException if the driver refuses
-    default boolean unmapLent(Shard shard) {
-        return true;
-    }
-
-    /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
-    /// shard's driver lock.
-    ///
-    /// @return false if the shard is not vacant
-    /// @see Shard#passTo
-    default boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
-        return false;
-    }
 
     /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
     default Optional<PageTable> pages() {

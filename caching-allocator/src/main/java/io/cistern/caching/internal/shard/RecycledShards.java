@@ -7,6 +7,7 @@ import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import java.lang.System.Logger.Level;
@@ -207,7 +208,7 @@ public final class RecycledShards {
 
     /// Whether a stream that opens now will probably end soon and be followed by others.
     boolean areMany() {
-        return growth.movesPages() && ends >= MANY;
+        return ends >= MANY && movingPages() != null;
     }
 
     List<Shard> shards() {
@@ -224,13 +225,14 @@ public final class RecycledShards {
     /// @return null if no shard can be taken over now
     @Nullable
     Shard takeOver(StreamTimeline successor, boolean small) {
-        if (!growth.movesPages()) {
+        PageTable table = movingPages();
+        if (table == null) {
             return null;
         }
         List<Shard> left =
                 shards().stream().filter(shard -> shard.small == small).toList();
         try {
-            return takeOver(successor, left);
+            return takeOver(successor, left, table);
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
@@ -239,13 +241,18 @@ public final class RecycledShards {
         }
     }
 
-    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left) {
+    /// Returns the table of the pages, or null if none moves.
+    private @Nullable PageTable movingPages() {
+        return growth.pages().filter(table -> !table.stable).orElse(null);
+    }
+
+    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left, PageTable table) {
         Shard last = firstVacant(left.reversed());
         if (last == null) {
             return null;
         }
         if (order.hasFinished(last.timeline())) {
-            return passOn(last, successor, false) ? last : null;
+            return passOn(last, successor, false, table) ? last : null;
         }
         Shard first = firstVacant(left);
         if (first == null) {
@@ -253,7 +260,7 @@ public final class RecycledShards {
         }
         boolean finished = first != last && order.hasFinished(first.timeline());
         boolean comesAfter = finished || order.follow(successor, first.timeline());
-        return comesAfter && passOn(first, successor, !finished) ? first : null;
+        return comesAfter && passOn(first, successor, !finished, table) ? first : null;
     }
 
     private static @Nullable Shard firstVacant(List<Shard> all) {
@@ -262,13 +269,13 @@ public final class RecycledShards {
 
     /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
     /// for its stream.
-    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
+    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew, PageTable table) {
         if (!shard.driverLock.tryLock()) {
             return false;
         }
         try {
             StreamTimeline former = shard.timeline();
-            boolean passed = isLeft(shard) && shard.passTo(successor, anew, growth);
+            boolean passed = isLeft(shard) && shard.passTo(successor, anew, table);
             if (passed) {
                 forget(shard, former);
             }
@@ -363,11 +370,17 @@ public final class RecycledShards {
     /// Drops a shard that has no memory and no work any more.
     public void dispose(Shard shard) {
         try (Held _ = shard.holdDriver()) {
-            boolean hasNoMemory = shard.reservedBytes() == 0; // first: unmapLent goes over all pages
-            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
+            boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
+            if (hasNoMemory && shard.quiet(fences) && unmapLent(shard) && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);
                 forget(shard, shard.timeline());
             }
         }
+    }
+
+    /// Unmaps the aliased mappings of a shard; returns false if the source needs some of the memory where it is.
+    private boolean unmapLent(Shard shard) {
+        PageTable table = growth.pages().orElse(null);
+        return table == null || table.lent.unmap(shard);
     }
 }

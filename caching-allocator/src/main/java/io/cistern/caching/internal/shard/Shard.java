@@ -20,6 +20,7 @@ import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
+import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.SegmentMemory;
 import java.lang.System.Logger.Level;
@@ -37,7 +38,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
 ///    [for a fence][FencedFrees].
 /// 3. [Growth] adds memory: segments, or pages under a [window][MappingWindow]. Pages also leave for other shards,
-///    come back, are unmapped, replaced or put to sleep, as the [table][io.cistern.caching.internal.page.PageTable]
+///    come back, are unmapped, replaced or put to sleep, as the [table][PageTable]
 ///    of the pages wants it. Idle memory goes back to the driver.
 /// 4. When the stream has ended and no block is in use, another stream may [take over][#passTo] the shard.
 /// 5. Memory comes and goes by *claims*: a thread takes a block out of circulation under the lock, makes driver
@@ -705,37 +706,27 @@ public final class Shard implements PageOwner {
         return closed;
     }
 
-    /// Gives this shard of an ended stream to another stream, unless a block is in use or a page must stay
-    /// where it is. The caller holds the driver lock.
+    /// Gives this shard of an ended stream, with its blocks and pages, to another stream, unless a block is in use or a
+    /// page must stay where it is. The caller holds the driver lock.
     ///
     /// @param successor the timeline of the new stream, whose work comes after all work of the former one
     /// @param anew whether that former work may still run, so that only fences from now on cover
     ///     the free blocks
-    boolean passTo(StreamTimeline successor, boolean anew, Growth growth) {
-        if (!closed || !growth.passOn(this, successor, anew)) {
-            return false;
-        }
-        stream = successor.key;
-        closingFence = Fences.PASSED;
-        closed = false;
-        return true;
-    }
-
-    /// Gives the blocks and pages of a vacant shard to another stream; see [#passTo]. The caller holds the page table's
-    /// lock.
-    ///
-    /// @return whether the shard was vacant
-    public boolean passPagesTo(StreamTimeline successor, boolean anew) {
-        try (ShortLock _ = lock.hold()) {
-            if (!hasNothingInUse()) {
+    boolean passTo(StreamTimeline successor, boolean anew, PageTable table) {
+        try (Held _ = table.hold();
+                ShortLock _ = lock.hold()) {
+            if (!closed || !hasNothingInUse()) {
                 return false;
             }
             if (anew) {
                 freeAnew();
             }
             timeline = successor;
-            return true;
         }
+        stream = successor.key;
+        closingFence = Fences.PASSED;
+        closed = false;
+        return true;
     }
 
     /// Whether the stream has ended, no block is in use, and every page with its home here may leave. Without the
