@@ -11,6 +11,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// Moves live memory of one device's cache together: see [CompactionPlan] and
@@ -67,31 +68,34 @@ final class CacheCompaction {
     ///
     /// @param asked the bytes of a request, or 0 to free as much as possible
     CompactionResult compact(long asked) {
-        PageTable table = growth.pages().orElse(null);
-        String obstacle = obstacle(table);
-        if (table == null || !obstacle.isEmpty()) {
-            return CompactionResult.nothing(obstacle);
-        }
-        try {
-            return planAndRun(table, asked);
-        } catch (CudaException refusal) {
-            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                return CompactionResult.nothing(CAPTURED); // it began just now
+        return unlessObstacle(table -> {
+            try {
+                return planAndRun(table, asked);
+            } catch (CudaException refusal) {
+                if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                    return CompactionResult.nothing(CAPTURED); // it began just now
+                }
+                throw refusal;
             }
-            throw refusal;
-        }
+        });
     }
 
     /// Says what [#compact] would do.
     CompactionResult plan() {
+        return unlessObstacle(table -> {
+            CompactionPlan plan = plan(table, Long.MAX_VALUE, room(table));
+            return new CompactionResult(plan.freeBytes(), plan.keptBytes(), plan.pageCount(), 0, "");
+        });
+    }
+
+    private CompactionPlan plan(PageTable table, long lacking, long room) {
+        return CompactionPlan.of(table, lacking, maxBytes, room, Compaction.canUseHost(table));
+    }
+
+    private CompactionResult unlessObstacle(Function<PageTable, CompactionResult> compaction) {
         PageTable table = growth.pages().orElse(null);
         String obstacle = obstacle(table);
-        if (table == null || !obstacle.isEmpty()) {
-            return CompactionResult.nothing(obstacle);
-        }
-        CompactionPlan plan =
-                CompactionPlan.of(table, Long.MAX_VALUE, maxBytes, room(table), Compaction.canUseHost(table));
-        return new CompactionResult(plan.freeBytes(), plan.keptBytes(), plan.pageCount(), 0, "");
+        return table == null || !obstacle.isEmpty() ? CompactionResult.nothing(obstacle) : compaction.apply(table);
     }
 
     private String obstacle(@Nullable PageTable table) {
@@ -133,7 +137,7 @@ final class CacheCompaction {
         }
         long room = room(table);
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, Compaction.canUseHost(table));
+        CompactionPlan plan = plan(table, lacking, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would be freed"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")

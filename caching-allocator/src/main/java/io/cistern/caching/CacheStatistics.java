@@ -11,10 +11,10 @@ import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.ShardSurvey;
 import io.cistern.caching.internal.thread.ThreadCaches;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.function.Function;
 
 /// The statistics of one device's cache by name: PyTorch's and Cistern's own.
@@ -114,12 +114,16 @@ final class CacheStatistics {
     private Map<String, Long> sinceOpening() {
         ShardTotals small = counters.gone(true);
         ShardTotals large = counters.gone(false);
-        List<ShardSurvey> surveys = new ArrayList<>();
+        Map<String, Long> stranded = new LinkedHashMap<>();
+        long largest = threadCaches.largestBytes();
         for (Shard shard : shards.all()) {
             ShardTotals totals = shard.small ? small : large;
             shard.withCounters(totals::add);
             shard.transferCache.addTo(totals);
-            surveys.add(shard.survey(false).withIdle(threadCaches.bytesOf(shard)));
+            ShardSurvey survey = shard.survey(false);
+            largest = Math.max(largest, survey.largestFreeBytes());
+            long idle = survey.idleBytes() + survey.waitingBytes() + threadCaches.bytesOf(shard);
+            stranded.merge(strandedKey(survey), idle, Long::sum);
         }
         threadCaches.addTo(small, large);
         ShardTotals all = new ShardTotals(small);
@@ -135,8 +139,19 @@ final class CacheStatistics {
         figures.put(THREAD_CACHE_TIER + ".misses", all.threadCacheMisses);
         figures.put(SHARD_TIER + ".hits", all.hits);
         figures.put(SHARD_TIER + ".misses", all.misses);
-        putIdle(figures, surveys, all);
+        figures.put("largest_free_block", largest);
+        figures.put("on_host_bytes", growth.hostBytes());
+        figures.put(
+                "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
+        stranded.values().removeIf(byteSize -> byteSize <= 0);
+        figures.putAll(stranded);
         return figures;
+    }
+
+    private static String strandedKey(ShardSurvey shard) {
+        OptionalLong stream = shard.stream();
+        return "stranded_bytes." + (shard.small() ? "small_pool." : "large_pool.")
+                + (stream.isEmpty() ? "ended" : "0x" + Long.toHexString(stream.getAsLong()));
     }
 
     private void put(Map<String, Long> figures, CacheStat stat, ShardTotals small, ShardTotals large, ShardTotals all) {
@@ -179,29 +194,5 @@ final class CacheStatistics {
         figures.put(name + ".peak", Math.max(current, peak));
         figures.put(name + '.' + ALLOCATED, totals.added(stat));
         figures.put(name + '.' + FREED, totals.added(stat) - current);
-    }
-
-    private void putIdle(Map<String, Long> figures, List<ShardSurvey> surveys, ShardTotals all) {
-        figures.put(
-                "largest_free_block",
-                Math.max(
-                        threadCaches.largestBytes(),
-                        surveys.stream()
-                                .mapToLong(ShardSurvey::largestFreeBytes)
-                                .max()
-                                .orElse(0)));
-        figures.put("on_host_bytes", growth.hostBytes());
-        figures.put(
-                "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
-        for (ShardSurvey survey : surveys) {
-            long stranded = survey.idleBytes() + survey.waitingBytes();
-            if (stranded > 0) {
-                String name = "stranded_bytes." + (survey.small() ? "small_pool." : "large_pool.");
-                String stream = survey.stream().isEmpty()
-                        ? "ended"
-                        : "0x" + Long.toHexString(survey.stream().getAsLong());
-                figures.merge(name + stream, stranded, Long::sum);
-            }
-        }
     }
 }

@@ -121,21 +121,25 @@ final class PageSplit {
     }
 
     private boolean copyAndExchange() {
+        boolean mayGo;
         try {
             create();
             copy();
             unmapElsewhere();
-            if (!pages.mayUnmap(home)) {
-                undo(null);
-                return false;
+            mayGo = pages.mayUnmap(home);
+            if (mayGo) {
+                exchange();
             }
-            exchange();
         } catch (RuntimeException | Error failure) {
             undo(failure);
             throw failure;
         }
-        publish();
-        return true;
+        if (mayGo) {
+            publish();
+        } else {
+            dropSmaller(null);
+        }
+        return mayGo;
     }
 
     private void create() {
@@ -232,14 +236,17 @@ final class PageSplit {
     }
 
     /// Puts the page back, and drops the smaller ones.
-    ///
-    /// @param failure the cause, or null if the source needs the page where it is
-    private void undo(@Nullable Throwable failure) {
+    private void undo(Throwable failure) {
         if (isAway) {
             restore(failure);
-        } else if (failure != null && mappedElsewhere == 0 && created == homes.size()) {
+        } else if (mappedElsewhere == 0 && created == homes.size()) {
             tell(failure);
         }
+        dropSmaller(failure);
+    }
+
+    /// @param failure the cause, or null if the source needs the page where it is
+    private void dropSmaller(@Nullable Throwable failure) {
         int stranded = mappedElsewhere;
         boolean isIdle = space.isIdle();
         for (int i = 0; i < created; i++) {
@@ -274,18 +281,18 @@ final class PageSplit {
         }
     }
 
-    private void restore(@Nullable Throwable failure) {
+    private void restore(Throwable failure) {
         boolean isBack = false;
         for (int i = 0; !isBack && i < MAX_RESTORES; i++) {
             isBack = tryRestore(failure);
         }
-        if (!isBack && failure != null) {
+        if (!isBack) {
             failure.addSuppressed(new IllegalStateException("the driver refused to remap the memory at 0x"
                     + Long.toHexString(home.address) + ": " + page.byteSize + " bytes there are lost"));
         }
     }
 
-    private boolean tryRestore(@Nullable Throwable failure) {
+    private boolean tryRestore(Throwable failure) {
         try {
             while (mappedHome > 0) {
                 Mapping last = homes.get(mappedHome - 1);
@@ -300,9 +307,7 @@ final class PageSplit {
             pages.mapped(home);
             return true;
         } catch (CudaException refusal) {
-            if (failure != null) {
-                failure.addSuppressed(refusal);
-            }
+            failure.addSuppressed(refusal);
             return refusal.result().endsContext();
         }
     }

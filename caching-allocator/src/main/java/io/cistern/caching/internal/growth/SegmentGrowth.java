@@ -63,7 +63,7 @@ public final class SegmentGrowth implements Growth {
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
         try (Held _ = shard.holdDriver()) {
             shard.settle(fences);
-            long found = shard.allocate(byteSize);
+            long found = shard.allocateAfterMiss(byteSize);
             if (found != 0) {
                 return found;
             }

@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -80,7 +79,7 @@ public final class AliasMappings {
     /// @return false if some are left, because another thread is unmapping one now, or the source needs one
     /// @throws CudaException if the driver refuses
     public boolean unmap(Page page) {
-        List<@Nullable Mapping> claimed = new ArrayList<>();
+        List<Mapping> claimed = new ArrayList<>();
         try {
             return claimAll(page, claimed) && unmap(claimed);
         } finally {
@@ -88,7 +87,7 @@ public final class AliasMappings {
         }
     }
 
-    private boolean claimAll(Page page, List<@Nullable Mapping> claimed) {
+    private boolean claimAll(Page page, List<Mapping> claimed) {
         try (Held _ = table.hold()) {
             for (int i = 0; i < page.mappings.size(); i++) {
                 Mapping mapping = page.mappings.get(i);
@@ -101,7 +100,7 @@ public final class AliasMappings {
     }
 
     /// @param claimed receives the mapping before it is claimed, so that it is released whatever happens
-    private static boolean tryClaim(Mapping mapping, List<@Nullable Mapping> claimed) {
+    private static boolean tryClaim(Mapping mapping, List<Mapping> claimed) {
         claimed.add(mapping);
         if (!mapping.owner.tryClaim(mapping)) {
             claimed.removeLast();
@@ -115,7 +114,7 @@ public final class AliasMappings {
     /// @return whether all mappings that this call claimed are unmapped
     /// @throws CudaException if the driver refuses
     public boolean unmap(PageOwner owner) {
-        List<@Nullable Mapping> claimed = new ArrayList<>();
+        List<Mapping> claimed = new ArrayList<>();
         try {
             claimAll(owner, claimed);
             return unmap(claimed);
@@ -125,7 +124,7 @@ public final class AliasMappings {
     }
 
     @SuppressWarnings("ReferenceEquality") // there is one object for each owner
-    private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
+    private void claimAll(PageOwner owner, List<Mapping> claimed) {
         try (Held _ = table.hold()) {
             for (int i = 0; i < table.all.size(); i++) {
                 Page page = table.all.get(i);
@@ -142,13 +141,12 @@ public final class AliasMappings {
     /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not
     /// fail an allocation.
     public void unmapOld(CrossStreamOrder order) {
-        if (count
-                <= MAX_A_PAGE
-                        * table.all.size()) { // read without the lock: a mapping added now waits for the next miss
+        // Read without the lock: a mapping added now waits for the next miss.
+        if (count <= MAX_A_PAGE * table.all.size()) {
             return;
         }
         Map<StreamTimeline, Long> streams = streamsOfOld();
-        List<@Nullable Mapping> claimed = new ArrayList<>();
+        List<Mapping> claimed = new ArrayList<>();
         try {
             streams.forEach(order::ask);
             claimOld(order, claimed);
@@ -170,7 +168,7 @@ public final class AliasMappings {
         return streams;
     }
 
-    private void claimOld(CrossStreamOrder order, List<@Nullable Mapping> claimed) {
+    private void claimOld(CrossStreamOrder order, List<Mapping> claimed) {
         try (Held _ = table.hold()) {
             forEachOld(each -> {
                 if (order.isPassed(each.owner.timeline(), each.freedAt)) {
@@ -188,17 +186,13 @@ public final class AliasMappings {
         }
     }
 
-    /// Unmaps claimed mappings and takes them out of the list.
+    /// Unmaps claimed mappings.
     ///
     /// @return whether all are unmapped; the source needs the others where they are
-    private boolean unmap(List<@Nullable Mapping> claimed) {
+    private boolean unmap(List<Mapping> claimed) {
         boolean areGone = true;
         for (int i = 0; i < claimed.size(); i++) {
-            boolean isGone = unmap(Objects.requireNonNull(claimed.get(i)));
-            if (isGone) {
-                claimed.set(i, null);
-            }
-            areGone &= isGone;
+            areGone &= unmap(claimed.get(i));
         }
         return areGone;
     }
@@ -217,11 +211,11 @@ public final class AliasMappings {
     }
 
     /// Makes the mappings that were not unmapped aliased again.
-    private void release(List<@Nullable Mapping> claimed) {
+    private void release(List<Mapping> claimed) {
         try (Held _ = table.hold()) {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
-                if (each != null) {
+                if (each.entered) {
                     each.owner.unclaim(each, each.isStuck);
                 }
             }

@@ -233,6 +233,7 @@ public final class PageTable {
     /// Removes an unmapped mapping of a page with its home elsewhere. The caller holds the lock.
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
+        mapping.entered = false;
         mapping.isStuck = false;
         mapping.owner.unmapped(mapping);
     }

@@ -313,16 +313,6 @@ public final class Shard implements PageOwner {
 
     // Growth; the caller holds the driver lock.
 
-    /// Allocates a block of exactly this size.
-    ///
-    /// @param byteSize whole granules
-    /// @return its address, or 0 if no free block fits
-    public long allocate(long byteSize) {
-        try (ShortLock _ = lock.hold()) {
-            return heap.allocate(byteSize);
-        }
-    }
-
     /// Allocates a block that became free after a failed search: frees take no driver lock.
     ///
     /// @return its address, or 0
@@ -566,7 +556,8 @@ public final class Shard implements PageOwner {
     /// @return bytes given back
     public long giveBack(long wanted, Fences fences) {
         ClaimedBlocks claimed = new ClaimedBlocks(blocks);
-        try (Held _ = holdDriver()) {
+        driverLock.lock();
+        try {
             claim(wanted, claimed);
             return !claimed.isEmpty() && quiet(fences) ? giveBack(claimed) : 0;
         } catch (CudaException refusal) {
@@ -574,6 +565,7 @@ public final class Shard implements PageOwner {
             return 0;
         } finally {
             restore(claimed);
+            driverLock.unlock();
         }
     }
 

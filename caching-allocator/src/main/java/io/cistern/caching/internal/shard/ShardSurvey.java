@@ -61,19 +61,6 @@ public record ShardSurvey(
         return bytes;
     }
 
-    /// Returns a survey that counts `threadCacheBytes` of the live bytes as idle, because thread
-    /// caches hold them.
-    public ShardSurvey withIdle(long threadCacheBytes) {
-        return new ShardSurvey(
-                stream,
-                small,
-                liveBytes - threadCacheBytes,
-                waitingBytes,
-                idleBytes + threadCacheBytes,
-                returnableBytes,
-                largestFreeBytes);
-    }
-
     /// Free bytes in pages or segments that also have a block in use.
     public long sharedBytes() {
         return idleBytes - returnableBytes;
