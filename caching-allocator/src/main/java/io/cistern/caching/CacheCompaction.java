@@ -37,7 +37,7 @@ final class CacheCompaction {
     private final DeviceCounters counters;
     private final DeviceShards shards;
     private final Growth growth;
-    private final CacheReturns returns;
+    private final CacheReclaim reclaim;
     private final CudaDriver driver;
     private final long maxBytes;
     private final boolean hasFixedPages;
@@ -49,14 +49,14 @@ final class CacheCompaction {
             DeviceCounters counters,
             DeviceShards shards,
             Growth growth,
-            CacheReturns returns,
+            CacheReclaim reclaim,
             CudaDriver driver,
             CachingOptions options) {
         this.device = device;
         this.counters = counters;
         this.shards = shards;
         this.growth = growth;
-        this.returns = returns;
+        this.reclaim = reclaim;
         this.driver = driver;
         this.maxBytes = options.pages().compactionBytes();
         this.hasFixedPages = options.pages().fixedBytes() != 0;
@@ -123,7 +123,7 @@ final class CacheCompaction {
         table.pages.idle();
         growth.releaseRefused();
         for (Shard shard : shards.all()) {
-            returns.settle(shard, false);
+            reclaim.settle(shard, false);
         }
         try (Compaction compaction = new Compaction(driver, table)) {
             return planAndRun(table, compaction, asked, begun);
@@ -132,7 +132,7 @@ final class CacheCompaction {
 
     private CompactionResult planAndRun(PageTable table, Compaction compaction, long asked, long begun) {
         if (growth.hostBytes() > 0) {
-            returns.giveBackIdle(); // rather than move idle memory to the device
+            reclaim.giveBackIdle(); // rather than move idle memory to the device
             compaction.returnFromHost();
         }
         long room = room(table);

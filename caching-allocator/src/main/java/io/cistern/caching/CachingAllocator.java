@@ -250,7 +250,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public long trim(int device, long keepBytes) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.returns.trim(keepBytes, false);
+        return cache == null ? 0 : cache.reclaim.trim(keepBytes, false);
     }
 
     @Override
@@ -259,7 +259,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return Optional.of(
                 cache == null
                         ? new TrimResult(0, OptionalLong.of(0), List.of())
-                        : cache.returns.trim(keepBytes, mode));
+                        : cache.reclaim.trim(keepBytes, mode));
     }
 
     @Override

@@ -55,7 +55,6 @@ final class DeviceCache {
     final Growth growth;
     final DeviceShards shards;
     final ThreadCaches threadCaches;
-    final CacheReturns returns;
     final CacheReclaim reclaim;
     final CacheCompaction compaction;
     final CacheStatistics statistics;
@@ -94,10 +93,9 @@ final class DeviceCache {
         this.shards = new DeviceShards(
                 ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
-        this.returns = new CacheReturns(counters, shards, this.threadCaches, growth, fences);
         this.reclaim = new CacheReclaim(
-                device, counters, shards, this.threadCaches, growth, returns, reclaimChoice, options, driver::nanoTime);
-        this.compaction = new CacheCompaction(device, counters, shards, growth, returns, driver, options);
+                device, counters, shards, this.threadCaches, growth, fences, reclaimChoice, options, driver::nanoTime);
+        this.compaction = new CacheCompaction(device, counters, shards, growth, reclaim, driver, options);
         this.statistics = new CacheStatistics(counters, growth, shards, this.threadCaches);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
@@ -246,7 +244,7 @@ final class DeviceCache {
     void close() {
         fences.finishAll();
         growth.pages().ifPresent(table -> table.pages.idle());
-        CudaException failed = returns.giveBackAll();
+        CudaException failed = reclaim.giveBackAll();
         order.close();
         fences.releasePassed();
         if (failed != null) {

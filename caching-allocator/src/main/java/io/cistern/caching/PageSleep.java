@@ -48,16 +48,16 @@ final class PageSleep {
             asleep.dropKept();
         }
         if (cache.counters.reservedBytes() == 0) {
-            return cache.returns.leftAsleep(0); // no wait: another's capture would forbid it
+            return cache.reclaim.leftAsleep(0); // no wait: another's capture would forbid it
         }
         driver.devices().synchronize(cache.device);
         if (asleep.count() > 0) {
             takeBack();
         }
-        long returned = cache.returns.trim(0, true);
+        long returned = cache.reclaim.trim(0, true);
         unmapAliased();
         returned += sleep(mode == SleepMode.KEEP ? host : null);
-        return cache.returns.leftAsleep(returned);
+        return cache.reclaim.leftAsleep(returned);
     }
 
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
@@ -140,7 +140,7 @@ final class PageSleep {
         if (asleep.count() == 0) {
             return;
         }
-        cache.returns.giveBackIdle();
+        cache.reclaim.giveBackIdle();
         try {
             claimSleepers();
             asleep.wake(0);
