@@ -14,8 +14,8 @@ import java.util.concurrent.atomic.LongAccumulator;
 ///
 /// **Threads.** Any.
 public final class DeviceCounters {
-    private final int device;
-    private final EventSink sink;
+    public final int device;
+    public final EventSink sink;
     private final AtomicLong reserved = new AtomicLong();
     private final AtomicLong obtained = new AtomicLong();
     private final LongAccumulator reservedPeak = new LongAccumulator(Math::max, 0);
@@ -75,11 +75,6 @@ public final class DeviceCounters {
         sink.segmentReleased(device, address, byteSize);
     }
 
-    /// Announces that a page moved to another address and kept those that it had.
-    public void announceMoved(long former, long address, long byteSize) {
-        sink.pageMoved(device, former, address, byteSize);
-    }
-
     /// Counts and announces a segment that came from the driver as a whole.
     public void acquired(long address, long byteSize) {
         add(byteSize);
@@ -100,16 +95,6 @@ public final class DeviceCounters {
     /// Announces that a segment stays, since its source did not take it back.
     public void stays(long address, long byteSize) {
         sink.segmentAcquired(device, address, byteSize);
-    }
-
-    /// Announces that a freed block waits for other streams.
-    public void announceDeferred(long address, long byteSize) {
-        sink.freeDeferred(device, address, byteSize);
-    }
-
-    /// Announces that a block whose free was deferred is free.
-    public void announceCompleted(long address, long byteSize) {
-        sink.freeCompleted(device, address, byteSize);
     }
 
     public long reservedBytes() {

@@ -6,8 +6,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.Availability;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySleep;
 import io.cistern.spi.TrimMode;
@@ -35,7 +35,7 @@ import java.util.function.Supplier;
 ///
 /// All calls that move memory take turns, since the invariants hold between calls. If the driver refuses a
 /// check, it is skipped: a dead context must not keep a program from freeing.
-public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
+public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryReclaim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
 
@@ -51,6 +51,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
 
     /// @param poisoned is told of all memory that the caching allocator obtains and gives back
     public ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
+        super(caching);
         this.caching = caching;
         this.driver = driver;
         this.poisoned = poisoned;
@@ -146,11 +147,6 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     }
 
     @Override
-    public OptionalLong reservedBytes(int device) {
-        return caching.reservedBytes(device);
-    }
-
-    @Override
     public long trim(int device, long keepBytes) {
         return inTurn(() -> caching.trim(device, keepBytes));
     }
@@ -194,10 +190,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// Offers no [MemorySleep]: freed memory is filled, so none of it may sleep.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
-        if (type == MemorySleep.class) {
-            return Optional.empty();
-        }
-        return type.isInstance(this) ? Optional.of(type.cast(this)) : caching.extension(type);
+        return type == MemorySleep.class ? Optional.empty() : super.extension(type);
     }
 
     @Override

@@ -55,14 +55,12 @@ final class RefusedSegments {
             boolean released = false;
             try {
                 counters.releasing(segment.address(), segment.byteSize());
-                released = isReleased(segment);
+                source.release(segment);
+                released = true;
+            } catch (CudaException refusal) {
+                released = refusal.result().endsContext();
             } finally {
                 settle(segment, released);
-            }
-            if (released) {
-                counters.released(segment.byteSize());
-            } else {
-                counters.stays(segment.address(), segment.byteSize());
             }
         }
     }
@@ -76,25 +74,21 @@ final class RefusedSegments {
         if (segments.size() == 0) {
             return null;
         }
-        Segment first = segments.get(0);
-        segments.remove(0);
         onTheirWay++;
-        return first;
+        return segments.removeFirst();
     }
 
-    private synchronized void settle(Segment segment, boolean released) {
-        onTheirWay--;
-        if (!released) {
-            segments.add(segment);
+    private void settle(Segment segment, boolean released) {
+        synchronized (this) {
+            onTheirWay--;
+            if (!released) {
+                segments.add(segment);
+            }
         }
-    }
-
-    private boolean isReleased(Segment segment) {
-        try {
-            source.release(segment);
-            return true;
-        } catch (CudaException refusal) {
-            return refusal.result().endsContext();
+        if (released) {
+            counters.released(segment.byteSize());
+        } else {
+            counters.stays(segment.address(), segment.byteSize());
         }
     }
 

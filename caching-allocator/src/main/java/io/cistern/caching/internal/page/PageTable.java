@@ -133,7 +133,7 @@ public final class PageTable {
         } else {
             lent.remove(mapping);
         }
-        counters.announceMoved(page.home.address, mapping.address, page.byteSize);
+        counters.sink.pageMoved(pages.device, page.home.address, mapping.address, page.byteSize);
         page.home = mapping;
     }
 
@@ -184,10 +184,7 @@ public final class PageTable {
     /// Bytes of these pages, which lie in no shard.
     public long stuckBytes() {
         try (Held _ = hold()) {
-            return all.stream()
-                    .filter(page -> page.home.isStuck)
-                    .mapToLong(page -> page.byteSize)
-                    .sum();
+            return sum(page -> page.home.isStuck);
         }
     }
 
@@ -292,17 +289,10 @@ public final class PageTable {
 
     public List<Mapping> mappings() {
         try (Held _ = hold()) {
-            List<Mapping> mappings = new ArrayList<>();
-            for (int i = 0; i < all.size(); i++) {
-                Page page = all.get(i);
-                for (int j = 0; j < page.mappings.size(); j++) {
-                    Mapping mapping = page.mappings.get(j);
-                    if (page.isMapped || !mapping.isHome()) {
-                        mappings.add(mapping);
-                    }
-                }
-            }
-            return mappings;
+            return all.stream()
+                    .flatMap(page -> page.mappings.stream())
+                    .filter(mapping -> mapping.page.isMapped || !mapping.isHome())
+                    .toList();
         }
     }
 
@@ -347,26 +337,24 @@ public final class PageTable {
     /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
         try (Held _ = hold()) {
-            long bytes = 0;
-            for (int i = 0; i < all.size(); i++) {
-                bytes += all.get(i).hasMemory ? 0 : all.get(i).byteSize;
-            }
-            return bytes;
+            return sum(page -> !page.hasMemory);
         }
+    }
+
+    private long sum(Predicate<Page> which) {
+        return all.stream().filter(which).mapToLong(page -> page.byteSize).sum();
     }
 
     /// Pages whose memory is on the host.
     public List<Page> onHost() {
         try (Held _ = hold()) {
-            return List.copyOf(all).stream().filter(Page::isOnHost).toList();
+            return all.stream().filter(Page::isOnHost).toList();
         }
     }
 
     public void unpinAll(Page.Pin reason) {
         try (Held _ = hold()) {
-            for (int i = 0; i < all.size(); i++) {
-                all.get(i).unpin(reason);
-            }
+            all.forEach(page -> page.unpin(reason));
         }
     }
 

@@ -99,7 +99,7 @@ final class FencedFrees {
         openHead = block;
         waiting++;
         untilPoll = 0;
-        shard.ofDevice.announceDeferred(blocks.address[block], blocks.byteSize[block]);
+        shard.ofDevice.sink.freeDeferred(shard.ofDevice.device, blocks.address[block], blocks.byteSize[block]);
     }
 
     /// Whether an allocation should poll now. The caller holds the shard's lock.
@@ -156,7 +156,7 @@ final class FencedFrees {
 
     private void free(int block) {
         shard.counters.waited(blocks.byteSize[block]);
-        shard.ofDevice.announceCompleted(blocks.address[block], blocks.byteSize[block]);
+        shard.ofDevice.sink.freeCompleted(shard.ofDevice.device, blocks.address[block], blocks.byteSize[block]);
         shard.heap.makeFree(block);
     }
 

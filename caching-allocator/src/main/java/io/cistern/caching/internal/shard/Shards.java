@@ -5,10 +5,12 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The shards of one device's streams that have not ended. Each stream has one shard for small blocks and one
@@ -79,15 +81,11 @@ public final class Shards {
         return shard;
     }
 
-    /// Returns the shards of a stream, in a new list.
+    /// Returns the shards of a stream.
     List<Shard> of(long key) {
-        List<Shard> both = new ArrayList<>(2);
-        for (Shard shard : new @Nullable Shard[] {find(key, true), find(key, false)}) {
-            if (shard != null) {
-                both.add(shard);
-            }
-        }
-        return both;
+        return Stream.of(true, false)
+                .flatMap(small -> Stream.ofNullable(find(key, small)))
+                .toList();
     }
 
     /// Removes the shards and the timeline of a stream, so that a later stream with its key gets another
@@ -132,18 +130,13 @@ public final class Shards {
     /// Returns all current shards, those for small blocks first, in a new list.
     List<Shard> all() {
         List<Shard> all = new ArrayList<>();
-        @Nullable Shard[] shards = table;
-        addAll(shards, true, all);
-        addAll(shards, false, all);
-        return all;
-    }
-
-    private static void addAll(@Nullable Shard[] shards, boolean small, List<Shard> all) {
-        for (Shard shard : shards) {
-            if (shard != null && shard.small == small) {
+        for (Shard shard : table) {
+            if (shard != null) {
                 all.add(shard);
             }
         }
+        all.sort(Comparator.comparing(shard -> !shard.small));
+        return all;
     }
 
     private static @Nullable Shard[] tableOf(List<Shard> all) {
