@@ -113,7 +113,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public void free(long address, long byteSize, int device, long stream) {
         ThreadCache threadCache = findThreadCache(device);
         if (threadCache == null
-                || (recordsUses && cache(device).shards.isUsedElsewhere(address))
+                || (recordsUses && cache(device).shards.uses.mayContain(address))
                 || !threadCache.keep(address, byteSize, stream)) {
             cache(device).refill.free(threadCache, address, byteSize, stream);
         }

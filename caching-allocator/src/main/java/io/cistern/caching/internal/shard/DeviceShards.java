@@ -21,7 +21,7 @@ public final class DeviceShards {
     public final RecycledShards ended;
     private final Shards open;
     private final Fences fences;
-    private final RecordedUses uses;
+    public final RecordedUses uses;
     /// The unit of all block sizes, a power of two.
     private final long unit;
 
@@ -132,11 +132,6 @@ public final class DeviceShards {
         long key = Fences.key(stream);
         fences.opened(key);
         Shard.of(range).recordUse(range, address, key, uses);
-    }
-
-    /// Whether another stream uses a live block, as far as was recorded, or may use it.
-    public boolean isUsedElsewhere(long address) {
-        return uses.mayContain(address);
     }
 
     /// Records that a handle is in use (again).

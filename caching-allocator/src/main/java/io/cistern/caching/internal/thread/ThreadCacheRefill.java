@@ -277,7 +277,7 @@ public final class ThreadCacheRefill {
         return key == shard.stream
                 && !shard.isClosed()
                 && Sizes.hasClass(byteSize) == shard.small
-                && !shards.isUsedElsewhere(address);
+                && !shards.uses.mayContain(address);
     }
 
     private long takeShared(long byteSize, long key) {
