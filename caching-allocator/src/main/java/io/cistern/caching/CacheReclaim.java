@@ -312,7 +312,7 @@ final class CacheReclaim {
                 returned += giveBack(shard, excess, wait).returnedBytes;
             }
         }
-        shards.ended.dropEmpty();
+        shards.dropEmpty();
         return returned;
     }
 
@@ -368,7 +368,7 @@ final class CacheReclaim {
     CudaException giveBackAll() {
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
         failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
-        failed = forEachShard(shards.ended::dispose, failed);
+        failed = forEachShard(shards::dispose, failed);
         growth.releaseRefused();
         return failed;
     }

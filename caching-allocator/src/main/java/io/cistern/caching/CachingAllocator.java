@@ -311,7 +311,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     void streamEnded(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.shards.ended.streamEnded(stream);
+            cache.shards.streamEnded(stream);
         }
     }
 
@@ -319,7 +319,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.shards.ended.streamClosing(stream);
+            cache.shards.streamClosing(stream);
         }
     }
 

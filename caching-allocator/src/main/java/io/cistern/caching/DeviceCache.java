@@ -15,7 +15,6 @@ import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
-import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
 import io.cistern.caching.internal.thread.ThreadCache;
@@ -87,11 +86,17 @@ final class DeviceCache {
         this.growth = growth(driver, source, options, ranges, clock);
         this.threadCaches =
                 new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
-        Shards open = new Shards(growth.splitPolicy(), clock, counters);
-        RecycledShards ended =
-                new RecycledShards(growth, fences, order, open, ranges, this.threadCaches::end, counters);
         this.shards = new DeviceShards(
-                ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
+                growth,
+                fences,
+                order,
+                new Shards(growth.splitPolicy(), clock, counters),
+                ranges,
+                this.threadCaches::end,
+                counters,
+                options.blockUnit(),
+                options.usesThreadCaches(),
+                options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
         this.reclaim = new CacheReclaim(
                 device, counters, shards, this.threadCaches, growth, fences, reclaimChoice, options, driver::nanoTime);

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -83,7 +83,7 @@ class AliasMappingsTests {
 
     @Test
     void whatAnEndedStreamMayStillUseStaysMappedForItsHeir() {
-        for (int i = 0; i < RecycledShards.MANY; i++) {
+        for (int i = 0; i < DeviceShards.MANY; i++) {
             end();
             start();
         }

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -101,7 +101,7 @@ class EndingStreamsTests {
         };
         Future<Long> trim = others.submit(() -> caching.trim(0, 0));
         assertThat(awaitFor(asked, 20_000)).isTrue();
-        for (int i = 0; i <= RecycledShards.SOME_ORPHANS; i++) {
+        for (int i = 0; i <= DeviceShards.SOME_ORPHANS; i++) {
             useOwnStream();
         }
         assertThat(caching.heldByStream(0)).as("C and the last thread").hasSize(2);

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -32,7 +32,7 @@ class RecycledShardsTests {
     void manyStreamsHaveEnded() {
         free(allocate(KIB, lasting), lasting); // the first stream, which is laid out otherwise
         caching.trim(0, 0);
-        for (int i = 0; i < RecycledShards.MANY; i++) {
+        for (int i = 0; i < DeviceShards.MANY; i++) {
             long stream = gpu.streams().create(0);
             free(allocate(KIB, stream), stream);
             end(stream);
@@ -268,7 +268,7 @@ class RecycledShardsTests {
             thread.start();
             thread.join();
         }
-        assertThat(reservedBytes()).isLessThanOrEqualTo((RecycledShards.SOME_ORPHANS + 1) * 8 * MIB);
+        assertThat(reservedBytes()).isLessThanOrEqualTo((DeviceShards.SOME_ORPHANS + 1) * 8 * MIB);
         gpu.devices().synchronize(0);
         assertThat(caching.trim(0, 0)).isPositive();
         assertThat(reservedBytes()).isZero();

@@ -40,7 +40,7 @@ public final class StreamTimeline {
     volatile boolean closed;
     /// Whether nothing of the stream is left; questions about it go to its successor.
     boolean isGone;
-    /// The number of streams that had ended by then, with this one; guarded by `RecycledShards`.
+    /// The number of streams that had ended by then, with this one; guarded by `DeviceShards`.
     public int endNumber;
     /// The times up to which this stream waits for other streams, as long as anything of them is left.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();

@@ -1,27 +1,73 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
+import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
+import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of one device, found by the stream of a request or by the address of a block.
+/// The shards of one device, found by the stream of a request or by the address of a block, and recycled when their
+/// streams end.
 ///
 /// **A free** takes three steps: 1. find the range of the address, without a lock; 2. find the block, under its
 /// shard's lock; 3. merge it with its free neighbours, or let it wait for a fence.
 ///
-/// **Threads.** Any.
+/// **The end of a stream.**
+///
+/// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait
+///    for that fence.
+/// 2. A new stream *takes over* the shard of an ended one, if no block of it is in use: with all pages, mapped
+///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
+///    comes after the former stream's work, which has finished or is awaited on the device.
+/// 3. Until then, other streams may take idle pages of such a shard, as of any shard. The memory of the first
+///    streams that end, and memory that can't be taken over, goes back to the driver when this or a later
+///    stream ends, as soon as its work has finished. The memory of streams that came after [#MANY] others waits
+///    for a successor until [#KEPT] more streams have ended. Trimming and reclaiming take it at any time.
+///
+/// A new stream takes over from the stream that ended last, if its work has finished; so the other shards get
+/// old. Else it takes over from the stream that ended first, whose work has had the most time.
+///
+/// **Threads.** Any; one stream ends at a time, and one stream takes over at a time for each range of sizes.
 public final class DeviceShards {
+    private static final ObjLongConsumer<Shard> AT_REST = Shard::closedAtRest;
+
+    /// The number of stream ends for which a shard waits for a successor. A shard that no stream wanted until
+    /// then is seldom wanted later, and each shard keeps addresses for a whole device.
+    private static final int KEPT = 64;
+
+    /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a
+    /// fence after all streams, or a wait of the host if the driver has no such fence. Therefore several
+    /// are ended together.
+    public static final int SOME_ORPHANS = 16;
+
+    /// Programs end some streams at their start: those for reading weights, warming up or capturing.
+    public static final int MANY = 8;
+
     public final AddressRangeMap ranges;
-    public final RecycledShards ended;
-    private final Shards open;
-    private final Fences fences;
     public final RecordedUses uses;
+    private final Growth growth;
+    private final Fences fences;
+    private final CrossStreamOrder order;
+    private final Shards open;
+    private final BiConsumer<List<Shard>, AddressBatch> evicting;
+    private final DeviceCounters counters;
+
     /// The unit of all block sizes, a power of two.
     private final long unit;
 
@@ -31,19 +77,36 @@ public final class DeviceShards {
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
 
+    /// Taken before all other locks. While a stream ends, its shards are for a moment neither open nor here; a
+    /// second stream that ended then would not see their blocks that wait for it.
+    private final ReentrantLock ending = new ReentrantLock();
+
+    /// In the order in which their streams ended. Guarded by itself.
+    private final Set<Shard> ended = new LinkedHashSet<>();
+
+    /// The number of streams that have ended. Written under the same lock.
+    private volatile int ends;
+
+    /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
     public DeviceShards(
-            AddressRangeMap ranges,
-            Shards open,
-            RecycledShards ended,
+            Growth growth,
             Fences fences,
+            CrossStreamOrder order,
+            Shards open,
+            AddressRangeMap ranges,
+            BiConsumer<List<Shard>, AddressBatch> evicting,
+            DeviceCounters counters,
             long unit,
             boolean hasClasses,
             boolean endsOrphans) {
-        this.ranges = ranges;
-        this.open = open;
-        this.ended = ended;
+        this.growth = growth;
         this.fences = fences;
+        this.order = order;
+        this.open = open;
         this.uses = fences.uses;
+        this.ranges = ranges;
+        this.evicting = evicting;
+        this.counters = counters;
         this.unit = unit;
         this.hasClasses = hasClasses;
         this.endsOrphans = endsOrphans;
@@ -57,18 +120,9 @@ public final class DeviceShards {
         }
         fences.opened(key);
         if (key < 0) {
-            endOrphans(RecycledShards.SOME_ORPHANS);
+            endOrphans(SOME_ORPHANS);
         }
-        return open.open(key, byteSize, ended);
-    }
-
-    /// Ends the default streams of threads that have ended.
-    ///
-    /// @param least if there are fewer, they are left for later
-    public void endOrphans(int least) {
-        if (endsOrphans) {
-            ended.endOrphans(least);
-        }
+        return open.open(key, byteSize, this);
     }
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
@@ -141,7 +195,7 @@ public final class DeviceShards {
 
     /// Returns all shards, those of ended streams first.
     public List<Shard> all() {
-        List<Shard> all = new ArrayList<>(ended.shards());
+        List<Shard> all = new ArrayList<>(ended());
         all.addAll(open.all());
         return all;
     }
@@ -158,5 +212,300 @@ public final class DeviceShards {
     /// pages are published.
     public void awaitGrowth() {
         all().forEach(this::survey);
+    }
+
+    /// Ends a stream; blocks that wait for it get its fence.
+    public void streamClosing(long stream) {
+        long key = Fences.key(stream);
+        boolean stays = false;
+        ending.lock();
+        try {
+            end(key);
+        } catch (OutOfMemoryError full) {
+            stays = isOpen(key); // nothing has changed then
+            throw full;
+        } finally {
+            try {
+                if (!stays) {
+                    fences.closed(key); // whatever the driver says: no stream has the handle now
+                }
+            } finally {
+                ending.unlock();
+            }
+        }
+        trySweep();
+    }
+
+    private boolean isOpen(long key) {
+        try {
+            return open.findTimeline(key) != null;
+        } catch (OutOfMemoryError full) {
+            return true;
+        }
+    }
+
+    private void end(long key) {
+        StreamTimeline timeline = open.findTimeline(key);
+        long end = timeline == null ? Fences.PASSED : fences.end(key);
+        try {
+            // First, so that a free sees either the end or the fences below.
+            uses.replace(key, () -> timeline == null ? fences.end(key) : end);
+            recordFences();
+        } finally {
+            if (timeline != null) {
+                close(timeline, end, AT_REST);
+            }
+        }
+    }
+
+    /// Ends the default streams of threads that have ended, which no caller announces. Does not wait for
+    /// threads that make driver calls, because the caller allocates.
+    ///
+    /// @param least if there are fewer, they are left for later
+    public void endOrphans(int least) {
+        List<Long> orphans = endsOrphans ? open.orphans() : List.of();
+        if (orphans.size() < least || !ending.tryLock()) {
+            return;
+        }
+        try {
+            orphans.forEach(this::endOrphan);
+        } finally {
+            ending.unlock();
+        }
+        trySweep();
+    }
+
+    /// Other blocks that wait for the stream may get their fences later, since the key never comes again.
+    private void endOrphan(long key) {
+        StreamTimeline timeline = open.findTimeline(key);
+        if (timeline != null) {
+            long end = fences.end(key);
+            uses.replace(key, () -> end);
+            close(timeline, end, Shard::closed);
+        }
+    }
+
+    /// Ends a stream; blocks that wait for it get its fence. Its own memory stays for a stream with
+    /// the same handle.
+    public void streamEnded(long stream) {
+        long key = Fences.key(stream);
+        uses.replace(key, () -> fences.end(key));
+        recordFences();
+        fences.closed(key);
+    }
+
+    private void recordFences() {
+        all().forEach(this::recordFences);
+    }
+
+    private void recordFences(Shard shard) {
+        try (Held _ = shard.holdDriver()) {
+            shard.recordFences(fences);
+        }
+    }
+
+    /// Moves a stream's shards here and closes them. The Java heap for that comes first: until they are closed,
+    /// no thread sees them here.
+    private void close(StreamTimeline timeline, long end, ObjLongConsumer<Shard> closing) {
+        List<Shard> left = open.of(timeline.key);
+        AddressBatch evicted = new AddressBatch();
+        synchronized (ended) {
+            ended.addAll(left);
+        }
+        open.remove(timeline.key);
+        synchronized (ended) {
+            timeline.endNumber = ends + 1;
+            ends = timeline.endNumber;
+        }
+        try {
+            for (int i = 0; i < left.size(); i++) {
+                closing.accept(left.get(i), end);
+            }
+            try {
+                evicting.accept(left, evicted);
+            } finally {
+                evicted.freeAll(ranges);
+            }
+        } finally {
+            order.closing(timeline, end);
+        }
+    }
+
+    /// Whether a stream that opens now will probably end soon and be followed by others.
+    boolean areMany() {
+        return ends >= MANY && movingPages() != null;
+    }
+
+    private List<Shard> ended() {
+        synchronized (ended) {
+            return ended.isEmpty()
+                    ? List.of()
+                    : ended.stream().filter(Shard::isClosed).toList();
+        }
+    }
+
+    /// Takes over the shard of an ended stream for a new one. Never done if pages do not move: memory that the
+    /// successor does not need would then be lost to all others.
+    ///
+    /// @return null if no shard can be taken over now
+    @Nullable
+    Shard takeOver(StreamTimeline successor, boolean small) {
+        PageTable table = movingPages();
+        if (table == null) {
+            return null;
+        }
+        List<Shard> left =
+                ended().stream().filter(shard -> shard.small == small).toList();
+        try {
+            return takeOver(successor, left, table);
+        } catch (CudaException refusal) {
+            if (refusal.result().endsContext()) {
+                throw refusal;
+            }
+            return null; // a later stream can take it over
+        }
+    }
+
+    /// Returns the table of the pages, or null if none moves.
+    private @Nullable PageTable movingPages() {
+        return growth.pages().filter(table -> !table.stable).orElse(null);
+    }
+
+    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left, PageTable table) {
+        Shard last = firstVacant(left.reversed());
+        if (last == null) {
+            return null;
+        }
+        if (order.hasFinished(last.timeline())) {
+            return passOn(last, successor, false, table) ? last : null;
+        }
+        Shard first = firstVacant(left);
+        if (first == null) {
+            return null;
+        }
+        boolean finished = first != last && order.hasFinished(first.timeline());
+        boolean comesAfter = finished || order.follow(successor, first.timeline());
+        return comesAfter && passOn(first, successor, !finished, table) ? first : null;
+    }
+
+    private static @Nullable Shard firstVacant(List<Shard> all) {
+        return all.stream().filter(Shard::isVacant).findFirst().orElse(null);
+    }
+
+    /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
+    /// for its stream.
+    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew, PageTable table) {
+        if (!shard.driverLock.tryLock()) {
+            return false;
+        }
+        try {
+            StreamTimeline former = shard.timeline();
+            boolean passed = isLeft(shard) && shard.passTo(successor, anew, table);
+            if (passed) {
+                forget(shard, former);
+            }
+            return passed;
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Whether a shard is still without successor and not dropped. Under its driver lock that does not change.
+    private boolean isLeft(Shard shard) {
+        synchronized (ended) {
+            return ended.contains(shard);
+        }
+    }
+
+    private void forget(Shard shard, StreamTimeline former) {
+        synchronized (ended) {
+            if (!ended.remove(shard) || ended.stream().anyMatch(other -> other.timeline() == former)) {
+                return;
+            }
+        }
+        order.forget(former);
+    }
+
+    /// Sweeps; in a dead context, the memory left then ends with the allocator.
+    private void trySweep() {
+        boolean _ = DeadContext.isDone(this::sweep);
+    }
+
+    /// Gives back memory of finished streams that will probably not be taken over. Skips shards for which
+    /// another thread makes driver calls: that thread may wait for the stream.
+    private void sweep() {
+        fences.releasePassed();
+        int late = 0;
+        for (Shard shard : ended()) {
+            if (late < Fences.MAX_LATE && shard.driverLock.tryLock()) {
+                try {
+                    late += mayBeTakenOver(shard) || drop(shard, true) ? 0 : 1;
+                } finally {
+                    shard.driverLock.unlock();
+                }
+            }
+        }
+    }
+
+    private boolean mayBeTakenOver(Shard shard) {
+        StreamTimeline former = shard.timeline();
+        if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
+            return false;
+        }
+        shard.settle(fences);
+        return shard.isVacant();
+    }
+
+    public void dropEmpty() {
+        fences.releasePassed();
+        for (Shard shard : ended()) {
+            if (shard.reservedBytes() == 0) {
+                drop(shard, false);
+            }
+        }
+    }
+
+    /// Drops a shard; if the driver refuses, the next sweep tries again.
+    ///
+    /// @param givesBack whether to give its idle memory back first
+    /// @return false if its stream's work may still run
+    private boolean drop(Shard shard, boolean givesBack) {
+        try (Held _ = shard.holdDriver()) {
+            if (!isLeft(shard)) {
+                return true;
+            }
+            if (!shard.quiet(fences)) {
+                return false;
+            }
+            if (givesBack) {
+                shard.settle(fences);
+                shard.giveBack(Long.MAX_VALUE, fences);
+            }
+            dispose(shard);
+        } catch (CudaException refusal) {
+            if (refusal.result().endsContext()) {
+                throw refusal;
+            }
+            System.getLogger(DeviceShards.class.getName())
+                    .log(Level.WARNING, "an ended stream keeps its addresses for now: " + refusal.getMessage());
+        }
+        return true;
+    }
+
+    /// Drops a shard that has no memory and no work any more.
+    public void dispose(Shard shard) {
+        try (Held _ = shard.holdDriver()) {
+            boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
+            if (hasNoMemory && shard.quiet(fences) && unmapLent(shard) && shard.dispose()) {
+                counters.ended(shard.small, shard.counters);
+                forget(shard, shard.timeline());
+            }
+        }
+    }
+
+    /// Unmaps the aliased mappings of a shard; returns false if the source needs some of the memory where it is.
+    private boolean unmapLent(Shard shard) {
+        PageTable table = growth.pages().orElse(null);
+        return table == null || table.lent.unmap(shard);
     }
 }

@@ -58,7 +58,7 @@ public final class Shards {
     }
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
-    Shard open(long key, long byteSize, RecycledShards ended) {
+    Shard open(long key, long byteSize, DeviceShards ended) {
         boolean oneOfMany = ended.areMany();
         StreamTimeline timeline;
         synchronized (timelines) {
