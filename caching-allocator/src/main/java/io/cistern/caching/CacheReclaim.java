@@ -18,9 +18,9 @@ import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Left;
 import io.cistern.spi.TrimResult.Reason;
-import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -48,7 +48,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time, and none during a wait for a stream's work.
 final class CacheReclaim {
-    /// How many kinds of waiting may [give][#giveBackFor] something.
+    /// How many kinds of waiting may [give][#giveBackAfterWaiting] something.
     private static final int WAYS_TO_WAIT = 3;
 
     /// The steps that neither move pages nor give memory back.
@@ -102,11 +102,8 @@ final class CacheReclaim {
                 new Step(ReclaimStep.OTHER_THREADS, 1, () -> threadCaches.empty(shards.of(shard.stream))),
                 new Step(ReclaimStep.PASSED_FENCES, 1, () -> settleStream(shard.stream, false)),
                 new Step(ReclaimStep.IDLE_PAGES, 1, () -> 0), // the growth after it takes them
-                new Step(ReclaimStep.TRIM, 1, () -> giveBackFor(ReclaimStep.TRIM, shard, size)),
-                new Step(
-                        ReclaimStep.SYNCHRONIZE,
-                        WAYS_TO_WAIT,
-                        () -> giveBackFor(ReclaimStep.SYNCHRONIZE, shard, size)));
+                new Step(ReclaimStep.TRIM, 1, () -> giveBackAtOnce(shard, size)),
+                new Step(ReclaimStep.SYNCHRONIZE, WAYS_TO_WAIT, () -> giveBackAfterWaiting(shard, size)));
     }
 
     /// Allocates after a growth has failed.
@@ -208,31 +205,18 @@ final class CacheReclaim {
         return failsAtCap && ReserveCap.isReached(failure);
     }
 
+    /// See [MemoryReclaim#failed].
+    void failed(DeviceOutOfMemoryException refusal) {
+        counters.count(isRejection(refusal) ? CacheEvent.REJECTION : CacheEvent.OUT_OF_MEMORY);
+    }
+
     /// See [MemoryReclaim#reclaim].
     long reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         if (!givesBack || isRejection(refusal)) {
             return 0;
         }
         long size = shards.rounded(refusal.byteSize());
-        return giveBackFor(step, shards.shard(Fences.key(stream), size), size);
-    }
-
-    /// See [MemoryReclaim#failed].
-    void failed(DeviceOutOfMemoryException refusal) {
-        counters.count(isRejection(refusal) ? CacheEvent.REJECTION : CacheEvent.OUT_OF_MEMORY);
-    }
-
-    /// Takes one reclaim step for a request that can't be served, until enough memory is given back or free.
-    ///
-    /// - [ReclaimStep#TRIM]: memory that the driver refused to take back before, and idle memory of other
-    ///   streams that no work may still use.
-    /// - [ReclaimStep#SYNCHRONIZE]: blocks of this stream that wait for other streams. If that gives nothing,
-    ///   idle memory of other streams, after waiting for these. If that gives nothing, all idle memory, also
-    ///   this stream's own, which is in pieces. Memory of streams in a capture is left out.
-    ///
-    /// @param size the size of the request
-    /// @return the bytes given: back to the driver, or free now
-    long giveBackFor(ReclaimStep step, Shard shard, long size) {
+        Shard shard = shards.shard(Fences.key(stream), size);
         return switch (step) {
             case TRIM -> giveBackAtOnce(shard, size);
             case SYNCHRONIZE -> giveBackAfterWaiting(shard, size);
@@ -240,11 +224,18 @@ final class CacheReclaim {
         };
     }
 
+    /// Gives back memory that the driver refused to take back before, and idle memory of other streams that no work
+    /// may still use, until it is enough for a request.
     private long giveBackAtOnce(Shard shard, long size) {
         counters.count(CacheEvent.RETRY);
         return releaseRefused() + giveBackOthers(shard, size, false).mostBytes();
     }
 
+    /// Frees blocks of this stream that wait for other streams. If that gives nothing, gives back idle memory of
+    /// other streams, after waiting for these, until it is enough for a request. If that gives nothing, gives back
+    /// all idle memory, also this stream's own, which is in pieces. Memory of streams in a capture is left out.
+    ///
+    /// @return the bytes given: back to the driver, or free now
     private long giveBackAfterWaiting(Shard shard, long size) {
         long settled = settleStream(shard.stream, true);
         if (settled != 0) {
@@ -289,8 +280,7 @@ final class CacheReclaim {
     /// @param wait whether to wait for the work of its stream
     private Given giveBack(Shard shard, long wanted, boolean wait) {
         long freed = threadCaches.empty(List.of(shard)) + settle(shard, wait);
-        return new Given(
-                freed, wait ? shard.giveBackAfterWaiting(wanted, fences) : shard.giveBack(wanted, fences));
+        return new Given(freed, wait ? shard.giveBackAfterWaiting(wanted, fences) : shard.giveBack(wanted, fences));
     }
 
     void giveBackIdle() {
@@ -318,10 +308,10 @@ final class CacheReclaim {
 
     /// [Gives back][#trim(long, boolean)] idle memory, and reports for each shard which memory stayed and why.
     ///
-    /// `Σ left = reserved`, if no thread allocates meanwhile and no live bytes wait on the host. Each byte of a shard
-    /// is in use, waits for another stream, is idle beside a block in use, or is idle in a whole page or segment. The
-    /// last kind stayed because it was to be kept, because its stream was not known to have finished, or because the
-    /// driver refused it.
+    /// `Σ left = reserved`, if no thread allocates meanwhile and no live bytes wait on the host. Each byte of a
+    /// shard is in use, waits for another stream, is idle beside a block in use, or is idle in a whole page or
+    /// segment. The last kind stayed because it was to be kept, because its stream was not known to have finished,
+    /// or because the driver refused it.
     TrimResult trim(long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
         threadCaches.empty(shards.all()); // so that their blocks don't count as in use
@@ -329,8 +319,7 @@ final class CacheReclaim {
         if (growth.asleepBytes() > 0) {
             return leftAsleep(returned);
         }
-        Reason ofWhole =
-                counters.reservedBytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        Reason ofWhole = counters.reservedBytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         List<Left> left = new ArrayList<>();
         for (Shard shard : shards.all()) {
             ShardSurvey survey = shards.survey(shard);

@@ -5,6 +5,7 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.BlockHistory;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
@@ -35,6 +36,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
@@ -55,6 +57,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
+    private final LongFunction<Optional<BlockHistory>> histories;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
 
     /// Where threads find their thread caches: an array of this allocator, which saves one read on the way
@@ -68,15 +71,22 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private boolean recordsUses;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
-        this(context, driver(context), context.events(), options);
+        this(context, driver(context), context.events(), options, _ -> Optional.empty());
     }
 
-    CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
+    /// @param histories finds the history of a block
+    CachingAllocator(
+            AllocatorContext context,
+            CudaDriver driver,
+            EventSink events,
+            CachingOptions options,
+            LongFunction<Optional<BlockHistory>> histories) {
         this.driver = driver;
         this.streams = context.streams();
         this.events = events;
         this.source = context.segments(options.source());
         this.options = options;
+        this.histories = histories;
         this.sleep = new CacheSleep(
                 options.growsByPages(source instanceof PageSource)
                         ? Availability.yes()
@@ -176,6 +186,11 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     }
 
     @Override
+    public Optional<BlockHistory> history(long address) {
+        return histories.apply(address);
+    }
+
+    @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
         return OptionalLong.of(cache == null ? 0 : cache.counters.reservedBytes());
@@ -257,9 +272,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // don't give an unused device a context
         return Optional.of(
-                cache == null
-                        ? new TrimResult(0, OptionalLong.of(0), List.of())
-                        : cache.reclaim.trim(keepBytes, mode));
+                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : cache.reclaim.trim(keepBytes, mode));
     }
 
     @Override
@@ -299,12 +312,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     void unpinAll(Page.Pin reason) {
         forEachUsed(cache -> cache.growth.pages().ifPresent(table -> table.unpinAll(reason)));
-    }
-
-    /// Records that a handle names a stream again, although the memory from before its [end][#streamEnded]
-    /// stayed.
-    void streamOpened(int device, long stream) {
-        cache(device).shards.opened(stream);
     }
 
     /// Like [#streamClosing], but the stream's memory stays.

@@ -1,13 +1,16 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.check.CheckedAllocator;
+import io.cistern.caching.internal.check.CheckedBlocks;
 import io.cistern.caching.internal.check.ParanoidAllocator;
 import io.cistern.caching.internal.check.PoisonedRanges;
 import io.cistern.caching.options.CachingOption;
+import io.cistern.caching.options.CheckLevel;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.EventSink;
 import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
@@ -64,15 +67,16 @@ public final class CachingProvider implements AllocatorProvider {
     }
 
     private static DeviceAllocator open(CachingOptions options, AllocatorContext context) {
+        if (options.check() == CheckLevel.OFF) {
+            return new CachingAllocator(context, options);
+        }
         CudaDriver driver = CachingAllocator.driver(context);
-        return switch (options.check()) {
-            case OFF -> new CachingAllocator(context, options);
-            case CHECKED -> new CheckedAllocator(new CachingAllocator(context, options), driver);
-            case PARANOID -> {
-                PoisonedRanges poisoned = new PoisonedRanges(context.events());
-                CachingAllocator caching = new CachingAllocator(context, driver, poisoned, options);
-                yield new CheckedAllocator(new ParanoidAllocator(caching, driver, poisoned), driver);
-            }
-        };
+        CheckedBlocks blocks = new CheckedBlocks();
+        PoisonedRanges poisoned = new PoisonedRanges(context.events());
+        boolean isParanoid = options.check() == CheckLevel.PARANOID;
+        EventSink events = isParanoid ? poisoned : context.events();
+        CachingAllocator caching = new CachingAllocator(context, driver, events, options, blocks::find);
+        DeviceAllocator checked = isParanoid ? new ParanoidAllocator(caching, driver, poisoned) : caching;
+        return new CheckedAllocator(checked, driver, blocks);
     }
 }

@@ -26,7 +26,7 @@ final class GraphPool implements GraphAllocator, StreamUses {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        cache.streamOpened(device, stream);
+        cache.cache(device).shards.opened(stream); // the memory from before its end stayed
         long address = cache.allocate(byteSize, device, stream);
         try {
             cache.pin(device, address, byteSize, Page.Pin.CAPTURED);

@@ -120,13 +120,12 @@ final class OptionReader {
         }
         requireNone(OF_LIMIT, "set cistern.limit, or leave one of them out");
         requireNone(CachingOption.OWN, "it is the allocator 'async', with options of its own");
-        List<String> withoutEffect = new ArrayList<>();
-        for (CachingOption<?> option : CachingOption.PYTORCH) {
-            if (value(option) != null) {
-                withoutEffect.add(option.key());
-            }
-        }
-        warn(withoutEffect, "with " + BACKEND);
+        warn(
+                CachingOption.PYTORCH.stream()
+                        .filter(option -> value(option) != null)
+                        .map(CachingOption::key)
+                        .toList(),
+                "with " + BACKEND);
         return Optional.of(AllocatorSpec.parse("async"));
     }
 

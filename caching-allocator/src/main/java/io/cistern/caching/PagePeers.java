@@ -7,8 +7,8 @@ import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryLocation;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /// Opens the pages of one device to other devices.
 ///
@@ -35,9 +35,8 @@ final class PagePeers {
         if (before.contains(place)) {
             return;
         }
-        List<MemoryLocation> more = new ArrayList<>(before);
-        more.add(place);
-        List<MemoryLocation> all = List.copyOf(more);
+        List<MemoryLocation> all =
+                Stream.concat(before.stream(), Stream.of(place)).toList();
         try {
             pages.accessors = all;
             shards.awaitGrowth();

@@ -3,9 +3,6 @@ package io.cistern.caching.internal.check;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.BlockHistory;
 import io.cistern.diagnostics.ReclaimStep;
-import io.cistern.diagnostics.SegmentMemory;
-import io.cistern.diagnostics.StreamMemory;
-import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.errors.MemoryMisuseException.Fault;
@@ -14,12 +11,9 @@ import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.StreamUses;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
-import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -28,20 +22,20 @@ import java.util.OptionalLong;
 /// A refused call changes nothing, except if the end of a stream was not announced: then that end is announced
 /// now, and a free is carried out. A block's record is removed before its free, since the address may be
 /// allocated again at once.
-public final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
+public final class CheckedAllocator extends AllocatorAdaptor implements MemoryReclaim, StreamUses {
     private final DeviceAllocator allocator;
-    private final MemoryStatistics statistics;
     private final MemoryReclaim reclaim;
     private final StreamUses uses;
-    private final CheckedBlocks blocks = new CheckedBlocks();
+    private final CheckedBlocks blocks;
     private final StreamWatch streams;
 
-    public CheckedAllocator(DeviceAllocator allocator, CudaDriver driver) {
+    /// @param blocks receives the blocks
+    public CheckedAllocator(DeviceAllocator allocator, CudaDriver driver, CheckedBlocks blocks) {
         super(allocator);
         this.allocator = allocator;
-        this.statistics = allocator.extension(MemoryStatistics.class).orElseGet(() -> new MemoryStatistics() {});
         this.reclaim = allocator.extension(MemoryReclaim.class).orElseGet(() -> new MemoryReclaim() {});
         this.uses = allocator.extension(StreamUses.class).orElseGet(() -> new StreamUses() {});
+        this.blocks = blocks;
         this.streams = new StreamWatch(driver.streams());
     }
 
@@ -146,46 +140,6 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
         String what = String.valueOf(found.getMessage());
         return block.map(known -> new MemoryMisuseException(found.fault(), found.address(), what, known))
                 .orElse(found);
-    }
-
-    @Override
-    public Optional<BlockHistory> history(long address) {
-        return blocks.find(address);
-    }
-
-    @Override
-    public Map<String, Long> statistics(int device) {
-        return statistics.statistics(device);
-    }
-
-    @Override
-    public void resetPeaks(int device) {
-        statistics.resetPeaks(device);
-    }
-
-    @Override
-    public void resetTotals(int device) {
-        statistics.resetTotals(device);
-    }
-
-    @Override
-    public OptionalLong reservedPeakBytes(int device) {
-        return statistics.reservedPeakBytes(device);
-    }
-
-    @Override
-    public List<StreamMemory> heldByStream(int device) {
-        return statistics.heldByStream(device);
-    }
-
-    @Override
-    public List<SegmentMemory> segments(int device) {
-        return statistics.segments(device);
-    }
-
-    @Override
-    public List<UnusableMemory> unusable(int device) {
-        return statistics.unusable(device);
     }
 
     @Override

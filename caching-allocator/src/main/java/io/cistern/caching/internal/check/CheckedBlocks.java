@@ -13,7 +13,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
 /// Remembers the code that allocated each live block and the code that freed recent ones. **Threads.** Any.
-final class CheckedBlocks {
+public final class CheckedBlocks {
     /// Enough to find blocks that were freed in the same step of a program; each keeps stack frames in
     /// the Java heap.
     private static final int FREED_KEPT = 1 << 14;
@@ -96,7 +96,7 @@ final class CheckedBlocks {
     }
 
     /// Finds the live block around an address; if there is none, the last freed block that began there.
-    Optional<BlockHistory> find(long address) {
+    public Optional<BlockHistory> find(long address) {
         Map.Entry<Long, Block> below = live.floorEntry(address);
         if (below != null && below.getValue().history().covers(address)) {
             return Optional.of(below.getValue().history());

@@ -26,8 +26,8 @@ import io.cistern.caching.options.PageReuse;
 ///
 /// **The constants.** Each weighs one cost against another: a driver call against bytes that a page leaves unused
 /// ([#USUAL_SHARE], [#FINEST_SHARE]), a wait against bytes ([#EIGHTH_SHIFT], [#PLENTY_SHIFT]), and a driver call
-/// against
-/// a refusal ([#LEFT_SHIFT]). A byte or a wait costs each program something else; so they are measured, not derived.
+/// against a refusal ([#LEFT_SHIFT]). A byte or a wait costs each program something else; so they are measured, not
+/// derived.
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {

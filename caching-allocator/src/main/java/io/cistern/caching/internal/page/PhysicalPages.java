@@ -68,8 +68,7 @@ public final class PhysicalPages {
     public boolean canUseHost() {
         try {
             return onDevice
-                    && driver.devices()
-                                    .attribute(device, DeviceAttribute.HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
+                    && driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
                             == 1;
         } catch (CudaException unknown) {
             return false; // a driver before CUDA 12.2

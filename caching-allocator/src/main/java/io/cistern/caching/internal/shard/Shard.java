@@ -569,8 +569,8 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Gives idle memory back after the stream's work on it. Claims the blocks before it waits, so that no thread has
-    /// them until it has ended. The caller holds no lock: others need the driver lock meanwhile.
+    /// Gives idle memory back after the stream's work on it. Claims the blocks before it waits, so that no thread
+    /// has them until it has ended. The caller holds no lock: others need the driver lock meanwhile.
     ///
     /// @param wanted stop at this many bytes
     /// @return bytes given back
@@ -698,8 +698,8 @@ public final class Shard implements PageOwner {
         return closed;
     }
 
-    /// Gives this shard of an ended stream, with its blocks and pages, to another stream, unless a block is in use or a
-    /// page must stay where it is. The caller holds the driver lock.
+    /// Gives this shard of an ended stream, with its blocks and pages, to another stream, unless a block is in use
+    /// or a page must stay where it is. The caller holds the driver lock.
     ///
     /// @param successor the timeline of the new stream, whose work comes after all work of the former one
     /// @param anew whether that former work may still run, so that only fences from now on cover

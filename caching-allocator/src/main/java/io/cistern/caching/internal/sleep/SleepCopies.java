@@ -27,8 +27,7 @@ final class SleepCopies implements AutoCloseable {
     /// @param number the number of the batch, one more each time
     void save(int number, List<SleepingPage> batch) {
         if (keepsBytes) {
-            forEachPart(
-                    batch, (address, host, size) -> driver.copies().toHost(device, host, address, size, stream));
+            forEachPart(batch, (address, host, size) -> driver.copies().toHost(device, host, address, size, stream));
             driver.events().record(device, mark(number), stream);
         }
     }
@@ -58,8 +57,7 @@ final class SleepCopies implements AutoCloseable {
     /// Begins to copy a batch back.
     void restore(List<SleepingPage> batch) {
         if (keepsBytes) {
-            forEachPart(
-                    batch, (address, host, size) -> driver.copies().toDevice(device, address, host, size, stream));
+            forEachPart(batch, (address, host, size) -> driver.copies().toDevice(device, address, host, size, stream));
         }
     }
 

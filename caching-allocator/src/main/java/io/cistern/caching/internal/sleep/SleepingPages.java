@@ -57,7 +57,7 @@ public final class SleepingPages {
         return sleepers.size();
     }
 
-    /// Makes room for `more` pages, so that [#tryAdd] needs no memory of the Java heap once the source has agreed.
+    /// Makes room for `more` pages, so that [#tryAdd] needs no Java heap once the source has agreed.
     public void reserve(int more) {
         sleepers.ensureCapacity(sleepers.size() + more);
     }
@@ -100,8 +100,8 @@ public final class SleepingPages {
         sleepers.removeIf(sleeper -> !claimed.contains(sleeper.page));
     }
 
-    /// Gives the memory of the pages from number `first` on back. After a failure some are whole and others are not:
-    /// see [#wake] and [#settle].
+    /// Gives the memory of the pages from number `first` on back. After a failure some are whole and others are
+    /// not: see [#wake] and [#settle].
     ///
     /// @param host where bytes are kept; null to give them up
     /// @return the bytes of these pages
@@ -156,8 +156,10 @@ public final class SleepingPages {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void wake(int first) {
-        List<SleepingPage> asleep =
-                sleepers.stream().skip(first).filter(sleeper -> !sleeper.isWhole).toList();
+        List<SleepingPage> asleep = sleepers.stream()
+                .skip(first)
+                .filter(sleeper -> !sleeper.isWhole)
+                .toList();
         if (asleep.isEmpty()) {
             return;
         }
@@ -232,8 +234,8 @@ public final class SleepingPages {
     }
 
     /// Ends the change of the pages from number `first` on: whole pages are awake, the others asleep. If the Java
-    /// heap is too full to tell a source that a page is mapped again, that page sleeps too; it is whole, and the next
-    /// wake tells the source.
+    /// heap is too full to tell a source that a page is mapped again, that page sleeps too; it is whole, and the
+    /// next wake tells the source.
     ///
     /// @throws OutOfMemoryError if there is such a page; the change has ended for the others too
     public void settle(int first) {

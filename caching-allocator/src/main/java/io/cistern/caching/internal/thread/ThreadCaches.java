@@ -89,24 +89,18 @@ public final class ThreadCaches {
         return Math.max(0, before - bytesOf(shards));
     }
 
+    /// Frees the blocks of a shard in all thread caches and its transfer cache.
     public void empty(Shard shard) {
         if (bytesOf(shard) == 0) {
             return;
         }
         AddressBatch evicted = new AddressBatch();
         try {
-            evict(shard, evicted);
+            threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
+            shard.transferCache.empty(evicted);
         } finally {
             evicted.freeAll(ranges);
         }
-    }
-
-    /// Evicts a shard's blocks from all thread caches and its transfer cache.
-    ///
-    /// @param evicted receives the blocks, also those taken out before a failure
-    private void evict(Shard shard, AddressBatch evicted) {
-        threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
-        shard.transferCache.empty(evicted);
     }
 
     /// Evicts the blocks of a closed stream's shards, and forgets the stream.
