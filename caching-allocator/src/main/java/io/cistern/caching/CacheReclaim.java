@@ -220,7 +220,7 @@ final class CacheReclaim {
         return switch (step) {
             case TRIM -> giveBackAtOnce(shard, size);
             case SYNCHRONIZE -> giveBackAfterWaiting(shard, size);
-            default -> throw new IllegalArgumentException("step " + step + " gives nothing back");
+            default -> throw new IllegalArgumentException("step " + step + " has nothing to give back");
         };
     }
 
