@@ -292,9 +292,10 @@ final class CacheReclaim {
     /// @param wait whether to wait for work that may use the memory
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
+        long before = counters.reservedBytes();
         growth.releaseRefused();
         shards.endOrphans(1);
-        long returned = 0;
+        long returned = Math.max(0, before - counters.reservedBytes());
         long onHost = growth.hostBytes(); // nobody keeps idle memory there
         for (Shard shard : shards.all()) {
             long excess = counters.reservedBytes() + onHost - keepBytes;
