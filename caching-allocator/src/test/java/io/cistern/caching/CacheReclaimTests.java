@@ -1,13 +1,20 @@
 package io.cistern.caching;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /// The steps that only look for memory that the cache has already: each where it alone helps.
@@ -88,5 +95,26 @@ final class CacheReclaimTests extends ReclaimFixture {
                 memory.free(taken, stream);
             }
         });
+    }
+
+    @Test
+    void whatAThreadKeepsIsNotCalledAllocated() {
+        DeviceMemory memory = open(Set.of());
+        memory.setCurrent("caching");
+        for (int i = 0; i < 20; i++) { // until the thread keeps it
+            memory.free(memory.allocate(SMALL, DEVICE, stream), stream);
+        }
+        assertThatThrownBy(() -> memory.allocate(MOST * 2, DEVICE, stream))
+                .hasStackTraceContaining("of which 0 are allocated");
+    }
+
+    @Test
+    void theReportSaysHowLongEachStepTook() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        memory.setCurrent("caching");
+        long begun = gpu.nanoTime();
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(MOST * 2, DEVICE, stream));
+        assertThat(failure.steps().stream().mapToLong(TriedStep::nanos).sum()).isBetween(0L, gpu.nanoTime() - begun);
     }
 }

@@ -287,6 +287,20 @@ final class ReclaimStepTests extends ReclaimFixture {
         assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(ReclaimStep.values());
     }
 
+    @Test
+    void theReportSaysHowMuchATrimGave() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        memory.setCurrent("caching:source=linear");
+        memory.free(memory.allocate(MOST, DEVICE, other), other);
+        gpu.streams().synchronize(DEVICE, other);
+        DeviceOutOfMemoryException failure = catchThrowableOfType(
+                DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
+        assertThat(failure.steps())
+                .filteredOn(each -> each.step() == ReclaimStep.TRIM)
+                .extracting(TriedStep::byteSize)
+                .containsExactly(MOST);
+    }
+
     /// The cache's own idle memory, which only a trim makes fit, is left until the program was asked.
     @Test
     void theProgramIsAskedBeforeIdleMemoryGoesBack() {
