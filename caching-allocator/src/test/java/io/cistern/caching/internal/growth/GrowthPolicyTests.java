@@ -121,4 +121,73 @@ class GrowthPolicyTests {
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.unit).isEqualTo(4 * MIB);
     }
+
+    private static GrowthPolicy adaptive(long deviceBytes, long capBytes) {
+        return new GrowthPolicy(
+                new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, deviceBytes, capBytes);
+    }
+
+    @Test
+    void anEighthAboveThePeakSavesAWait() {
+        GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
+        growthPolicy.needed(GIB, false, 0);
+        assertThat(growthPolicy.hasPlenty(GIB + 128 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.hasPlenty(GIB + 128 * MIB)).isFalse();
+    }
+
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource({"WAIT, USUAL", "NEVER, USUAL", "ADAPTIVE, TIGHT"})
+    void onlyAdaptiveReuseTakesMoreThanThePeak(PageReuse reuse, PageFit fit) {
+        GrowthPolicy growthPolicy =
+                new GrowthPolicy(new PagePolicy(0, fit, reuse, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
+        growthPolicy.needed(GIB, false, 0);
+        assertThat(growthPolicy.hasPlenty(GIB)).isFalse();
+    }
+
+    /// A sixteenth of what may be had: of the device, of the cap, or of what others leave.
+    @Test
+    void moreThanThePeakIsNeverMuchOfTheMemory() {
+        GrowthPolicy capped = adaptive(64 * GIB, 16 * GIB);
+        capped.needed(2 * GIB, false, 0);
+        assertThat(capped.hasPlenty(GIB - 1)).isTrue();
+        assertThat(capped.hasPlenty(GIB)).isFalse();
+        GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
+        growthPolicy.needed(8 * GIB, false, 0);
+        assertThat(growthPolicy.hasPlenty(4 * GIB - 1)).isTrue();
+        assertThat(growthPolicy.hasPlenty(4 * GIB)).isFalse();
+        growthPolicy.left(8 * GIB, 24 * GIB);
+        assertThat(growthPolicy.hasPlenty(2 * GIB - 1)).isTrue();
+        assertThat(growthPolicy.hasPlenty(2 * GIB)).isFalse();
+    }
+
+    @Test
+    void whatIsLeftIsTheDriversOrTheCaps() {
+        GrowthPolicy growthPolicy = adaptive(64 * GIB, 48 * GIB);
+        assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(40 * GIB);
+        growthPolicy.left(8 * GIB, 16 * GIB);
+        assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(16 * GIB);
+        assertThat(growthPolicy.leftBytes(10 * GIB)).isEqualTo(14 * GIB);
+        assertThat(growthPolicy.leftBytes(30 * GIB)).isZero();
+        growthPolicy.left(8 * GIB, 50 * GIB);
+        assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(40 * GIB);
+    }
+
+    @Test
+    void theDriverIsAskedAgainAfterAnEighthOfWhatWasLeft() {
+        GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
+        growthPolicy.left(8 * GIB, 16 * GIB);
+        assertThat(growthPolicy.lookAtBytes).isEqualTo(10 * GIB);
+        growthPolicy.left(8 * GIB, 8 * MIB);
+        assertThat(growthPolicy.lookAtBytes).as("a slot at least").isEqualTo(8 * GIB + SLOT);
+    }
+
+    @Test
+    void pagesAreSmallerWhereLittleIsLeft() {
+        GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
+        growthPolicy.needed(17000 * MIB, false, 0);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(128 * MIB);
+        growthPolicy.left(0, 2 * GIB);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(64 * MIB);
+        assertThat(growthPolicy.pageBytes(false, 2 * GIB)).isEqualTo(SLOT);
+    }
 }
