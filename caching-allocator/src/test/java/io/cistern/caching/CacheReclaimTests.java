@@ -102,7 +102,7 @@ final class CacheReclaimTests extends ReclaimFixture {
         DeviceMemory memory = open(Set.of());
         memory.setCurrent("caching");
         for (int i = 0; i < 20; i++) { // until the thread keeps it
-            memory.free(memory.allocate(SMALL, DEVICE, stream), stream);
+            memory.free(memory.allocate(SMALL, DEVICE, other), other);
         }
         assertThatThrownBy(() -> memory.allocate(MOST * 2, DEVICE, stream))
                 .hasStackTraceContaining("of which 0 are allocated");

@@ -223,8 +223,9 @@ final class CacheReturnsTests {
         caching.checkInvariants();
     }
 
-    @Test
-    void aDriverThatRecordsNoFenceLeavesMemoryUsable() {
+    @ParameterizedTest
+    @EnumSource
+    void aDriverThatRecordsNoFenceLeavesMemoryUsable(TrimMode mode) {
         TestContext context = new TestContext(pages);
         CachingAllocator caching = open(context);
         long block = caching.allocate(8 * MIB, 0, A);
@@ -232,31 +233,36 @@ final class CacheReturnsTests {
         context.order.recording = _ -> {
             throw refusal(CudaResult.UNKNOWN);
         };
-        assertThat(synchronize(caching)).isZero();
+        assertThat(trim(caching, mode)).isZero();
         assertThat(caching.allocate(8 * MIB, 0, A)).isEqualTo(block);
         caching.free(block, 0, 0, A);
         context.order.recording = _ -> {};
-        assertThat(synchronize(caching)).isEqualTo(8 * MIB);
+        assertThat(trim(caching, mode)).isEqualTo(8 * MIB);
     }
 
-    @Test
-    void aDeadContextIsNoReasonToKeepMemory() {
+    @ParameterizedTest
+    @EnumSource
+    void aDeadContextEndsTheTrim(TrimMode mode) {
         TestContext context = new TestContext(pages);
         CachingAllocator caching = open(context);
         allocateAndFree(caching, 8 * MIB, A);
         context.order.recording = _ -> {
             throw refusal(CudaResult.LAUNCH_FAILED);
         };
-        assertThatThrownBy(() -> synchronize(caching)).isInstanceOf(CudaException.class);
+        assertThatThrownBy(() -> trim(caching, mode)).isInstanceOf(CudaException.class);
         context.order.recording = _ -> {};
-        assertThat(synchronize(caching)).isEqualTo(8 * MIB);
+        assertThat(trim(caching, mode)).isEqualTo(8 * MIB);
+    }
+
+    private static long synchronize(CachingAllocator caching) {
+        return trim(caching, TrimMode.SYNCHRONIZE);
     }
 
     /// On a thread of its own, since the thread that waited before must have left all locks.
-    private static long synchronize(CachingAllocator caching) {
+    private static long trim(CachingAllocator caching, TrimMode mode) {
         return assertTimeoutPreemptively(
                 Duration.ofSeconds(20),
-                () -> caching.trim(0, 0, TrimMode.SYNCHRONIZE).orElseThrow().returnedBytes());
+                () -> caching.trim(0, 0, mode).orElseThrow().returnedBytes());
     }
 
     @Test

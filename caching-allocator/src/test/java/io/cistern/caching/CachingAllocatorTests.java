@@ -6,6 +6,8 @@ import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
 import io.cistern.caching.internal.growth.PagePolicy;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
@@ -303,6 +305,84 @@ class CachingAllocatorTests {
         assertThat(caching.reservedPeakBytes(0)).hasValue(20 * MIB);
         caching.resetPeaks(0);
         assertThat(caching.reservedPeakBytes(0)).hasValue(0);
+    }
+
+    @Test
+    void blocksThatAThreadKeptAreFreeAfterATrim() {
+        long[] blocks = new long[200];
+        for (int i = 0; i < blocks.length; i++) {
+            blocks[i] = allocate(KIB, A);
+        }
+        for (long block : blocks) {
+            caching.free(block, KIB, 0, A);
+        }
+        assertThat(caching.trim(0, 0)).isEqualTo(2 * MIB);
+    }
+
+    @Test
+    void aRefillTakesAsManyBlocksAsAreWantedOrFree() {
+        long first = allocate(64 * KIB, A);
+        Shard shard = caching.cache(0).shards.shard(A, KIB);
+        AddressBatch batch = new AddressBatch();
+        shard.allocateMany(64 * KIB, 64 * KIB, 3, batch);
+        assertThat(batch.count).isEqualTo(3);
+        assertThat(batch.addresses[2]).as("the lowest comes last").isEqualTo(first + 64 * KIB);
+        shard.allocateMany(64 * KIB, 64 * KIB, 100, batch);
+        assertThat(batch.count).as("all that the page has").isEqualTo(31);
+        shard.allocateMany(64 * KIB, 64 * KIB, 100, batch);
+        assertThat(batch.count).isEqualTo(31);
+        batch.freeAll(caching.cache(0).shards.ranges);
+    }
+
+    /// The heir would get a block that another stream still uses.
+    @Test
+    void aStreamThatEndedIsNotTakenOverWhileABlockWaits() {
+        long block = allocate(4 * MIB, A);
+        context.order.busy.add(B);
+        free(block, B);
+        caching.streamClosing(0, A);
+        assertThat(allocate(4 * MIB, B + A)).isNotEqualTo(block);
+        context.order.busy.clear();
+        caching.trim(0, 0);
+        assertThat(caching.reservedBytes(0)).hasValue(4 * MIB);
+    }
+
+    /// So long that the marks of idle pages are given up.
+    @Test
+    void idlePagesAreFoundAfterManyHitsToo() {
+        CachingAllocator hitting = new TestContext(pages)
+                .open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE));
+        hitting.free(hitting.allocate(60 * MIB, 0, A), 0, 0, A);
+        for (int i = 0; i < 3000; i++) {
+            hitting.free(hitting.allocate(2 * MIB, 0, A), 0, 0, A);
+        }
+        long creates = pages.creates;
+        hitting.free(hitting.allocate(40 * MIB, 0, B), 0, 0, B);
+        assertThat(pages.creates - creates).isLessThanOrEqualTo(2);
+        hitting.checkInvariants();
+        hitting.close();
+    }
+
+    @Test
+    void pagesForSmallBlocksStaySmallAndOthersGrow() {
+        pages.capacity = 64L << 30;
+        allocate(20L << 30, A);
+        assertThat(pages.creates).isLessThan(200);
+        allocate(KIB, A);
+        assertThat(caching.reservedBytes(0).orElseThrow() % (4 * MIB)).isEqualTo(2 * MIB);
+    }
+
+    @Test
+    void segmentsAreCountedUntilTheyGoBack() {
+        TestRanges ranges = new TestRanges(64 * MIB);
+        CachingAllocator segments = new TestContext(ranges).open(false);
+        segments.free(segments.allocate(20 * MIB, 0, A), 0, 0, A);
+        assertThat(segments.statistics(0)).containsEntry("segment.all.current", 1L);
+        segments.trim(0, 0);
+        assertThat(segments.statistics(0))
+                .containsEntry("segment.all.current", 0L)
+                .containsEntry("segment.all.freed", 1L)
+                .containsEntry("reserved_bytes.all.current", 0L);
     }
 
     private boolean allocateUntil(long wanted, int attempts) {

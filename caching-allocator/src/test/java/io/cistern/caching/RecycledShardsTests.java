@@ -48,6 +48,9 @@ class RecycledShardsTests {
         gpu.memory().free(0, lag);
         assertThat(gpu.misuses()).isEmpty();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(4L << 30);
+        assertThat(gpu.calls().of(DriverCall.MEM_ADDRESS_FREE))
+                .as("addresses")
+                .isEqualTo(gpu.calls().of(DriverCall.MEM_ADDRESS_RESERVE));
         gpu.close();
     }
 
