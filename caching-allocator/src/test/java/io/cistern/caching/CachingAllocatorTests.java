@@ -9,8 +9,13 @@ import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
+import io.cistern.diagnostics.SegmentMemory;
+import io.cistern.diagnostics.SegmentMemory.Block;
+import io.cistern.diagnostics.SegmentMemory.State;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
+import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -370,6 +375,42 @@ class CachingAllocatorTests {
         assertThat(pages.creates).isLessThan(200);
         allocate(KIB, A);
         assertThat(caching.reservedBytes(0).orElseThrow() % (4 * MIB)).isEqualTo(2 * MIB);
+    }
+
+    /// A hole is no memory, so a segment ends there.
+    @Test
+    void segmentsAreTheStretchesOfMemoryBetweenHoles() {
+        long taken = allocate(4 * MIB, A);
+        long waiting = allocate(4 * MIB, A);
+        long idle = allocate(2 * MIB, A);
+        long beside = allocate(2 * MIB, A);
+        long gone = allocate(4 * MIB, A);
+        long last = allocate(4 * MIB, A);
+        context.order.busy.add(B);
+        free(waiting, B);
+        free(gone, A);
+        caching.trim(0, 0);
+        free(idle, A);
+        assertThat(caching.segments(0))
+                .containsExactly(
+                        new SegmentMemory(
+                                taken,
+                                12 * MIB,
+                                OptionalLong.of(A),
+                                true,
+                                List.of(
+                                        new Block(taken, 4 * MIB, State.TAKEN),
+                                        new Block(waiting, 4 * MIB, State.WAITING),
+                                        new Block(idle, 2 * MIB, State.IDLE),
+                                        new Block(beside, 2 * MIB, State.TAKEN))),
+                        new SegmentMemory(
+                                last,
+                                4 * MIB,
+                                OptionalLong.of(A),
+                                true,
+                                List.of(new Block(last, 4 * MIB, State.TAKEN))));
+        caching.streamClosing(0, A);
+        assertThat(caching.segments(0)).extracting(SegmentMemory::stream).containsOnly(OptionalLong.empty());
     }
 
     @Test

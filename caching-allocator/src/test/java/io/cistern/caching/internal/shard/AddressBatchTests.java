@@ -34,4 +34,14 @@ final class AddressBatchTests {
         assertThat(addresses())
                 .isEqualTo(LongStream.rangeClosed(1, count).map(i -> count + 1 - i).toArray());
     }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 30, 31, 1000})
+    void manyAtOnceLeaveRoomForTwoToo(int count) {
+        batch.add(0);
+        batch.addAll(LongStream.rangeClosed(0, count).toArray(), 1, count + 1);
+        batch.addInHand(count + 1);
+        batch.addInHand(count + 2);
+        assertThat(addresses()).isEqualTo(LongStream.rangeClosed(0, count + 2).toArray());
+    }
 }
