@@ -5,9 +5,20 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.UnknownAddressException;
+import io.cistern.spi.TrimMode;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Blocks that are used on more streams than they are freed on, and streams whose handles come again.
 class CachingUsesTests {
@@ -89,6 +100,93 @@ class CachingUsesTests {
         assertThat(context.order.recordedOn).isEmpty();
         free(allocate(A), A);
         assertThat(context.order.recordedOn).containsExactlyInAnyOrder(B, C);
+    }
+
+    private Set<Long> waiting() {
+        caching.trim(0, 0);
+        return caching.segments(0).stream()
+                .flatMap(segment -> segment.blocks().stream())
+                .filter(block -> block.state() == SegmentMemory.State.WAITING)
+                .map(SegmentMemory.Block::address)
+                .collect(Collectors.toSet());
+    }
+
+    /// One after the other gets past its use, in any order.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void eachBlockWaitsForItsOwnStreams(boolean several) {
+        long live = allocate(A);
+        Map<Long, Long> blocks = new LinkedHashMap<>();
+        for (long stream = 0x10000; stream <= 0x70000; stream += 0x10000) {
+            context.order.busy.add(stream);
+            long block = allocate(A);
+            if (several) {
+                caching.recordUse(block, 0, stream + A);
+                caching.recordUse(block, 0, C);
+            }
+            free(block, stream);
+            blocks.put(stream, block);
+        }
+        for (long passed : new long[] {0x30000, 0x10000, 0x70000, 0x20000, 0x40000, 0x60000, 0x50000}) {
+            assertThat(waiting()).containsExactlyInAnyOrderElementsOf(blocks.values());
+            assertThat(caching.statistics(0)).containsEntry("active.all.current", 1L + blocks.size());
+            context.order.busy.remove(passed);
+            blocks.remove(passed);
+        }
+        assertThat(waiting()).isEmpty();
+        assertThat(caching.statistics(0)).containsEntry("active.all.current", 1L);
+        free(live, A);
+    }
+
+    @Test
+    void fencesAreRecordedInTheOrderOfTheFrees() {
+        long[] blocks = {allocate(A), allocate(A), allocate(A)};
+        free(blocks[2], C);
+        free(blocks[0], B);
+        free(blocks[1], B + C);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).containsExactly(C, B, B + C);
+    }
+
+    /// The fences that were recorded for it are released, and the block waits for new ones.
+    @Test
+    void aBlockWhoseLastFenceIsRefusedLosesNoFence() {
+        context.order.busy.add(B);
+        long block = allocate(A);
+        for (long stream : new long[] {B, C, B + C}) {
+            caching.recordUse(block, 0, stream);
+        }
+        free(block, A);
+        context.order.recording = stream -> {
+            if (stream == B + C) {
+                throw new CudaException(DriverCall.EVENT_RECORD, CudaResult.UNKNOWN.code(), "in a test");
+            }
+        };
+        assertThatExceptionOfType(CudaException.class).isThrownBy(() -> allocate(A));
+        assertThat(context.order.openFences()).isZero();
+        context.order.recording = _ -> {};
+        long live = allocate(A);
+        assertThat(waiting()).containsExactly(block);
+        context.order.busy.clear();
+        assertThat(waiting()).isEmpty();
+        free(live, A);
+    }
+
+    /// Another thread finds meanwhile that the fence has passed, which must stay until the wait has ended.
+    @Test
+    void aFenceStaysUntilAllWhoWaitForItAreDone() {
+        context.order.busy.add(B);
+        long live = allocate(A);
+        free(allocate(A), B);
+        context.order.waiting = () -> {
+            context.order.waiting = () -> {};
+            context.order.busy.clear();
+            assertThat(waiting()).isEmpty();
+            assertThat(context.order.openFences()).isEqualTo(1);
+        };
+        caching.trim(0, 0, TrimMode.SYNCHRONIZE);
+        assertThat(context.order.openFences()).isZero();
+        free(live, A);
     }
 
     @Test
