@@ -355,8 +355,8 @@ class CachingAllocatorTests {
     /// So long that the marks of idle pages are given up.
     @Test
     void idlePagesAreFoundAfterManyHitsToo() {
-        CachingAllocator hitting = new TestContext(pages)
-                .open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE));
+        CachingAllocator hitting =
+                new TestContext(pages).open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE));
         hitting.free(hitting.allocate(60 * MIB, 0, A), 0, 0, A);
         for (int i = 0; i < 3000; i++) {
             hitting.free(hitting.allocate(2 * MIB, 0, A), 0, 0, A);

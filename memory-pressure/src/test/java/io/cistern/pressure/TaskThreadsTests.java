@@ -29,6 +29,7 @@ final class TaskThreadsTests {
     private final List<Task> tasks = List.of(task(1, 0), task(2, 5), task(3, 5));
     private final Set<TaskThread> present = new LinkedHashSet<>();
     private final Set<TaskThread> lacking = new LinkedHashSet<>();
+    private long entered;
 
     private Task task(long id, int priority) {
         return new Task(id, priority, arbitration);
@@ -49,6 +50,7 @@ final class TaskThreadsTests {
         if (present.isEmpty() || dice < 3) {
             TaskThread added = new TaskThread(tasks.get(random.nextInt(3)), arbitration, lock.newCondition());
             threads.add(added);
+            assertThat(added.number).isEqualTo(++entered);
             present.add(added);
             return;
         }
@@ -57,8 +59,7 @@ final class TaskThreadsTests {
             present.remove(any);
             lacking.remove(any);
             threads.lacksNoMore(any);
-            assertThat(threads.remove(any))
-                    .isEqualTo(present.stream().noneMatch(thread -> thread.task == any.task));
+            assertThat(threads.remove(any)).isEqualTo(present.stream().noneMatch(thread -> thread.task == any.task));
         } else if (dice < 7) {
             any.contends = true;
             any.lacks = new Refusal(100, random.nextInt(2), null);
@@ -89,7 +90,8 @@ final class TaskThreadsTests {
         assertThat(threads.all()).containsExactlyElementsOf(present);
         assertThat(threads.size()).isEqualTo(present.size());
         assertThat(threads.countLacking()).isEqualTo(lacking.size());
-        assertThat(threads.count(BLOCKED)).isEqualTo((int) present.stream().filter(BLOCKED).count());
+        assertThat(threads.count(BLOCKED))
+                .isEqualTo((int) present.stream().filter(BLOCKED).count());
         assertThat(threads.countLacking(BLOCKED))
                 .isEqualTo((int) lacking.stream().filter(BLOCKED).count());
         assertThat(threads.first(BLOCKED))

@@ -18,8 +18,7 @@ final class WakeupPolicyTests {
     private final ReentrantLock lock = new ReentrantLock();
     private final BlockOwners owners = new BlockOwners();
     private final TaskThreads threads = new TaskThreads();
-    private final WakeupPolicy policy =
-            new WakeupPolicy(threads, owners, new BlockedThreadDetector(lock, LONG, LONG));
+    private final WakeupPolicy policy = new WakeupPolicy(threads, owners, new BlockedThreadDetector(lock, LONG, LONG));
     private final Arbitration arbitration = new Arbitration(owners, LONG, LONG);
     private final TaskThread high = enter(1, 10);
     private final TaskThread middle = enter(2, 5);

@@ -71,19 +71,25 @@ final class ScopeStackTests {
     @Test
     void theLimitIsThatOfTheChoiceThatServes() {
         LimitHandle limit = LimitHandle.of("scope", 100, null);
-        ScopeStack limited = new ScopeStack(
-                null, new Route[] {outer, null}, OptionalLong.of(STREAM), limit, () -> {}, () -> {});
+        ScopeStack limited =
+                new ScopeStack(null, new Route[] {outer, null}, OptionalLong.of(STREAM), limit, () -> {}, () -> {});
         assertThat(limited.limit(0, STREAM)).isSameAs(limit);
         assertThat(limited.limit(0, OTHER)).isNull();
         assertThat(limited.limit(1, STREAM)).isNull();
-        assertThat(stack(limited, OptionalLong.empty(), inner, null).limit(0, STREAM)).isNull();
+        assertThat(stack(limited, OptionalLong.empty(), inner, null).limit(0, STREAM))
+                .isNull();
     }
 
     @Test
     void whatIsCarriedKeepsAllChoicesAndOnlyTheLastOneEnds() {
         StringBuilder told = new StringBuilder();
         ScopeStack first = new ScopeStack(
-                null, new Route[] {outer}, OptionalLong.empty(), null, () -> told.append("e1 "), () -> told.append("c1 "));
+                null,
+                new Route[] {outer},
+                OptionalLong.empty(),
+                null,
+                () -> told.append("e1 "),
+                () -> told.append("c1 "));
         ScopeStack second = new ScopeStack(
                 first,
                 new Route[] {inner},

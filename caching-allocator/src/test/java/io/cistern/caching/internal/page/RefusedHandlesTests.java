@@ -35,7 +35,8 @@ final class RefusedHandlesTests {
         refused.retry();
         assertThat(released).hasSize(333);
         assertThat(refused.byteSize())
-                .isEqualTo(sum - released.values().stream().mapToLong(Long::longValue).sum());
+                .isEqualTo(sum
+                        - released.values().stream().mapToLong(Long::longValue).sum());
         takes = _ -> true;
         refused.retry();
         assertThat(released).isEqualTo(kept);

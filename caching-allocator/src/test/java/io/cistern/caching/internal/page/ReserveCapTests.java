@@ -110,7 +110,8 @@ final class ReserveCapTests {
         assertThat(ReserveCap.told(wrapped)).contains("0 bytes are reserved of " + CAP, "max_bytes");
         assertThat(ReserveCap.isReached(new IllegalStateException(new IllegalStateException())))
                 .isFalse();
-        assertThat(ReserveCap.told(new DeviceOutOfMemoryException(1, 0, "the driver"))).isEmpty();
+        assertThat(ReserveCap.told(new DeviceOutOfMemoryException(1, 0, "the driver")))
+                .isEmpty();
     }
 
     private void assertRefused(long byteSize) {

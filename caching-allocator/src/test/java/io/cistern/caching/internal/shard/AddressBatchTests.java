@@ -32,7 +32,8 @@ final class AddressBatchTests {
         assertThat(addresses()).isEqualTo(LongStream.rangeClosed(1, count).toArray());
         batch.reverse();
         assertThat(addresses())
-                .isEqualTo(LongStream.rangeClosed(1, count).map(i -> count + 1 - i).toArray());
+                .isEqualTo(
+                        LongStream.rangeClosed(1, count).map(i -> count + 1 - i).toArray());
     }
 
     @ParameterizedTest
