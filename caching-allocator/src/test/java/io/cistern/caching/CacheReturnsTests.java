@@ -175,7 +175,7 @@ final class CacheReturnsTests {
                         .forGraphs());
         allocateAndFree(caching, 40 * MIB, A);
         assertThat(refused(caching, 40 * MIB, B))
-                .hasMessageContaining("the memory of graphs stays theirs until they are gone");
+                .hasMessageContaining("memory of graphs stays reserved until they no longer exist");
         assertThat(pages.liveBytes()).isEqualTo(40 * MIB);
         assertThat(caching.statistics(0)).containsEntry("num_ooms", 0L);
     }

@@ -107,7 +107,7 @@ final class ReserveCapTests {
         Throwable wrapped = new IllegalStateException(new IllegalStateException(refusal));
         assertThat(ReserveCap.isReached(refusal)).isTrue();
         assertThat(ReserveCap.isReached(wrapped)).isTrue();
-        assertThat(ReserveCap.told(wrapped)).contains("0 bytes are reserved of " + CAP, "max_bytes");
+        assertThat(ReserveCap.told(wrapped)).contains("0 bytes are reserved", String.valueOf(CAP), "max_bytes");
         assertThat(ReserveCap.isReached(new IllegalStateException(new IllegalStateException())))
                 .isFalse();
         assertThat(ReserveCap.told(new DeviceOutOfMemoryException(1, 0, "the driver")))
