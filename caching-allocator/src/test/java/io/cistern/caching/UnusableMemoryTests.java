@@ -60,7 +60,7 @@ final class UnusableMemoryTests extends ReclaimFixture {
             assertThat(most.holder()).isEqualTo("stream 0x" + Long.toHexString(stream));
             assertThat(most.remedy()).contains("source=pages");
         });
-        assertThat(report.text()).containsPattern("unusable: \\d+ bytes idle beside live blocks, stream 0x");
+        assertThat(report.text()).containsPattern("unusable: \\d+ bytes idle next to live blocks, stream 0x");
     }
 
     @Test
