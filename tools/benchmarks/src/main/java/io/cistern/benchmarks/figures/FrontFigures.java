@@ -10,8 +10,9 @@ final class FrontFigures {
     private static final String PAIRS = "pairs.jsonl";
     private static final double GIB = 1L << 30;
     private static final long SMALL = 64 << 10;
+    private static final String TORCH = "PyTorch's";
 
-    private final Table table = new Table("", "without Cistern", "the driver's pool", "Cistern");
+    private final Table table = new Table("", "instead of", "its figure", "the driver's pool", "Cistern");
     private final RawOutput raw;
 
     private FrontFigures(RawOutput raw) {
@@ -27,8 +28,8 @@ final class FrontFigures {
         figures.onnx("ONNX Runtime, two models: requests a second", "perSecond");
         figures.onnx("… device memory, MiB", "mostMib");
         figures.pair();
-        figures.threads("Sixteen threads, blocks up to 256 KiB of ever new sizes: µs", "own");
-        figures.threads("… blocks of 1 to 16 MiB", "large");
+        figures.threads("Sixteen threads, each block a new size up to 256 KiB: µs a pair", "own");
+        figures.threads("… blocks of 1 to 16 MiB: µs a pair", "large");
         figures.generated("Memory reserved for what is requested, 90 unseen programs: factor", "meanRatio");
         figures.generated("… at worst", "worstRatio");
         figures.firstPasses();
@@ -42,6 +43,7 @@ final class FrontFigures {
         List<Row> rows = Row.where(raw.json(QUERIES), "mode", mode, "query", "all");
         table.row(
                 what,
+                "`cudaMalloc`",
                 median(Row.where(rows, "allocator", "direct"), field, factor),
                 median(Row.where(rows, "allocator", "library"), field, factor),
                 median(Row.where(rows, "allocator", "caching"), field, factor));
@@ -56,6 +58,7 @@ final class FrontFigures {
         List<Row> rows = OnnxFigures.served(raw);
         table.row(
                 what,
+                "its arenas",
                 Table.median(Row.where(rows, "source", "arena"), field, "%,.0f"),
                 Table.median(Row.where(rows, "source", "cuda_pool"), field, "%,.0f"),
                 Table.median(Row.where(rows, "source", "cistern_request", "allocator", "caching"), field, "%,.0f"));
@@ -64,6 +67,7 @@ final class FrontFigures {
     private void pair() {
         table.row(
                 "An allocation and its free, up to 64 KiB: ns",
+                TORCH,
                 pair("torch"),
                 pair("cudaMallocAsync"),
                 pair("caching"));
@@ -79,7 +83,7 @@ final class FrontFigures {
 
     private void threads(String what, String load) {
         List<Row> rows = Row.where(raw.json(ThreadFigures.FILE), "load", load);
-        table.row(what, threads(rows, "torch"), threads(rows, "cudaMallocAsync"), threads(rows, "caching"));
+        table.row(what, TORCH, threads(rows, "torch"), threads(rows, "cudaMallocAsync"), threads(rows, "caching"));
     }
 
     private static String threads(List<Row> rows, String allocator) {
@@ -90,6 +94,7 @@ final class FrontFigures {
         List<Row> rows = Row.where(raw.json(ReplayFigures.GENERATED), "family", "all");
         table.row(
                 what,
+                "PyTorch's, modelled",
                 ratio(rows, "pytorch-expandable", field),
                 ratio(rows, "async", field),
                 ratio(rows, "caching", field));
@@ -103,6 +108,7 @@ final class FrontFigures {
         List<Row> rows = Row.where(raw.json(ReplayFigures.FILE), "work", ReplayFigures.NONE);
         table.row(
                 "Ten PyTorch programs, first pass, mean: ms",
+                TORCH,
                 firstPass(rows, "torch"),
                 firstPass(rows, "cudaMallocAsync"),
                 firstPass(rows, "caching"));
@@ -117,6 +123,7 @@ final class FrontFigures {
         List<Row> rows = Row.where(raw.json(ReplayFigures.FILE), "work", ReplayFigures.FILLS, "trace", "vit_streams");
         table.row(
                 "ViT on five streams, each block filled: ms a pass",
+                TORCH,
                 fills(rows, "torch"),
                 fills(rows, "cudaMallocAsync"),
                 fills(rows, "caching"));
