@@ -428,7 +428,11 @@ public final class StreamHazards {
                         + " call).";
             case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
             case REUSED_TOO_EARLY ->
-                "The allocator handed the memory to " + other + ", which does not wait for " + one
+                "The allocator handed the memory to " + other + ", which does not wait for "
+                        + (earlier == later
+                                ? "an ended stream that had the same handle: streamClosing must reach the allocator"
+                                        + " (AllocatorAdaptor passes it on)"
+                                : one)
                         + ". If a use was not recorded before the free, record it; otherwise the allocator has a bug.";
         };
     }

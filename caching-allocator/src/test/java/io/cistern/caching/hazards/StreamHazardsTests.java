@@ -189,6 +189,34 @@ class StreamHazardsTests {
 
     @Test
     void anAllocatorThatHandsMemoryOutTooEarlyIsFound() {
+        makeCarelessCurrent();
+        long first = watched.allocate(BYTES, a);
+        watched.fill(first, BYTES, a);
+        watched.memory.free(first, a);
+        assertThat(watched.allocate(BYTES, a)).as("its own stream").isEqualTo(first);
+        watched.memory.free(first, a);
+        assertThat(watched.kinds()).isEmpty();
+        assertThat(watched.allocate(BYTES, b)).as("another one").isEqualTo(first);
+        assertThat(watched.kinds()).containsExactly(Kind.REUSED_TOO_EARLY);
+        watched.memory.free(first, b);
+    }
+
+    @Test
+    void anAllocatorThatMissesTheEndOfAStreamIsAdvised() {
+        makeCarelessCurrent();
+        long ended = busyStream(true);
+        long first = watched.allocate(BYTES, ended);
+        watched.fill(first, BYTES, ended);
+        watched.memory.free(first, ended);
+        watched.memory.driver().streams().destroy(0, ended);
+        assertThat(watched.memory.driver().streams().create(0, true, 0)).isEqualTo(ended);
+        watched.memory.free(watched.allocate(BYTES, ended), ended);
+        assertThat(watched.hazards.list())
+                .singleElement()
+                .satisfies(each -> assertThat(each.advice()).contains("ended stream", "streamClosing"));
+    }
+
+    private void makeCarelessCurrent() {
         long[] kept = new long[1];
         DeviceAllocator careless = new DeviceAllocator() {
             @Override
@@ -201,15 +229,6 @@ class StreamHazardsTests {
             public void free(long address, long byteSize, int device, long stream) {}
         };
         watched.memory.currents().set(watched.memory.open(OpenOptions.made("careless", careless)));
-        long first = watched.allocate(BYTES, a);
-        watched.fill(first, BYTES, a);
-        watched.memory.free(first, a);
-        assertThat(watched.allocate(BYTES, a)).as("its own stream").isEqualTo(first);
-        watched.memory.free(first, a);
-        assertThat(watched.kinds()).isEmpty();
-        assertThat(watched.allocate(BYTES, b)).as("another one").isEqualTo(first);
-        assertThat(watched.kinds()).containsExactly(Kind.REUSED_TOO_EARLY);
-        watched.memory.free(first, b);
     }
 
     @Test

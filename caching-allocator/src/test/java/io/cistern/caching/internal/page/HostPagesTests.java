@@ -19,7 +19,8 @@ final class HostPagesTests {
     private static final long SIZE = 2 << 20;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(SIZE).build();
-    private final PhysicalPages pages = new PhysicalPages(0, gpu, source(), new DeviceCounters(0, mock(EventSink.class)));
+    private final PhysicalPages pages =
+            new PhysicalPages(0, gpu, source(), new DeviceCounters(0, mock(EventSink.class)));
 
     private static PageSource source() {
         PageSource source = mock(PageSource.class);
