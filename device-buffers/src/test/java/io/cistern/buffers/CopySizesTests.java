@@ -42,17 +42,17 @@ class CopySizesTests {
 
     @Test
     void aCopyTellsBothSizes() {
-        assertRefused(() -> small.copyFrom(LONG), "source has 400 bytes, buffer 16");
-        assertRefused(() -> small.copyTo(SHORT), "buffer has 16 bytes, target 4");
-        assertRefused(() -> small.copyFrom(large), "source has 400 bytes, buffer 16");
+        assertRefused(() -> small.copyFrom(LONG), "source has 400 bytes, but buffer only 16");
+        assertRefused(() -> small.copyTo(SHORT), "buffer has 16 bytes, but target only 4");
+        assertRefused(() -> small.copyFrom(large), "source has 400 bytes, but buffer only 16");
     }
 
     @Test
     void soDoesACopyInABatch() {
         CopyBatch batch = new CopyBatch();
-        assertRefused(() -> batch.toDevice(small, LONG), "source has 400 bytes, buffer 16");
-        assertRefused(() -> batch.toHost(SHORT, small), "buffer has 16 bytes, target 4");
-        assertRefused(() -> batch.onDevice(small, large), "source has 400 bytes, buffer 16");
+        assertRefused(() -> batch.toDevice(small, LONG), "source has 400 bytes, but buffer only 16");
+        assertRefused(() -> batch.toHost(SHORT, small), "buffer has 16 bytes, but target only 4");
+        assertRefused(() -> batch.onDevice(small, large), "source has 400 bytes, but buffer only 16");
     }
 
     @Test
