@@ -134,6 +134,7 @@ final class BoundMeters {
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
             addGauges(meters, allocator, device);
             addCounters(meters, allocator, device);
+            EventMeters.refusals(meters, tagOf(device));
         }
         return new OfAllocator(name, pool, meters);
     }

@@ -73,18 +73,21 @@ final class EventMeters implements Consumer<MemoryEvent> {
     }
 
     private static void count(@Nullable MeterGroup group, Tags more) {
-        Counter counter = group == null
-                ? null
-                : group.meter(
-                        Counter.class,
-                        "cistern.out.of.memory",
-                        more,
-                        (tags, registry) -> Counter.builder("cistern.out.of.memory")
-                                .description("Requests that failed: memory ran out, or a limit refused" + " them")
-                                .tags(tags)
-                                .register(registry));
+        Counter counter = group == null ? null : refusals(group, more);
         if (counter != null) {
             counter.increment();
         }
+    }
+
+    /// Adds the counter of refused requests: an alarm sees the first one only if the counter was there before.
+    static @Nullable Counter refusals(MeterGroup group, Tags more) {
+        return group.meter(
+                Counter.class,
+                "cistern.out.of.memory",
+                more,
+                (tags, registry) -> Counter.builder("cistern.out.of.memory")
+                        .description("Requests that failed: memory ran out, or a limit refused them")
+                        .tags(tags)
+                        .register(registry));
     }
 }

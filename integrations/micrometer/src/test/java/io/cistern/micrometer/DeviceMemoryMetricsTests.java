@@ -155,6 +155,10 @@ final class DeviceMemoryMetricsTests {
         try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
             metrics.bindTo(registry);
             free(allocate(1000));
+            assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
+            assertThat(registry.get("cistern.out.of.memory").counter().count())
+                    .as("there before the first refusal, which an alarm would miss otherwise")
+                    .isZero();
             assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(registry.get("cistern.out.of.memory").counter().count()).isOne();
             assertThat(registry.find("cistern.allocation.slow").timer()).isNull();
