@@ -113,21 +113,16 @@ public final class FitCommand implements Callable<Integer> {
                     out.print(text);
                     out.flush();
                 }
+                String grown = recordings.size() == 2 ? grown(recordings, writer) : "";
                 if (html != null) {
                     pages.addAll(fitting.pages(
                             String.valueOf(file.getFileName()),
                             program.snapshot().orElse(null),
                             answers,
-                            text.toString()));
+                            grown.isEmpty() ? text.toString() : grown + "\n" + text));
                 }
-            }
-            if (recordings.size() == 2) {
-                Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
-                String first = files.getFirst().toString();
-                String second = files.getLast().toString();
-                writer.write(growth.fields(first, second));
-                if (format == OutputFormat.TEXT) {
-                    out.print("\n" + growth.text(InputException.oneLine(first), InputException.oneLine(second)));
+                if (format == OutputFormat.TEXT && !grown.isEmpty()) {
+                    out.print("\n" + grown);
                     out.flush();
                 }
             }
@@ -138,5 +133,13 @@ public final class FitCommand implements Callable<Integer> {
             throw OutputFile.unwritable("--html", html, e);
         }
         return fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+    }
+
+    private String grown(List<Recording> recordings, ResultWriter writer) throws IOException {
+        Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
+        String first = files.getFirst().toString();
+        String second = files.getLast().toString();
+        writer.write(growth.fields(first, second));
+        return growth.text(InputException.oneLine(first), InputException.oneLine(second));
     }
 }

@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalLong;
-import java.util.function.LongFunction;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 
 /// Says in a few lines how a program fits.
@@ -32,6 +32,7 @@ final class FitText {
         }
         text.append('\n')
                 .append(table(fit))
+                .append(models(fit))
                 .append('\n')
                 .append(answer(fit, judged))
                 .append('\n');
@@ -80,19 +81,21 @@ final class FitText {
         List<Holder> holders = fit.peak().holders();
         long all = holders.stream().mapToLong(Holder::byteSize).sum();
         String title = "held most then";
+        String ofAll = " of " + ByteSize.format(all);
         for (Holder holder : holders.subList(0, Math.min(MOST_HOLDERS, holders.size()))) {
             facts.add(List.of(
                     title,
-                    ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ": "
+                    ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ofAll + ": "
                             + name(holder.site())
                             + count(", ", holder.blocks(), "block")));
             title = "";
+            ofAll = "";
         }
         if (recording.recorder().olderBlocks() > 0) {
             facts.add(List.of(
                     "",
                     count("", recording.recorder().olderBlocks(), "block")
-                            + " predate the recording: earlier events are lost"));
+                            + " from before the recording: earlier events are lost"));
         }
         fit.leaks().stream()
                 .limit(MOST_HOLDERS)
@@ -160,6 +163,13 @@ final class FitText {
         return TextTable.format(List.of(upper, lower), rows, 1);
     }
 
+    private static String models(Fit fit) {
+        return fit.answers().stream().anyMatch(answer -> Fitting.MODELS.contains(answer.spec()))
+                ? "pytorch-native and pytorch-expandable are models of PyTorch's allocator, without and with"
+                        + " expandable_segments:True\n"
+                : "";
+    }
+
     private static String verdict(Fit fit, Answer answer) {
         if (answer.failures().isEmpty()) {
             return "fits";
@@ -178,29 +188,42 @@ final class FitText {
                         + ByteSize.format(holders.getFirst().byteSize());
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
-                .map(answer -> verdict(fit, answer, ByteSize::format) + others(fit, judged) + held + ".")
+                .map(answer -> needs(fit, answer) + others(fit, judged, answer) + held + "."
+                        + (fit.room().isEmpty() ? " Pass --capacity to check a device." : ""))
                 .collect(Collectors.joining("\n"));
     }
 
-    private static String verdict(Fit fit, Answer answer, LongFunction<String> bytes) {
+    private static String needs(Fit fit, Answer answer) {
         String needs = answer.smallestBytes().stream()
-                .mapToObj(bytes)
-                .map(needed -> " needs " + needed)
+                .mapToObj(bytes -> " needs " + ByteSize.format(bytes))
                 .collect(Collectors.joining());
         if (fit.room().isEmpty()) {
-            return answer.spec() + (needs.isEmpty() ? " can't run it" : needs) + " (name --capacity to check a device)";
+            return answer.spec() + (needs.isEmpty() ? " can't run it" : needs);
         }
         return (answer.failures().isEmpty() ? "It fits on " : "It does not fit on ")
-                + bytes.apply(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()
+                + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()
                 + (needs.isEmpty() ? "" : ", which" + needs);
     }
 
-    private static String others(Fit fit, List<String> judged) {
-        String others = fit.answers().stream()
-                .filter(answer -> !judged.contains(answer.spec())
-                        && answer.smallestBytes().isPresent())
-                .map(answer -> answer.spec() + " " + size(answer.smallestBytes()))
+    /// Says with which of the allocators to compare with it fits, too; without a room, what each needs.
+    private static String others(Fit fit, List<String> judged, Answer of) {
+        if (fit.room().isEmpty()) {
+            String all = others(fit, judged, _ -> true);
+            return all.isEmpty() ? "" : " (" + all + ")";
+        }
+        String fitting = others(fit, judged, answer -> answer.failures().isEmpty());
+        String refusing = others(fit, judged, answer -> !answer.failures().isEmpty());
+        return (fitting.isEmpty() ? "" : (of.failures().isEmpty() ? "; also with " : "; it fits with ") + fitting)
+                + (refusing.isEmpty() ? "" : "; not with " + refusing);
+    }
+
+    private static String others(Fit fit, List<String> judged, Predicate<Answer> wanted) {
+        return fit.answers().stream()
+                .filter(answer -> !judged.contains(answer.spec()) && wanted.test(answer))
+                .map(answer -> answer.spec()
+                        + answer.smallestBytes().stream()
+                                .mapToObj(bytes -> " (" + ByteSize.format(bytes) + ")")
+                                .collect(Collectors.joining()))
                 .collect(Collectors.joining(", "));
-        return others.isEmpty() ? "" : " (" + others + ")";
     }
 }

@@ -33,7 +33,7 @@ record Fitting(
         @Nullable Long capacity,
         PrintWriter err) {
     /// Models to compare with. They are no plug-ins, and nobody is notified of them elsewhere.
-    private static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
+    static final List<String> MODELS = List.of("pytorch-native", "pytorch-expandable");
     /// A longer replay shows no memory on the page.
     private static final int MAX_SHOWN_OPERATIONS = 300_000;
 

@@ -87,7 +87,8 @@ record Growth(List<Change> changes) {
                         Math.abs(change.blocks) == 1 ? " " : "s",
                         place(change.frames)))
                 .collect(Collectors.joining());
-        return "From " + first + " to " + second + ", at the refused request or else at the end: " + signed(all) + "\n"
+        return "From " + first + " to " + second + ", at the refused request or else at the end: "
+                + (changes.isEmpty() ? "nothing grew" : signed(all)) + "\n"
                 + lines
                 + (changes.size() > MOST_CHANGES
                         ? "  and " + (changes.size() - MOST_CHANGES) + " more call stacks\n"

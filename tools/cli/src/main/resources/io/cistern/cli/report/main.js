@@ -46,8 +46,9 @@ function build() {
 
 /** How the program fits, if somebody asked. */
 function fitSections(all) {
-  return all.filter((each) => each.snapshot.fit).map((each) =>
-    section("fit", "Would it fit?", ...answer(each.snapshot.fit)));
+  const asked = all.filter((each) => each.snapshot.fit);
+  return asked.map((each, index) => section(index > 0 ? "fit-" + (index + 1) : "fit",
+    asked.length > 1 ? "Would it fit? " + each.name : "Would it fit?", ...answer(each.snapshot.fit)));
 }
 
 /** The last line is the answer: it comes first, and wraps; the table above it keeps its columns. */

@@ -32,7 +32,7 @@ class FitCommandTests {
                         "peak requested        800 MiB after 239.00 ms at train.py:70 (step)",
                         "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
                         "may be taken          850 MiB: what PyTorch held at the refusal, and the 50.0 MiB that were free",
-                        "held most then        640 MiB, 80 %: train.py:70 (step), 160 blocks",
+                        "held most then        640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
                         "160 MiB, 20 %: train.py:88 (step), 40 blocks");
         assertThat(run.out().lines())
                 .last()
@@ -149,8 +149,11 @@ class FitCommandTests {
         program.allocate(base + 12 * MIB, 2 * MIB, 30).allocate(base + 14 * MIB, 2 * MIB, 30);
         Path second = program.free(base + 8 * MIB).write(folder.resolve("second.pickle"));
 
-        ProgramRun run = fit(first, second.toString(), "--allocator=caching");
+        Path page = folder.resolve("grown.html");
 
+        ProgramRun run = fit(first, second.toString(), "--allocator=caching", "--html=" + page);
+
+        assertThat(page).content().contains("at the refused request or else at the end: +0 B\\n   +4.00 MiB");
         assertThat(run.out().lines().toList().reversed().subList(0, 3))
                 .containsExactly(
                         "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
