@@ -88,7 +88,8 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
         long used = pools.sum(PoolAttribute.USED_CURRENT);
         return "async has " + reserved + " bytes reserved, of which " + used + " are allocated and "
                 + Math.max(0, reserved - used) + " lie between them; tried: "
-                + (waited ? "synchronising and trimming (" : "trimming without waiting, since a capture runs (") + returned
+                + (waited ? "synchronising and trimming (" : "trimming without waiting, since a capture runs (")
+                + returned
                 + " bytes)";
     }
 

@@ -26,8 +26,7 @@ import java.util.zip.ZipInputStream;
 /// @param byteSize the sum of their sizes in bytes
 record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     /// The problem of a JAR that exceeds the rest of [PluginDirectory]'s share of the Java heap.
-    static final String TOO_LARGE =
-            "larger than what is left of the eighth of the Java heap for plug-ins; raise -Xmx";
+    static final String TOO_LARGE = "larger than what is left of the eighth of the Java heap for plug-ins; raise -Xmx";
 
     private static final String SERVICES = "META-INF/services/";
 

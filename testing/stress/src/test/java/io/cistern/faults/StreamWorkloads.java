@@ -90,7 +90,8 @@ final class StreamWorkloads {
                 program.allocate(512, 0);
             }
         }
-        if (program.allocator.name().equals("symmetric") && !Thread.currentThread().isVirtual()) {
+        if (program.allocator.name().equals("symmetric")
+                && !Thread.currentThread().isVirtual()) {
             for (int call = 0; call < 70; call++) {
                 long block = program.memory.allocate(512, 0, Streams.PER_THREAD_DEFAULT);
                 program.memory.free(block, Streams.PER_THREAD_DEFAULT);

@@ -55,7 +55,8 @@ final class BannedPhrases {
             Map.entry("\\b(?:on|needs|has) (?:\\S+ ){1,3}alone\\b", "only"),
             Map.entry("\\bas the driver (?:says|tells)\\b", "reported by the driver"),
             Map.entry("\\bof other device memory\\b", "belongs to another DeviceMemory"),
-            Map.entry("\\b(?:of|from) (?:Cistern|PyTorch|RMM|JCuda|JavaCPP)'s(?=[.,;:)]|$)", "the name before the noun"),
+            Map.entry(
+                    "\\b(?:of|from) (?:Cistern|PyTorch|RMM|JCuda|JavaCPP)'s(?=[.,;:)]|$)", "the name before the noun"),
             Map.entry("\\b[Ss]ituations\\b(?! \\()", "scenarios, seeded programs"),
             Map.entry(
                     "\\b(?:simply|obviously|easily|of course|blazing|seamless(?:ly)?|robust|powerful)\\b", "nothing"));
