@@ -247,7 +247,7 @@ class LeakTests {
     void theEndOfAProcessTellsWhatIsAlive() throws Exception {
         List<String> output = OwnJvm.run(Leaking.class, "-Dcistern.leaks=sites", "--enable-native-access=ALL-UNNAMED");
         assertThat(String.join("\n", output))
-                .contains("the process ends: 1 live blocks of 12345 bytes")
+                .contains("the process ends: 1 live block of 12345 bytes")
                 .contains("LeakTests$Leaking.main");
     }
 }

@@ -27,7 +27,8 @@ public final class LeakReport {
                     .add(block);
         }
         StringBuilder text = new StringBuilder(where);
-        text.append(": " + blocks.size() + " live blocks of " + bytes(blocks) + " bytes");
+        text.append(": " + blocks.size() + (blocks.size() == 1 ? " live block of " : " live blocks of ") + bytes(blocks)
+                + " bytes");
         groups.entrySet().stream()
                 .sorted(Comparator.comparingLong(
                         (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
