@@ -209,7 +209,7 @@ final class FitText {
     private static String others(Fit fit, List<String> judged, Answer of) {
         if (fit.room().isEmpty()) {
             String all = others(fit, judged, _ -> true);
-            return all.isEmpty() ? "" : " (" + all + ")";
+            return all.isEmpty() ? "" : "; " + all;
         }
         String fitting = others(fit, judged, answer -> answer.failures().isEmpty());
         String refusing = others(fit, judged, answer -> !answer.failures().isEmpty());
@@ -222,7 +222,7 @@ final class FitText {
                 .filter(answer -> !judged.contains(answer.spec()) && wanted.test(answer))
                 .map(answer -> answer.spec()
                         + answer.smallestBytes().stream()
-                                .mapToObj(bytes -> " (" + ByteSize.format(bytes) + ")")
+                                .mapToObj(bytes -> " " + ByteSize.format(bytes))
                                 .collect(Collectors.joining()))
                 .collect(Collectors.joining(", "));
     }

@@ -13,7 +13,11 @@ function holdersSection(run) {
   const show = (by) => place.replaceChildren(holderTable(run, by));
   show("site");
   const choices = HOLDER_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
-  return section("holders", "Who holds what", choice("By", choices, "site", show), place);
+  const isLater = run.snapshot.fit && run.history && run.history.kind.includes(KIND.outOfMemory);
+  return section("holders", "Who holds what", isLater
+    ? element("p", {}, "After the exception had freed what the refused step held. ",
+      element("a", { href: "#fit" }, "Who held the memory when the request was refused"), ".")
+    : null, choice("By", choices, "site", show), place);
 }
 
 function holderTable(run, by) {

@@ -18,7 +18,7 @@ function momentLine(run) {
   const moment = snapshot.takenAt ? "Taken " + snapshot.takenAt.replace(/(\.\d+)?Z$/, " UTC").replace("T", " ") + ", " : "";
   return element("p", { class: "faint" }, moment + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
     + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds)
-      + ". Times count from the begin of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
+      + ". Times count from the beginning of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
 
 function findingList(findings) {
@@ -87,7 +87,8 @@ function peakLine(run) {
     return null;
   }
   const peak = peakOf(run);
-  return element("p", {}, "Live bytes peaked at " + bytesText(peak.bytes) + ", at " + secondsText(peak.seconds)
+  return element("p", {}, "Live bytes peaked at " + bytesText(peak.bytes)
+    + (run.history.kind.includes(KIND.outOfMemory) ? ", without the request that was refused, at " : ", at ") + secondsText(peak.seconds)
     + ": " + peak.sites.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes) + " from "
       + run.sites.texts[site]).join(", ") + ".");
 }
