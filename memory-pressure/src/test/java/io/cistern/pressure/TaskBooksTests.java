@@ -28,7 +28,7 @@ final class TaskBooksTests extends TaskFixture {
         high.run(() -> {
             assertThatThrownBy(() -> gpu.arbiter.task(1, 11))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("there is task 1 of priority 10");
+                    .hasMessageContaining("task 1 of priority 10 already exists");
             assertThat(gpu.arbiter.task(1, 10)).isSameAs(high);
             high.run(() -> {}); // again is no more
             assertThatThrownBy(() -> low.run(() -> {}))
