@@ -282,7 +282,7 @@ public abstract class OneGpuContract {
                     .hasMessageContaining("not a multiple of 4 bytes");
             assertThatThrownBy(() -> rank.allReduce(odd, even, DataType.INT8, ReductionOp.SUM, stream))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("does not fit");
+                    .hasMessageContaining("does not match");
             assertThatThrownBy(() -> rank.send(even, DataType.INT8, 1, stream))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("rank 1 does not exist");
