@@ -195,8 +195,8 @@ public abstract class CheckpointedGraphs extends GraphFixture {
         destroy(first.executable);
         destroy(second.executable);
         awaitGone(shared);
-        assertThatIllegalStateException().isThrownBy(checkpoint::restore).withMessageContaining("gone");
-        assertThatIllegalStateException().isThrownBy(shared::checkpoint).withMessageContaining("gone");
+        assertThatIllegalStateException().isThrownBy(checkpoint::restore).withMessageContaining("no longer exist");
+        assertThatIllegalStateException().isThrownBy(shared::checkpoint).withMessageContaining("no longer exist");
         free(second.address);
         checkpoint.close();
         assertThat(allocator.statistics(DEVICE).liveBlocks()).isZero();
