@@ -187,7 +187,7 @@ public final class CachingOption<T> extends SpecOption<T> {
         return (options, key) -> {
             Optional<Long> given = options.bytes(key);
             if (given.isPresent() && !legal.test(given.get())) {
-                throw new ConfigurationException("option '" + key + "' of 'caching': " + given.get() + " is not valid");
+                throw new ConfigurationException("option '" + key + "' of 'caching': " + given.get() + " is invalid");
             }
             return given;
         };

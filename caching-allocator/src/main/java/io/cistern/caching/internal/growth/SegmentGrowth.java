@@ -100,16 +100,16 @@ public final class SegmentGrowth implements Growth {
         long from = Sizes.rounded(segment.address(), policy.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -policy.blockUnit();
         PlainSegment range = new PlainSegment(this, shard, segment, from, usable);
-        long address;
+        counters.acquired(segment.address(), segment.byteSize()); // before another thread gets the rest of it
         try {
             ranges.put(range, range.address, range.byteSize);
-            address = shard.addAndAllocate(range, byteSize);
+            return shard.addAndAllocate(range, byteSize);
         } catch (OutOfMemoryError failure) {
             ranges.remove(range, range.address, range.byteSize);
+            counters.releasing(segment.address(), segment.byteSize());
+            counters.released(segment.byteSize());
             throw failure;
         }
-        counters.acquired(segment.address(), segment.byteSize());
-        return address;
     }
 
     /// Acquires a segment that blocks share; if the source has no room for it, one that is just large enough.
