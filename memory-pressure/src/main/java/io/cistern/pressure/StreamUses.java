@@ -60,10 +60,11 @@ final class StreamUses {
         record(stream);
     }
 
-    /// Makes a stream wait for the uses on all other streams.
+    /// Makes a stream wait for all uses, those of an ended stream that had its handle, too. A captured stream is not
+    /// made to wait for itself.
     void await(long stream) {
         for (int i = 0; i < count; i++) {
-            if (streams[i] != stream) {
+            if (streams[i] != stream || order.recordable(device, stream)) {
                 order.await(device, stream, fences[i]);
             }
         }

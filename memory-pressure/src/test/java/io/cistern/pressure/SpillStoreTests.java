@@ -92,6 +92,24 @@ final class SpillStoreTests {
         return counter.get(ValueLayout.JAVA_LONG, 0);
     }
 
+    @Test
+    void aNewStreamWaitsForTheEndedOneThatHadItsHandle() {
+        long ended = gpu.streams().create(0);
+        SpillableBuffer buffer = store.allocate(SIZE, 0, ended, 0);
+        try (SpillableBuffer.Lease _ = buffer.acquire(ended)) {
+            gpu.keepBusy(0, ended, 1_000_000_000);
+        }
+        memory.streamClosing(0, ended);
+        gpu.streams().destroy(0, ended);
+        long next = gpu.streams().create(0);
+        assertThat(next).isEqualTo(ended);
+        try (SpillableBuffer.Lease _ = buffer.acquire(next)) {
+            assertThat(gpu.streams().isIdle(0, next)).isFalse();
+        }
+        gpu.passTime(1_000_000_000);
+        buffer.close();
+    }
+
     private SpillableBuffer filled(int pattern, int priority) {
         SpillableBuffer buffer = store.allocate(SIZE, 0, stream, priority);
         write(buffer, pattern, stream);
