@@ -50,7 +50,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     void leave(StatisticsRegion region, StatisticsRegion outer) {
         if (innermost.get() != region) {
             throw new IllegalStateException(
-                    "region '" + region + "' is not the innermost of this thread: leave the" + " inner ones first");
+                    "region '" + region + "' is not the innermost of this thread: leave the inner ones first");
         }
         if (outer == everything) {
             innermost.remove();

@@ -99,7 +99,7 @@ public final class CudaGraph implements AutoCloseable {
         } catch (CudaException failure) {
             Runnable again = () -> graphs.launch(device, executable, stream);
             outOfMemory.callAgain(
-                    failure, device, bytes(), stream, "the driver has no memory to" + " launch " + this, again);
+                    failure, device, bytes(), stream, "the driver has no memory to launch " + this, again);
         }
         wasLaunched = true; // a refused launch allocates nothing
     }

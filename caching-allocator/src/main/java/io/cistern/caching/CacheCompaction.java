@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class CacheCompaction {
     /// The result while another thread has the pages.
     static final CompactionResult BUSY = CompactionResult.nothing(
-            "another thread is compacting or waking the memory, or opening it to another" + " device");
+            "another thread is compacting or waking the memory, or opening it to another device");
 
     private static final String CAPTURED = "a stream is being captured";
 

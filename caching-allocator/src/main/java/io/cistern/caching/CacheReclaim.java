@@ -181,7 +181,7 @@ final class CacheReclaim {
                 asked, device, ReserveCap.told(refusal) + detail(tried, reservedBefore), refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
             return new DeviceOutOfMemoryException(
-                    asked, device, "memory of graphs stays reserved until they no longer exist", failure);
+                    asked, device, "graphs keep their memory until they are closed", failure);
         }
         if (!choice.reclaimsLater()) {
             failed(failure);

@@ -164,7 +164,7 @@ record CachingOptions(
             throw contradiction(
                     "reuse=" + policy.reuse(),
                     "stable_mapping=true",
-                    "no page moves; valid: reuse=never, or no" + " reuse option");
+                    "no page moves; valid: reuse=never, or no reuse option");
         }
     }
 

@@ -175,7 +175,7 @@ final class CacheReturnsTests {
                         .forGraphs());
         allocateAndFree(caching, 40 * MIB, A);
         assertThat(refused(caching, 40 * MIB, B))
-                .hasMessageContaining("memory of graphs stays reserved until they no longer exist");
+                .hasMessageContaining("graphs keep their memory until they are closed");
         assertThat(pages.liveBytes()).isEqualTo(40 * MIB);
         assertThat(caching.statistics(0)).containsEntry("num_ooms", 0L);
     }

@@ -252,7 +252,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
         if (address < 0 || byteSize < 0) {
             throw new IllegalArgumentException(
-                    "not a range of memory: " + byteSize + " bytes at" + " 0x" + Long.toHexString(address));
+                    "not a range of memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
         }
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
@@ -696,7 +696,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         long start = address();
         if (start % unitBytes != 0 || byteSize % unitBytes != 0) {
             throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start)
-                    + " is not a whole number of units" + " of " + unitBytes + " bytes");
+                    + " is not a whole number of units of " + unitBytes + " bytes");
         }
     }
 

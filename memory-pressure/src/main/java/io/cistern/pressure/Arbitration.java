@@ -77,7 +77,7 @@ final class Arbitration {
         Task task = tasks.getOrDefault(requested.id(), requested);
         if (task.priority() != requested.priority()) {
             throw new IllegalArgumentException(
-                    task + " already exists; its priority can't change" + " to " + requested.priority());
+                    task + " already exists; its priority can't change to " + requested.priority());
         }
         return task;
     }
@@ -404,7 +404,7 @@ final class Arbitration {
             long expected = threads.count(thread -> thread.contends || thread.awaitsTurn);
             if (waiting != expected) {
                 throw new IllegalStateException(
-                        waiting + " are counted as" + " waiting, " + expected + " do: " + threads.all());
+                        waiting + " are counted as waiting, " + expected + " do: " + threads.all());
             }
         }
     }

@@ -27,7 +27,7 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
         if (count(other, partsOfOther) != count) {
             throw illegal(
                     other,
-                    "does not match " + one + ": the ratio of their sizes must" + " be " + partsOfOther + " to "
+                    "does not match " + one + ": the ratio of their sizes must be " + partsOfOther + " to "
                             + partsOfOne);
         }
         return count;

@@ -17,7 +17,7 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
     private static final System.Logger LOG = System.getLogger(RegistrationBook.class.getName());
 
     private static final String UNUSED =
-            "NCCL does not use registered memory here: NCCL_LOCAL_REGISTER=0, or peers" + " copy through the host";
+            "NCCL does not use registered memory here: NCCL_LOCAL_REGISTER=0, or peers copy through the host";
 
     private final Communicator communicator;
     private final SegmentRegistry registry;

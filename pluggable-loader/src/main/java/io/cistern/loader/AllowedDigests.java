@@ -61,8 +61,7 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
                 digests.add(form.group(1).toLowerCase(Locale.ROOT));
             } else if (!line.isBlank() && !line.startsWith("#")) {
                 return none(
-                        source,
-                        "has a line that is not in sha256sum's format," + " number " + (lines.indexOf(line) + 1));
+                        source, "has a line that is not in sha256sum's format, number " + (lines.indexOf(line) + 1));
             }
         }
         return new AllowedDigests(source, Set.copyOf(digests), Optional.empty());

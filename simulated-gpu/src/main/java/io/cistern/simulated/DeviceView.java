@@ -25,7 +25,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
             }
             if (!mapping.allows(device, write)) {
                 throw illegal(
-                        Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not access it that" + " way");
+                        Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not access it that way");
             }
             long upTo = Math.min(end, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {

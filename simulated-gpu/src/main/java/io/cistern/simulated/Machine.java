@@ -298,7 +298,7 @@ final class Machine implements AutoCloseable {
                         device,
                         at,
                         Misuse.Kind.ACCESS_WITHOUT_RIGHTS,
-                        "device " + device + " may not access" + " it that way");
+                        "device " + device + " may not access it that way");
             } else {
                 at = mapping.end();
             }

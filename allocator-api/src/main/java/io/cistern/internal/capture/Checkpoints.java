@@ -110,7 +110,7 @@ public final class Checkpoints {
                 Arrays.stream(live).filter(each -> !isIn(checkpoint, each)).count();
         if (others > 0) {
             throw new IllegalStateException(
-                    others + " live blocks of this memory are not in the checkpoint: free" + " them first");
+                    others + " live blocks of this memory are not in the checkpoint: free them first");
         }
         List<Long> again = Arrays.stream(checkpoint)
                 .filter(each -> !isIn(live, each))

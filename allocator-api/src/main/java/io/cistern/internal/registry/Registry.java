@@ -421,7 +421,7 @@ public final class Registry {
 
     private static IllegalArgumentException closedOrForeign(OpenAllocator allocator) {
         return new IllegalArgumentException(
-                "allocator " + allocator + " is closed, or belongs to another" + " DeviceMemory");
+                "allocator " + allocator + " is closed, or belongs to another DeviceMemory");
     }
 
     /// Makes the allocator of a spec current on all devices, and opens it if necessary.

@@ -86,7 +86,7 @@ final class ExporterLink implements AutoCloseable {
             lost = true;
             throw new SharingException(
                     Reason.PEER_LOST,
-                    "the exporter at " + path + " no longer" + " responds: " + broken.getMessage(),
+                    "the exporter at " + path + " no longer responds: " + broken.getMessage(),
                     broken);
         }
         return checked(received, kind);

@@ -30,7 +30,7 @@ final class HandleField {
                     .findVarHandle(NativePointerObject.class, "nativePointer", long.class);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this version of JCuda stores its handles elsewhere than 12.6.0, which cistern-jcuda" + " supports",
+                    "this version of JCuda stores its handles elsewhere than 12.6.0, which cistern-jcuda supports",
                     other);
         }
     }

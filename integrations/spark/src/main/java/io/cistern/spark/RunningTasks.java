@@ -73,7 +73,7 @@ final class RunningTasks {
             ended.failed();
             LOG.log(
                     System.Logger.Level.ERROR,
-                    task.name() + ": some of its memory could not be freed at its" + " end",
+                    task.name() + ": some of its memory could not be freed at its end",
                     failure);
         }
     }

@@ -15,7 +15,7 @@ final class BarrierExchange {
         } catch (Exception failure) { // Spark's, which it does not declare
             if (failure instanceof SparkException || context.isInterrupted()) {
                 throw new BrokenStageException(
-                        "the tasks of stage " + context.stageId() + " did not all reach the" + " exchange", failure);
+                        "the tasks of stage " + context.stageId() + " did not all reach the exchange", failure);
             }
             throw failure;
         }

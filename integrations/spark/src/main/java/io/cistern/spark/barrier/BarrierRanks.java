@@ -55,7 +55,7 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
             return BarrierTaskContext.get();
         }
         throw new IllegalStateException(
-                "this thread is not running a task of a barrier stage: call rdd.barrier()" + " first");
+                "this thread is not running a task of a barrier stage: call rdd.barrier() first");
     }
 
     /// Returns this task's rank, which is its partition.

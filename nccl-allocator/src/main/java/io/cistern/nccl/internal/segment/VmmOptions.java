@@ -78,7 +78,7 @@ public record VmmOptions(
             return OptionalInt.of(Integer.parseInt(location.substring(HOST.length() + 1)));
         }
         throw new ConfigurationException(
-                "vmm: location must be device, host_numa or host_numa:N with a node's number, not" + " \"" + location
+                "vmm: location must be device, host_numa or host_numa:N with a node's number, not \"" + location
                         + "\"");
     }
 

@@ -13,7 +13,7 @@ public enum OutputFormat {
 
     /// The description of the option.
     public static final String WORDS =
-            "text, json (one document) or jsonl (a line for each result, as soon as it" + " is ready).";
+            "text, json (one document) or jsonl (a line for each result, as soon as it is ready).";
 
     /// Returns the name on the command line.
     @Override

@@ -113,7 +113,7 @@ public final class FitCommand implements Callable<Integer> {
                     out.print(text);
                     out.flush();
                 }
-                String grown = recordings.size() == 2 ? grown(recordings, writer) : "";
+                String grown = recordings.size() == 2 ? writeGrowth(recordings, writer) : "";
                 if (html != null) {
                     pages.addAll(fitting.pages(
                             String.valueOf(file.getFileName()),
@@ -135,7 +135,10 @@ public final class FitCommand implements Callable<Integer> {
         return fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
     }
 
-    private String grown(List<Recording> recordings, ResultWriter writer) throws IOException {
+    /// Writes what grew from the first file to the second.
+    ///
+    /// @return the same for people
+    private String writeGrowth(List<Recording> recordings, ResultWriter writer) throws IOException {
         Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
         String first = files.getFirst().toString();
         String second = files.getLast().toString();

@@ -188,12 +188,12 @@ final class FitText {
                         + ByteSize.format(holders.getFirst().byteSize());
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
-                .map(answer -> needs(fit, answer) + others(fit, judged, answer) + held + "."
+                .map(answer -> conclusion(fit, answer) + others(fit, judged, answer) + held + "."
                         + (fit.room().isEmpty() ? " Pass --capacity to check a device." : ""))
                 .collect(Collectors.joining("\n"));
     }
 
-    private static String needs(Fit fit, Answer answer) {
+    private static String conclusion(Fit fit, Answer answer) {
         String needs = answer.smallestBytes().stream()
                 .mapToObj(bytes -> " needs " + ByteSize.format(bytes))
                 .collect(Collectors.joining());

@@ -103,7 +103,7 @@ public record TorchSnapshot(
         };
         if (!(fields.get("segments") instanceof Items)) {
             throw new InputException(
-                    file, "is a pickle, but not a PyTorch snapshot: it has no top-level list" + " 'segments'");
+                    file, "is a pickle, but not a PyTorch snapshot: it has no top-level list 'segments'");
         }
         return new Reader(file).snapshot(new Fields(file, "", -1, fields));
     }
