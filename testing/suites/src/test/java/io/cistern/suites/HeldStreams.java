@@ -56,9 +56,14 @@ final class HeldStreams implements AutoCloseable {
         }
     }
 
+    /// Releases all streams.
+    void release() {
+        held.keySet().stream().toList().forEach(this::release);
+    }
+
     /// Releases all streams and waits for the device. Every word can be reused then.
     void releaseAll() {
-        held.keySet().stream().toList().forEach(this::release);
+        release();
         driver.devices().synchronize(device);
         set(next, 0);
         next = 0;
