@@ -441,9 +441,10 @@ def run(number, file):
     total, result = torch.cuda.get_device_properties(0).total_memory, {"fallback": None, "torch": None}
     fraction = options.get("limit", 14) * GIB / total
     torch.cuda.set_per_process_memory_fraction(fraction, 0)
-    refused, before = [], {}
+    refused, before, begun = [], {}, []
 
     def record():
+        begun.append(True)
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         before.update(torch.cuda.memory_stats())
@@ -470,7 +471,7 @@ def run(number, file):
     def steps(step):
         for turn in itertools.count() if "limit" in options else range(8):
             step(int(1.5 ** turn) + 1 if "limit" in options else random.randrange(1, 5))
-            if options.get("late") and not before:
+            if options.get("late") and not begun:
                 record()
 
     def attempt(make):
@@ -495,7 +496,7 @@ def run(number, file):
         result["fallback"] = f"{type(reason).__name__}: {reason}"[:300]
         result["ended"] = attempt(lambda: simpler(torch, options["library"]))
     signal.alarm(0)
-    if not before:
+    if not begun:
         record()
     if result["torch"] is None:
         torch.cuda.synchronize()
