@@ -135,7 +135,8 @@ def trainer(torch):
     class Module(lightning.LightningModule):
         def __init__(self):
             super().__init__()
-            self.layers = torch.nn.Sequential(torch.nn.Linear(256, 2048), torch.nn.GELU(), torch.nn.LayerNorm(2048), torch.nn.Linear(2048, 256))
+            self.layers = torch.nn.Sequential(
+                torch.nn.Linear(256, 2048), torch.nn.GELU(), torch.nn.LayerNorm(2048), torch.nn.Linear(2048, 256))
         def training_step(self, batch, _):
             return (self.layers(batch[0]) - batch[0]).square().mean()
         def configure_optimizers(self):
@@ -561,7 +562,8 @@ def compared(distribution, file, row):
     first = said["allocators"][0]
     lost = count["events"] >= row.get("max_entries", sys.maxsize)  # PyTorch's own figures are of all events.
     equal = {
-        "requestedPeak": said["servedPeakBytes"] == count["requestedPeak"] and (lost or count["requestedPeak"] == by_torch["requestedPeak"]),
+        "requestedPeak": said["servedPeakBytes"] == count["requestedPeak"]
+            and (lost or count["requestedPeak"] == by_torch["requestedPeak"]),
         "askedPeak": said["requestedPeakBytes"] == count["askedPeak"],
         "reservedPeak": said["recordedReservedPeakBytes"] == count["reservedPeak"]
             and (lost or count["reservedPeak"] == by_torch["reservedPeak"]),
