@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.math.BigInteger;
 import java.nio.ByteOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -38,7 +39,8 @@ final class PickleReader {
     /// Longer lists do not share what they hold.
     private static final int MAX_SHARED_ITEMS = 256;
 
-    private static final int MAX_DIGITS = 20;
+    private static final int MAX_NUMBER_BYTES = 255;
+    private static final int MAX_DIGITS = 3 * MAX_NUMBER_BYTES;
     /// Most bytes of a snapshot name frames by numbers of this kind.
     private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final int END = -1;
@@ -217,9 +219,9 @@ final class PickleReader {
         }
         String bare = digits.endsWith("L") ? digits.substring(0, digits.length() - 1) : digits;
         try {
-            return Long.parseLong(bare);
+            return narrowed(new BigInteger(bare));
         } catch (NumberFormatException e) {
-            throw error("'" + digits + "' is not a number of 64 bits");
+            throw error("'" + digits + "' is not a number");
         }
     }
 
@@ -458,12 +460,31 @@ final class PickleReader {
         push(value);
     }
 
-    private Long signed(long byteCount) throws InputException {
-        if (byteCount < 0 || byteCount > Long.BYTES) {
+    private Number signed(long byteCount) throws InputException {
+        if (byteCount < 0 || byteCount > MAX_NUMBER_BYTES) {
             throw error("a number of " + byteCount + " bytes");
         }
-        int unused = Long.SIZE - (int) byteCount * Byte.SIZE;
-        return byteCount == 0 ? 0 : number((int) byteCount) << unused >> unused;
+        int count = (int) byteCount;
+        if (count > Long.BYTES) {
+            return large(count);
+        }
+        int unused = Long.SIZE - count * Byte.SIZE;
+        return count == 0 ? 0L : number(count) << unused >> unused;
+    }
+
+    /// Returns a number that may have more than 64 bits, such as a hash that PyTorch's compiler notes.
+    private Number large(int byteCount) throws InputException {
+        fill(byteCount);
+        byte[] bigEndian = new byte[byteCount];
+        for (int i = 0; i < byteCount; i++) {
+            bigEndian[i] = buffer[from + byteCount - 1 - i];
+        }
+        from += byteCount;
+        return narrowed(new BigInteger(bigEndian));
+    }
+
+    private static Number narrowed(BigInteger number) {
+        return number.bitLength() < Long.SIZE ? (Number) number.longValue() : number;
     }
 
     private String text(long byteCount, Charset charset) throws InputException {

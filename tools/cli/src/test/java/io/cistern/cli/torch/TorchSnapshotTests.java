@@ -1,19 +1,24 @@
 package io.cistern.cli.torch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.torch.TorchSnapshot.Block;
 import io.cistern.cli.torch.TorchSnapshot.Event;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
 import java.io.ByteArrayInputStream;
+import java.math.BigInteger;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import net.razorvine.pickle.Pickler;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// What snapshots hold came and went with PyTorch's versions.
 class TorchSnapshotTests {
@@ -70,6 +75,29 @@ class TorchSnapshotTests {
         assertThat(events.getLast().nanos()).isEqualTo(version.has(Version.V2_2) ? 3000 : 0);
     }
 
+    /// A compiled program's snapshot has one of 64 bits without a sign.
+    @ParameterizedTest
+    @ValueSource(ints = {63, 64, 127, 1023})
+    void numbersOfAnySizeMayStandWhereTheyDoNotMatter(int bits) throws Exception {
+        Map<String, Object> event = event(Version.V2_11, 0, "alloc", BASE, MIB, null);
+        event.put("compile_context", BigInteger.TWO.pow(bits));
+        event.put("user_metadata", BigInteger.TWO.pow(bits).negate());
+        assertThat(read(Map.of("segments", List.of(), "device_traces", List.of(List.of(event))))
+                        .traces()
+                        .getFirst())
+                .extracting(Event::address)
+                .containsExactly(BASE);
+    }
+
+    @Test
+    void anAddressOfMoreThan64BitsIsRefused() {
+        Map<String, Object> event = event(Version.V2_11, 0, "alloc", BASE, MIB, null);
+        event.put("addr", BigInteger.TWO.pow(64));
+        assertThatThrownBy(() -> read(Map.of("segments", List.of(), "device_traces", List.of(List.of(event)))))
+                .isInstanceOf(InputException.class)
+                .hasMessageContaining("'addr'");
+    }
+
     private static TorchSnapshot read(Version version) throws Exception {
         Map<String, @Nullable Object> frame = new HashMap<>(Map.of("name", "step", "filename", "train.py", "line", 12));
         if (version.has(Version.V2_11)) {
@@ -95,6 +123,10 @@ class TorchSnapshotTests {
         if (version.has(Version.V2_7)) {
             snapshot.put("external_annotations", List.of());
         }
+        return read(snapshot);
+    }
+
+    private static TorchSnapshot read(Map<String, Object> snapshot) throws Exception {
         return TorchSnapshot.read("x.pickle", new ByteArrayInputStream(new Pickler().dumps(snapshot)));
     }
 
