@@ -67,8 +67,12 @@ final class ByAddress<V> {
             }
         }
 
-        int find(long address) {
-            return Arrays.binarySearch(addresses, 0, size, address);
+        int floor(long address) {
+            return ByAddress.floor(addresses, size, address);
+        }
+
+        boolean holds(int at, long address) {
+            return at >= 0 && addresses[at] == address;
         }
     }
 
@@ -76,10 +80,22 @@ final class ByAddress<V> {
         return leaves.isEmpty();
     }
 
+    /// Returns the last of some sorted numbers that is not above another; -1 if each is. The number of its steps
+    /// depends
+    /// only on the size: the processor guesses no branch wrong.
+    private static int floor(long[] sorted, int size, long number) {
+        int below = 0;
+        for (int left = size; left > 0; ) {
+            int half = (left + 1) >>> 1;
+            below += sorted[below + half - 1] <= number ? half : 0;
+            left -= half;
+        }
+        return below - 1;
+    }
+
     /// Returns the last leaf that does not begin above an address; -1 if each does.
     private int leafOf(long address) {
-        int at = Arrays.binarySearch(begins, 0, leaves.size(), address);
-        return at >= 0 ? at : -at - 2;
+        return floor(begins, leaves.size(), address);
     }
 
     private void add(int index, Leaf leaf, long begin) {
@@ -105,8 +121,7 @@ final class ByAddress<V> {
             return null;
         }
         Leaf leaf = leaves.get(index);
-        int at = leaf.find(address);
-        return value(leaf, at >= 0 ? at : -at - 2);
+        return value(leaf, leaf.floor(address));
     }
 
     /// Returns the value at an address, or the first one above it.
@@ -115,8 +130,10 @@ final class ByAddress<V> {
         int index = leafOf(address);
         if (index >= 0) {
             Leaf leaf = leaves.get(index);
-            int at = leaf.find(address);
-            at = at >= 0 ? at : -at - 1;
+            int at = leaf.floor(address);
+            if (!leaf.holds(at, address)) {
+                at++;
+            }
             if (at < leaf.size) {
                 return value(leaf, at);
             }
@@ -128,8 +145,12 @@ final class ByAddress<V> {
     @Nullable
     V get(long address) {
         int index = leafOf(address);
-        int at = index < 0 ? -1 : leaves.get(index).find(address);
-        return at < 0 ? null : value(leaves.get(index), at);
+        if (index < 0) {
+            return null;
+        }
+        Leaf leaf = leaves.get(index);
+        int at = leaf.floor(address);
+        return leaf.holds(at, address) ? value(leaf, at) : null;
     }
 
     @SuppressWarnings("unchecked") // only put fills leaves
@@ -144,12 +165,12 @@ final class ByAddress<V> {
         }
         int index = Math.max(0, leafOf(address));
         Leaf leaf = leaves.get(index);
-        int at = leaf.find(address);
-        if (at >= 0) {
+        int at = leaf.floor(address);
+        if (leaf.holds(at, address)) {
             leaf.values[at] = value;
             return;
         }
-        at = -at - 1;
+        at++;
         if (leaf.size == MOST) {
             Leaf rest = leaf.cut(MOST / 2);
             add(index + 1, rest, rest.addresses[0]);
@@ -166,11 +187,14 @@ final class ByAddress<V> {
     @Nullable
     V remove(long address) {
         int index = leafOf(address);
-        int at = index < 0 ? -1 : leaves.get(index).find(address);
-        if (at < 0) {
+        if (index < 0) {
             return null;
         }
         Leaf leaf = leaves.get(index);
+        int at = leaf.floor(address);
+        if (!leaf.holds(at, address)) {
+            return null;
+        }
         @Nullable V removed = value(leaf, at);
         leaf.remove(at);
         if (leaf.size == 0) {
