@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. A use is compared with the uses of the same bytes that no use between them replaces. A use that is known to have
 ///    finished is dropped: nothing can come too early for it.
 /// 2. A freed block keeps its last uses until other blocks lie on its memory. Then the new block's stream must come
-///    after them. Memory is told apart by physical page, where pages are mapped: an allocator may map one at several
-///    addresses.
+///    after them. Mapped memory is told apart by its place in the physical pages: an allocator may map one page at
+///    several addresses.
 /// 3. Memory that the driver orders itself, or hands out again, has no past.
 /// 4. Pinned memory of the host is used like a block, by copies and by kernels, and is never reused here.
 ///
@@ -70,6 +70,9 @@ final class MemoryUses {
         @Nullable
         Use free;
 
+        /// Whether it is among the freed blocks by address.
+        boolean isFreed;
+
         /// The parts of its memory that serve no other block yet, after its free.
         @Nullable
         Piece pieces;
@@ -108,11 +111,10 @@ final class MemoryUses {
     }
 
     /// A part of a freed block's memory.
-    private static final class Piece {
+    private final class Piece {
         final Block block;
-        final Page page;
 
-        /// Where it lies in its page, or, outside of pages, its address.
+        /// Its [place][Mapped].
         long from;
 
         long byteSize;
@@ -127,9 +129,8 @@ final class MemoryUses {
         @Nullable
         Piece after;
 
-        Piece(Block block, Page page, long from, long byteSize, long address) {
+        Piece(Block block, long from, long byteSize, long address) {
             this.block = block;
-            this.page = page;
             this.from = from;
             this.byteSize = byteSize;
             this.address = address;
@@ -140,7 +141,7 @@ final class MemoryUses {
         }
 
         void enter() {
-            page.pieces.put(from, this);
+            past.put(from, this);
             after = block.pieces;
             if (after != null) {
                 after.before = this;
@@ -149,7 +150,7 @@ final class MemoryUses {
         }
 
         void leave() {
-            page.pieces.remove(from);
+            past.remove(from);
             if (before == null) {
                 block.pieces = after;
             } else {
@@ -163,20 +164,27 @@ final class MemoryUses {
         }
     }
 
-    /// The freed pieces in a page by where they lie; they do not overlap.
-    private static final class Page {
-        final ByAddress<Piece> pieces = new ByAddress<>();
-    }
-
     /// Receives where a part of a range lies.
     private interface Part {
-        /// @param from where it lies in the page, or, outside of pages, its address
-        void lies(Page page, long from, long byteSize, long address);
+        /// @param from its [place][Mapped]
+        void lies(long from, long byteSize, long address);
     }
 
-    private record Mapped(long address, long byteSize, Page page) {
+    private record Page(long place, long byteSize) {}
+
+    /// Pages at consecutive addresses and places. Each page has a place above all addresses, the same wherever it is
+    /// mapped. The place of memory outside of pages is its address.
+    private record Mapped(long address, long byteSize, long place) {
         long end() {
             return address + byteSize;
+        }
+
+        long placeOf(long at) {
+            return place + (at - address);
+        }
+
+        Mapped part(long from, long end) {
+            return new Mapped(from, end - from, placeOf(from));
         }
     }
 
@@ -205,8 +213,10 @@ final class MemoryUses {
     private final ByAddress<Pinned> pinned = new ByAddress<>();
     /// Pages that have been mapped, by handle.
     private final Map<Long, Page> pages = new HashMap<>();
-    /// Freed pieces outside of pages, by address.
-    private final Page unpaged = new Page();
+    /// Freed pieces by their places; they do not overlap.
+    private final ByAddress<Piece> past = new ByAddress<>();
+    /// The place of the next page.
+    private long nextPlace = 1L << 62;
 
     MemoryUses(StreamClocks clocks, Found found) {
         this.clocks = clocks;
@@ -326,7 +336,7 @@ final class MemoryUses {
     /// Records a block whose allocation is a stream's newest work.
     void allocated(Stream stream, long address, long byteSize, Call call) {
         Block block = new Block(new Range(address, byteSize, true), stream, call);
-        forEachPart(block.range, (page, from, bytes, _) -> takePast(page, from, from + bytes, block));
+        forEachPart(block.range, (from, bytes, _) -> takePast(from, from + bytes, block));
         forgetFreed(block.range);
         live.put(address, block);
     }
@@ -334,8 +344,7 @@ final class MemoryUses {
     /// Takes away the past of a part of memory, and compares it with an allocation.
     ///
     /// @param by the allocated block, or null
-    private void takePast(Page page, long from, long end, @Nullable Block by) {
-        ByAddress<Piece> past = page.pieces;
+    private void takePast(long from, long end, @Nullable Block by) {
         if (past.isEmpty()) {
             return;
         }
@@ -364,7 +373,7 @@ final class MemoryUses {
             piece.leave();
         }
         if (rest > 0) {
-            new Piece(former, piece.page, last, rest, piece.address + (last - piece.from)).enter();
+            new Piece(former, last, rest, piece.address + (last - piece.from)).enter();
         }
         forgetIfGone(former);
     }
@@ -386,14 +395,19 @@ final class MemoryUses {
             below = freed.ceiling(range.from());
         }
         while (below != null && below.range.from() < range.end()) {
-            freed.remove(below.range.from());
+            removeFreed(below);
             forgetIfGone(below);
-            below = freed.ceiling(range.from());
+            below = below.range.end() < range.end() ? freed.ceiling(range.from()) : null;
         }
     }
 
+    private void removeFreed(Block block) {
+        freed.remove(block.range.from());
+        block.isFreed = false;
+    }
+
     private void forgetIfGone(Block block) {
-        if (block.pieces == null && freed.get(block.range.from()) != block) {
+        if (block.pieces == null && !block.isFreed) {
             forget(block);
         }
     }
@@ -431,8 +445,9 @@ final class MemoryUses {
         }
         block.free = free;
         freed.put(address, block);
+        block.isFreed = true;
         keep(block);
-        forEachPart(block.range, (page, from, byteSize, at) -> new Piece(block, page, from, byteSize, at).enter());
+        forEachPart(block.range, (from, byteSize, at) -> new Piece(block, from, byteSize, at).enter());
         if (freedCount > MOST_FREED && oldestFreed != null) {
             forget(oldestFreed);
         }
@@ -477,8 +492,8 @@ final class MemoryUses {
             block.newer.older = block.older;
         }
         freedCount--;
-        if (freed.get(block.range.from()) == block) {
-            freed.remove(block.range.from());
+        if (block.isFreed) {
+            removeFreed(block);
         }
         while (block.pieces != null) {
             block.pieces.leave();
@@ -491,29 +506,56 @@ final class MemoryUses {
     }
 
     /// Records that a page lies at an address.
-    void mapped(long address, long byteSize, long page) {
-        mappings.put(address, new Mapped(address, byteSize, pages.computeIfAbsent(page, _ -> new Page())));
+    void mapped(long address, long byteSize, long handle) {
+        Page page = pages.get(handle);
+        if (page == null || page.byteSize < byteSize) {
+            page = new Page(nextPlace, byteSize);
+            pages.put(handle, page);
+            nextPlace += byteSize;
+        }
+        unmapped(address, byteSize); // another thread's unmapping may be recorded after this
+        long place = page.place;
+        Mapped below = mappings.floor(address);
+        if (below != null && below.end() == address && below.placeOf(address) == place) {
+            put(below.part(below.address, address + byteSize));
+        } else {
+            put(new Mapped(address, byteSize, place));
+        }
+    }
+
+    private void put(Mapped mapped) {
+        mappings.put(mapped.address, mapped);
     }
 
     void unmapped(long address, long byteSize) {
-        Mapped mapped = mappings.ceiling(address);
-        while (mapped != null && mapped.address < address + byteSize) {
+        long end = address + byteSize;
+        Mapped mapped = mappings.floor(address);
+        if (mapped == null || mapped.end() <= address) {
+            mapped = mappings.ceiling(address);
+        }
+        while (mapped != null && mapped.address < end) {
             mappings.remove(mapped.address);
+            if (mapped.address < address) {
+                put(mapped.part(mapped.address, address));
+            }
+            if (mapped.end() > end) {
+                put(mapped.part(end, mapped.end()));
+            }
             mapped = mappings.ceiling(address);
         }
     }
 
     /// Records that a page went back to the driver.
-    void released(long page) {
-        Page gone = pages.remove(page);
+    void released(long handle) {
+        Page gone = pages.remove(handle);
         if (gone != null) {
-            takePast(gone, 0, Long.MAX_VALUE, null);
+            takePast(gone.place, gone.place + gone.byteSize, null);
         }
     }
 
     /// Records that the driver gave out memory, in whose past it orders all work itself.
     void anew(long address, long byteSize) {
-        takePast(unpaged, address, address + byteSize, null);
+        takePast(address, address + byteSize, null);
         forgetFreed(new Range(address, byteSize, true));
     }
 
@@ -523,11 +565,11 @@ final class MemoryUses {
             long end = range.end();
             if (below != null && at < below.end()) {
                 end = Math.min(end, below.end());
-                action.lies(below.page, at - below.address, end - at, at);
+                action.lies(below.placeOf(at), end - at, at);
             } else {
                 Mapped next = mappings.ceiling(at);
                 end = next == null ? end : Math.min(end, next.address);
-                action.lies(unpaged, at, end - at, at);
+                action.lies(at, end - at, at);
             }
             at = end;
         }

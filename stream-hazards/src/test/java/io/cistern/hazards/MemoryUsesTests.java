@@ -64,4 +64,34 @@ class MemoryUsesTests {
         allocate(BYTES, BYTES, 200);
         assertThat(uses.freedBlocks()).isZero();
     }
+
+    @Test
+    void aPageKeepsItsPastWhenItIsMappedElsewhere() {
+        uses.mapped(BYTES, BYTES, 7);
+        uses.mapped(2 * BYTES, BYTES, 8);
+        uses.mapped(3 * BYTES, BYTES, 9);
+        allocate(BYTES, 3 * BYTES, 100);
+        free(BYTES, 100);
+        uses.unmapped(2 * BYTES, BYTES);
+        uses.mapped(7 * BYTES, BYTES, 8);
+        uses.mapped(2 * BYTES, BYTES, 10);
+        allocate(2 * BYTES, BYTES, 200);
+        assertThat(found).as("on a new page").isEmpty();
+        allocate(7 * BYTES, BYTES, 200);
+        assertThat(found).as("on the page from the middle").containsExactly(Kind.REUSED_TOO_EARLY);
+        allocate(BYTES, BYTES, 200);
+        allocate(3 * BYTES, BYTES, 200);
+        assertThat(found).as("on the pages around it").hasSize(3);
+        assertThat(uses.freedBlocks()).isZero();
+    }
+
+    @Test
+    void aPageMappedTwiceHasOnePast() {
+        uses.mapped(BYTES, BYTES, 7);
+        uses.mapped(5 * BYTES, BYTES, 7);
+        allocate(BYTES, BYTES, 100);
+        free(BYTES, 100);
+        allocate(5 * BYTES, BYTES, 200);
+        assertThat(found).containsExactly(Kind.REUSED_TOO_EARLY);
+    }
 }
