@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +22,9 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// A hash directory for each table holds its chunks by number. A chunk is made when the first block begins in
-/// its addresses, and stays, since the driver gives the same addresses again. At worst that is 8 KiB for each
-/// 128 KiB of addresses.
+/// its addresses. The driver often gives the same addresses again, so it stays until its directory is full. Chunks
+/// without a block leave then if they are at least half of all: `chunks ≤ 4 × chunks with blocks`, or a few. At worst
+/// that is 32 KiB for each 128 KiB of addresses with blocks.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
 /// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,
@@ -39,6 +41,11 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Cost.** Between the compare-and-sets of two frees lies a chain of dependent reads. To keep it short, the
 /// directory leads to a chunk in one read.
+///
+/// **A chunk leaves** while other threads insert without a lock: 1. its number is negated, so nobody finds it;
+/// 2. [ProcessFence#everywhere]; 3. if it has a block now, it gets its number back. A thread that inserts reads the
+/// number again after it wrote the key: either it sees that the chunk is leaving, and waits for the lock to see what
+/// became of it, or step 3 sees its key.
 public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     public static final int ADDRESS_BITS = 49;
@@ -120,8 +127,23 @@ public final class OwnerTable {
             return false;
         }
         chunk[at + 1] = (byteSize << ROUTE_BITS) | route;
-        KEY.setRelease(chunk, at, address | LIVE);
-        return true;
+        try {
+            KEY.setRelease(chunk, at, address | LIVE);
+            Tally.keepOrder();
+            return (long) KEY.getOpaque(chunk, 0) > 0 || writeAgain(chunk, shift, address, byteSize, route);
+        } catch (Throwable failure) {
+            chunk[at] = 0; // no call
+            throw failure;
+        }
+    }
+
+    /// Writes a record into the chunk that its address has now, if the one that it was written into has left.
+    private synchronized boolean writeAgain(long[] chunk, int shift, long address, long byteSize, int route) {
+        if (chunk[0] > 0) {
+            return true; // it stayed
+        }
+        chunk[slotOf(address, shift)] = 0;
+        return write(add(shift, address), shift, address, byteSize, route);
     }
 
     /// Returns whether the table other than that of a shift has a block that begins at an address. It also
@@ -279,8 +301,8 @@ public final class OwnerTable {
     /// Marks the live blocks of a route so that their frees are counted.
     ///
     /// @return the number of marked blocks
-    synchronized long drain(int route) {
-        return drain(fine, route) + drain(coarse, route);
+    long drain(int route) {
+        return drain(whole(FINE_SHIFT), route) + drain(whole(COARSE_SHIFT), route);
     }
 
     private static long drain(long[] @Nullable [] directory, int route) {
@@ -309,17 +331,16 @@ public final class OwnerTable {
         void record(long address, long owner);
     }
 
-    /// Visits the live records, including those of draining routes; weakly consistent. The visitor may take locks:
-    /// only the directories are read under the lock, since chunks stay.
+    /// Returns a directory with all chunks that there are now, for a visit without the lock, which others need to
+    /// insert. A chunk that leaves meanwhile has no blocks.
+    private synchronized long[] @Nullable [] whole(int shift) {
+        return directory(shift);
+    }
+
+    /// Visits the live records, including those of draining routes; weakly consistent. The visitor may take locks.
     void forEachLive(Visitor visitor) {
-        long[] @Nullable [] ofFine;
-        long[] @Nullable [] ofCoarse;
-        synchronized (this) {
-            ofFine = fine;
-            ofCoarse = coarse;
-        }
-        visit(ofFine, visitor);
-        visit(ofCoarse, visitor);
+        visit(whole(FINE_SHIFT), visitor);
+        visit(whole(COARSE_SHIFT), visitor);
     }
 
     private static void visit(long[] @Nullable [] directory, Visitor visitor) {
@@ -331,6 +352,11 @@ public final class OwnerTable {
                 }
             }
         }
+    }
+
+    /// Returns the number of chunks.
+    synchronized int chunkCount() {
+        return chunks[FINE_SHIFT] + chunks[COARSE_SHIFT];
     }
 
     private static boolean holds(long[] chunk, int at, long address) {
@@ -403,11 +429,77 @@ public final class OwnerTable {
     /// Adds a chunk to its directory. It keeps the directory at most half full, so that most chunks are found
     /// at their home.
     private void put(int shift, long[] chunk) {
-        long[] @Nullable [] directory = directory(shift);
-        if (2 * ++chunks[shift] > directory.length) {
-            directory = grown(directory);
+        if (2 * (chunks[shift] + 1) > directory(shift).length && !shrink(shift)) {
+            setDirectory(shift, grown(directory(shift)));
         }
-        place(directory, chunk);
+        chunks[shift]++;
+        place(directory(shift), chunk);
+    }
+
+    /// Takes the chunks without blocks out of a directory.
+    ///
+    /// @return false if they are less than half of all, and stay
+    private boolean shrink(int shift) {
+        long[] @Nullable [] directory = directory(shift);
+        long[] @Nullable [] empty = new long[chunks[shift]][];
+        int count = 0;
+        for (long[] chunk : directory) {
+            if (chunk != null && isEmpty(chunk)) {
+                empty[count++] = chunk;
+            }
+        }
+        if (2 * count < chunks[shift]) {
+            return false;
+        }
+        long[] @Nullable [] rest = new long[directory.length][];
+        boolean fenced = false;
+        try {
+            negate(empty);
+            if (ProcessFence.isSupported()) {
+                ProcessFence.everywhere();
+            }
+            fenced = true;
+        } finally {
+            returnUnless(fenced, empty);
+        }
+        chunks[shift] = 0;
+        for (long[] chunk : directory) {
+            if (chunk != null && chunk[0] > 0) {
+                place(rest, chunk);
+                chunks[shift]++;
+            }
+        }
+        setDirectory(shift, rest);
+        return true;
+    }
+
+    private static void negate(long[] @Nullable [] leaving) {
+        for (long[] chunk : leaving) {
+            if (chunk != null) {
+                chunk[0] = -chunk[0];
+            }
+        }
+    }
+
+    /// Gives chunks that were leaving their numbers back, if they have a block or must stay.
+    private static void returnUnless(boolean empty, long[] @Nullable [] leaving) {
+        for (long[] chunk : leaving) {
+            if (chunk != null && chunk[0] < 0 && !(empty && isEmpty(chunk))) {
+                chunk[0] = -chunk[0];
+            }
+        }
+    }
+
+    private static boolean isEmpty(long[] chunk) {
+        for (int at = HEADER; at < HEADER + SLOTS * RECORD; at += RECORD) {
+            if ((long) KEY.getAcquire(chunk, at) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void setDirectory(int shift, long[] @Nullable [] directory) {
         if (shift == FINE_SHIFT) {
             fine = directory;
         } else {

@@ -91,7 +91,8 @@ final class Tally extends LinePadding {
         keepOrder();
     }
 
-    private static void keepOrder() {
+    /// Keeps a store before the reads that follow, for other threads that call [ProcessFence#everywhere].
+    static void keepOrder() {
         if (FENCED_BY_OTHERS) {
             VarHandle.acquireFence();
         } else {

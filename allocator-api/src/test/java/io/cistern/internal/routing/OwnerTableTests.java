@@ -5,10 +5,17 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -46,6 +53,62 @@ class OwnerTableTests {
             counted += statistics.allocations() - statistics.frees();
         }
         assertThat(counted).as("seed %d", seed).isEqualTo(live.size());
+    }
+
+    /// Pools that open and close get ever new addresses.
+    @ParameterizedTest
+    @ValueSource(longs = {256, 1 << 20})
+    void addressesThatDoNotComeAgainTakeNoMemory(long byteSize) {
+        OwnerTable owners = new OwnerTable();
+        long kept = 1L << 40;
+        assertThat(owners.insert(kept, byteSize, 0)).isTrue();
+        for (long i = 1; i <= 20_000; i++) {
+            long address = kept + i * (1L << 25);
+            assertThat(owners.insert(address, byteSize, 0)).isTrue();
+            assertThat(take(owners, address)).isTrue();
+        }
+        assertThat(owners.chunkCount()).isLessThanOrEqualTo(32);
+        assertThat(OwnerTable.byteSizeOf(owners.ownerOf(kept))).isEqualTo(byteSize);
+    }
+
+    /// Each thread has one block in thousands of chunks at a time, so that chunks leave all the time while others are
+    /// about to get a block.
+    @Test
+    void blocksAreFoundWhileChunksLeave() throws Exception {
+        OwnerTable owners = new OwnerTable();
+        int threads = 4;
+        try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
+            List<Future<?>> running = new ArrayList<>();
+            for (int thread = 0; thread < threads; thread++) {
+                Random random = new Random(thread);
+                long slot = (1L << 40) + thread * 256L;
+                running.add(executor.submit(() -> insertAndTake(owners, random, slot)));
+            }
+            for (Future<?> each : running) {
+                each.get();
+            }
+        }
+        assertThat(owners.drain(1)).isZero();
+    }
+
+    /// All threads use the same chunks, each its own slots.
+    private static void insertAndTake(OwnerTable owners, Random random, long slot) {
+        Deque<Long> live = new ArrayDeque<>();
+        for (int i = 0; i < 300_000; i++) {
+            long address = slot + random.nextInt(1 << 12) * (1L << 17);
+            if (!live.contains(address)) {
+                assertThat(owners.insert(address, 100, 1)).isTrue();
+                live.add(address);
+            }
+            if (live.size() > 3) {
+                assertThat(take(owners, live.remove())).isTrue();
+            }
+        }
+        live.forEach(address -> assertThat(take(owners, address)).isTrue());
+    }
+
+    private static boolean take(OwnerTable owners, long address) {
+        return owners.remove(address, 0, (_, owner, chunk, at, of, _) -> OwnerTable.take(chunk, at, of) == owner);
     }
 
     @Test
