@@ -46,7 +46,7 @@ final class HazardFigures {
                         nanos(rows, trace, work, "streams"));
             }
         }
-        return table + "\nMedians, with the lowest and highest of three turns. " + raw.source(COSTS) + ".\n";
+        return table + "\nMedians, with the lowest and highest of two or three turns. " + raw.source(COSTS) + ".\n";
     }
 
     private static String nanos(List<Row> rows, String trace, String work, String check) {
