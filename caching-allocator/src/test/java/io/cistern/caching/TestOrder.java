@@ -19,7 +19,7 @@ public final class TestOrder implements StreamOrder {
     /// Which stream was waited for by which.
     public final List<String> waits = new ArrayList<>();
     /// Told of streams before something is recorded on them, and before such a fence is released.
-    LongConsumer recording = _ -> {};
+    public LongConsumer recording = _ -> {};
 
     LongConsumer releasing = _ -> {};
     /// The streams of which the driver can tell whether their work has finished, and how often it was asked.
@@ -28,6 +28,9 @@ public final class TestOrder implements StreamOrder {
     public int questions;
     /// The streams that are captured: nothing is recorded there, and no other stream waits for what was.
     public final Set<Long> captured = new HashSet<>();
+
+    /// Told of streams when it is asked whether something can be recorded on them.
+    public LongConsumer asking = _ -> {};
 
     /// Called when the host begins to wait for a fence.
     public Runnable waiting = () -> {};
@@ -47,6 +50,7 @@ public final class TestOrder implements StreamOrder {
 
     @Override
     public boolean recordable(int device, long stream) {
+        asking.accept(stream);
         return !captured.contains(stream);
     }
 

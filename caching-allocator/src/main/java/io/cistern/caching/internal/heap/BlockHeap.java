@@ -222,10 +222,10 @@ public final class BlockHeap {
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
-            freeRuns.add(block, state);
+            freeRuns.add(block, state, false);
         }
         if (end < blocks.end(part)) {
-            freeRuns.add(blocks.split(part, end - blocks.address[part]), state);
+            freeRuns.add(blocks.split(part, end - blocks.address[part]), state, false);
         }
         return part;
     }

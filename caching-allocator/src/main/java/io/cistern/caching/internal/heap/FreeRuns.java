@@ -77,7 +77,7 @@ public final class FreeRuns {
         claim(block, block);
         observer.served();
         if (byteSize < blocks.byteSize[block]) {
-            add(blocks.split(block, byteSize), Blocks.FREE);
+            add(blocks.split(block, byteSize), Blocks.FREE, false);
         }
     }
 
