@@ -5,6 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -20,13 +28,14 @@ final class BudgetRuleTests {
     private final Router router = new Router();
     private final AtomicLong nextAddress = new AtomicLong(BASE);
 
-    private Route route(String name, Budget budget) {
+    private Route route(String name, @Nullable Budget budget) {
         return router.routes().open(name, 0, new Keeping(0), Budgets.of(null, budget), () -> {});
     }
 
     /// Hands out addresses, and has idle memory that it gives back when asked.
     private final class Keeping implements DeviceAllocator {
         private long reserved;
+        private int trims;
 
         Keeping(long reserved) {
             this.reserved = reserved;
@@ -47,6 +56,7 @@ final class BudgetRuleTests {
 
         @Override
         public long trim(int device, long keepBytes) {
+            trims++;
             long given = Math.max(0, reserved - keepBytes);
             reserved -= given;
             return given;
@@ -194,5 +204,125 @@ final class BudgetRuleTests {
         }
         budget.trim(keepBytes);
         assertThat(allocators[0].reserved + allocators[1].reserved).isEqualTo(left);
+        assertThat(allocators[0].trims + allocators[1].trims)
+                .as("none in vain")
+                .isEqualTo(left == 160 ? 0 : left >= 100 ? 1 : 2);
+        assertThat(allocators[2].trims).isZero();
+    }
+
+    @Test
+    void anAllocatorThatTrimsInItsOwnWayIsAskedNotToWait() {
+        List<String> asked = new ArrayList<>();
+        final class Reclaiming implements DeviceAllocator, MemoryReclaim {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return 0;
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+
+            @Override
+            public OptionalLong reservedBytes(int device) {
+                return OptionalLong.of(100);
+            }
+
+            @Override
+            public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+                asked.add(keepBytes + " " + mode);
+                return Optional.of(new TrimResult(100 - keepBytes, OptionalLong.empty(), List.of()));
+            }
+
+            @Override
+            public <T> Optional<T> extension(Class<T> type) {
+                return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
+            }
+        }
+        Budget budget = new Budget("all", 1000, null);
+        for (String name : List.of("one", "other")) {
+            router.routes().open(name, 0, new Reclaiming(), Budgets.of(null, budget), () -> {});
+        }
+        budget.trim(120);
+        assertThat(asked).containsExactly("20 WITHOUT_WAITING");
+    }
+
+    @Test
+    void aRechargedRouteIsTrimmedByItsPresentLimitOnly() {
+        Budget before = new Budget("before", 1000, null);
+        Budget above = new Budget("above", 1000, null);
+        Budget after = new Budget("after", 1000, above);
+        Keeping allocator = new Keeping(100);
+        Route route = router.routes().open("one", 0, allocator, Budgets.of(Budgets.of(null, before), above), () -> {});
+        assertThat(router.routes().recharge(route, Objects.requireNonNull(Budgets.of(null, after))))
+                .isTrue();
+        before.trim(0);
+        assertThat(allocator.reserved).isEqualTo(100);
+        above.trim(60);
+        assertThat(allocator.reserved).as("it was and is charged there").isEqualTo(60);
+        after.trim(20);
+        assertThat(allocator.reserved).isEqualTo(20);
+        router.routes().close(route);
+        after.trim(0);
+        assertThat(allocator.reserved).as("it is closed").isEqualTo(20);
+    }
+
+    /// A 64th of the limit at most, half of that at first.
+    @Test
+    void aThreadHasExactlyWhatItKept() {
+        Budget budget = new Budget("all", 64 * MIB, null);
+        assertThat(budget.name()).isEqualTo("all");
+        Route route = route("one", budget);
+        long first = router.allocate(route, 1000, 0);
+        assertThat(route.leasedCredit()).isEqualTo(MIB / 2);
+        long second = router.allocate(route, MIB / 2, 0);
+        assertThat(route.leasedCredit()).as("spent").isZero();
+        long third = router.allocate(route, MIB / 2, 0);
+        assertThat(route.leasedCredit()).isEqualTo(MIB / 2);
+        long fourth = router.allocate(route, MIB / 2 + 1000, 0);
+        assertThat(route.leasedCredit()).as("too little, and enough").isEqualTo(MIB / 2);
+        router.free(second, 0);
+        assertThat(route.leasedCredit()).as("all that it may keep").isEqualTo(MIB);
+        router.free(third, 0);
+        assertThat(route.leasedCredit()).as("half of that").isEqualTo(MIB / 2);
+        router.free(fourth, 0);
+        router.free(first, 0);
+        assertThat(budget.usedBytes()).isZero();
+        assertThat(budget.room()).isEqualTo(64 * MIB - route.leasedCredit());
+    }
+
+    @Test
+    void nothingIsTakenInAdvanceNearTheLimit() {
+        Budget budget = new Budget("all", 64 * MIB, null);
+        Route most = route("most", budget);
+        Route one = route("one", budget);
+        router.allocate(most, 57 * MIB, 0);
+        router.allocate(one, 1000, 0);
+        assertThat(one.leasedCredit()).isZero();
+        router.allocate(route("other", new Budget("part", 64 * MIB, budget)), 1000, 0);
+        assertThat(budget.room()).isEqualTo(7 * MIB - 2000 - most.leasedCredit());
+    }
+
+    @Test
+    void bytesAreTakenForABlockOfAnotherRoute() {
+        Budget budget = new Budget("all", 1000, null);
+        Budgets budgets = Objects.requireNonNull(Budgets.of(null, budget));
+        Route other = route("other", null);
+        budgets.take(other, 600);
+        assertThat(budget.usedBytes()).isEqualTo(600);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> budgets.take(other, 401))
+                .withMessageContaining("600 of them in use");
+        budgets.giveBack(600);
+        assertThat(budget.usedBytes()).isZero();
+    }
+
+    @Test
+    void aHandleIsOnlyEqualToItself() {
+        LimitHandle above = LimitHandle.of("above", 1000, null);
+        LimitHandle handle = LimitHandle.of("one", 100, above);
+        LimitHandle alike = new LimitHandle(handle.budget(), above);
+        assertThat(handle.budget().parent()).isSameAs(above.budget());
+        assertThat(new HashSet<>(List.of(handle, alike))).hasSize(2).contains(handle, alike);
+        assertThat(handle).isEqualTo(handle).isNotEqualTo(alike).hasSameHashCodeAs(handle);
     }
 }

@@ -93,6 +93,25 @@ final class OwnerRecordTests {
         assertThat(live()).containsExactly(Map.entry(BASE, second));
     }
 
+    /// A chunk of small blocks spans two slots of large ones.
+    @Test
+    void aLargeBlockKeepsItsAddressBeforeAnySmallBlockLiesThere() {
+        for (long address : new long[] {BASE, BASE + LARGE}) {
+            assertThat(table.insert(address, LARGE, 0)).isTrue();
+        }
+        for (long address : new long[] {BASE + LARGE, BASE}) {
+            assertThat(table.insert(address, 100, 1)).isFalse();
+        }
+        assertThat(remove(BASE + LARGE)).isTrue();
+        assertThat(table.insert(BASE + LARGE, 100, 1)).isTrue();
+    }
+
+    @Test
+    void theSecondSlotOfLargeBlocksIsSeenAlone() {
+        assertThat(table.insert(BASE + LARGE, LARGE, 0)).isTrue();
+        assertThat(table.insert(BASE + LARGE, 100, 1)).isFalse();
+    }
+
     @Test
     void smallAndLargeBlocksLieSideBySide() {
         long at = BASE;
