@@ -59,6 +59,10 @@ final class PageSplit {
 
     private int mappedElsewhere;
     private int mappedHome;
+
+    /// Whether the source let the page go from its addresses.
+    private boolean mayGo;
+
     private boolean isAway;
     private boolean isClaimed;
 
@@ -121,7 +125,6 @@ final class PageSplit {
     }
 
     private boolean copyAndExchange() {
-        boolean mayGo;
         try {
             create();
             copy();
@@ -239,7 +242,7 @@ final class PageSplit {
     private void undo(Throwable failure) {
         if (isAway) {
             restore(failure);
-        } else if (mappedElsewhere == 0 && created == homes.size()) {
+        } else if (mayGo) {
             tell(failure);
         }
         dropSmaller(failure);
@@ -260,7 +263,7 @@ final class PageSplit {
         }
     }
 
-    /// Tells the source that the page is still mapped: it may have been asked whether the page may be unmapped.
+    /// Tells the source, which let the page go, that it is still mapped.
     private void tell(Throwable failure) {
         try {
             pages.mapped(home);
