@@ -1,0 +1,158 @@
+package io.cistern.pressure;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.DeviceMemory;
+import io.cistern.simulated.SimulatedGpu;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// Buffers move while a stream still has work for them: each move comes after that work, and the next use after the
+/// move. The device has room for one buffer.
+final class SpillStreamsTests {
+    private static final long SIZE = 40 << 20;
+    private static final long BUSY_NANOS = 1_000_000_000;
+
+    @TempDir
+    private Path folder;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(64 << 20).build();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(SmallGpu.catalog()).open();
+    private final long first = gpu.streams().create(0);
+    private final long second = gpu.streams().create(0);
+    private final long third = gpu.streams().create(0);
+
+    @AfterEach
+    void nothingWasMisused() {
+        assertThat(gpu.misuses()).isEmpty();
+        memory.close();
+        gpu.close();
+    }
+
+    private SpillStore open(long hostBytes) {
+        memory.setCurrent("caching");
+        return SpillStore.open(memory, hostBytes, folder);
+    }
+
+    /// Fills memory after a second of other work.
+    private void fillLate(long address, int mark, long stream) {
+        gpu.keepBusy(0, stream, BUSY_NANOS);
+        fill(address, mark, stream);
+    }
+
+    private void fill(long address, int mark, long stream) {
+        gpu.copies().fillBytes(0, address, (byte) mark, SIZE, stream);
+    }
+
+    private SpillableBuffer filledLate(SpillStore store, int mark) {
+        SpillableBuffer buffer = store.allocate(SIZE, 0, first, 0);
+        try (SpillableBuffer.Lease lease = buffer.acquire(first)) {
+            fillLate(lease.address(), mark, first);
+        }
+        return buffer;
+    }
+
+    private void spill(SpillStore store) {
+        assertThat(store.spill(0, SIZE)).isEqualTo(SIZE);
+    }
+
+    private void assertContents(SpillableBuffer buffer, int mark, long stream) {
+        try (SpillableBuffer.Lease lease = buffer.acquire(stream)) {
+            assertContents(lease.address(), mark, stream);
+        }
+    }
+
+    /// What the stream sees.
+    private void assertContents(long address, int mark, long stream) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocate(2);
+            gpu.copies().toHost(0, bytes.asSlice(0, 1), address, 1, stream);
+            gpu.copies().toHost(0, bytes.asSlice(1, 1), address + SIZE - 1, 1, stream);
+            gpu.devices().synchronize(0);
+            assertThat(bytes.toArray(ValueLayout.JAVA_BYTE)).containsExactly(mark, mark);
+        }
+    }
+
+    @Test
+    void aBufferComesBackWithWorkThatWasLate() {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = filledLate(store, 5);
+            spill(store);
+            assertThat(buffer.place()).isEqualTo(SpillPlace.HOST);
+            assertContents(buffer, 5, second);
+        }
+    }
+
+    @Test
+    void aSecondStreamWaitsForTheCopyOfTheFirst() {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = filledLate(store, 5);
+            spill(store);
+            gpu.devices().synchronize(0);
+            gpu.keepBusy(0, second, BUSY_NANOS);
+            try (SpillableBuffer.Lease _ = buffer.acquire(second);
+                    SpillableBuffer.Lease lease = buffer.acquire(third)) {
+                assertContents(lease.address(), 5, third);
+            }
+        }
+    }
+
+    @Test
+    void aFileHasWorkThatWasLate() {
+        try (SpillStore store = open(0)) {
+            SpillableBuffer buffer = filledLate(store, 5);
+            spill(store);
+            assertThat(buffer.place()).isEqualTo(SpillPlace.FILE);
+            assertContents(buffer, 5, second);
+        }
+    }
+
+    @Test
+    void aFileHasWhatWasStillOnItsWayToTheHost() {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = filledLate(store, 5);
+            spill(store);
+            SpillableBuffer next = filledLate(store, 6);
+            spill(store);
+            assertThat(buffer.place()).isEqualTo(SpillPlace.FILE);
+            assertThat(next.place()).isEqualTo(SpillPlace.HOST);
+            assertContents(buffer, 5, second);
+            spill(store);
+            assertContents(next, 6, second);
+        }
+    }
+
+    /// The block that had the memory before may still be in use on the stream of the allocation.
+    @Test
+    void theFirstUseComesAfterTheStreamOfTheAllocation() {
+        try (SpillStore store = open(SIZE)) {
+            long before = memory.allocate(SIZE, 0, first);
+            fillLate(before, 9, first);
+            memory.free(before, first);
+            SpillableBuffer buffer = store.allocate(SIZE, 0, first, 0);
+            try (SpillableBuffer.Lease lease = buffer.acquire(second)) {
+                assertThat(lease.address()).isEqualTo(before);
+                fill(lease.address(), 5, second);
+            }
+            assertContents(buffer, 5, second);
+        }
+    }
+
+    @Test
+    void theMemoryOfAClosedBufferIsUsedAfterItsLastUse() {
+        try (SpillStore store = open(SIZE)) {
+            filledLate(store, 9).close();
+            long next = memory.allocate(SIZE, 0, second);
+            fill(next, 5, second);
+            assertContents(next, 5, second);
+            memory.free(next, second);
+        }
+    }
+}
