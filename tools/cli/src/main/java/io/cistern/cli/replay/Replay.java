@@ -4,6 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cli.trace.Trace;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -119,6 +120,7 @@ public sealed class Replay implements Walk permits BufferReplay {
             case Trace.FREE -> free(row, slot);
             case Trace.USE -> use(row, slot);
             case Trace.WAIT -> await(streams[trace.streams()[row]], streams[slot]);
+            case Trace.TRIM -> memory.trim(device, 0, TrimMode.SYNCHRONIZE);
             default -> memory.streamClosing(device, streams[trace.streams()[row]]);
         }
     }

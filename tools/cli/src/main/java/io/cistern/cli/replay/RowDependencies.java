@@ -10,6 +10,7 @@ import java.util.Map;
 /// 1. A use or free follows the block's allocation and its earlier uses.
 /// 2. A wait follows all earlier rows of both streams that it names; an end follows those of its stream.
 /// 3. Every row follows the last wait or end that names its stream.
+/// 4. A trim follows all earlier rows of its device, and all later ones follow it.
 ///
 /// So a wait is enqueued after the work that it waits for, and before the work that must wait. Between waits,
 /// threads that share a stream are free. Rows of one thread need no entries, because they are played in order.
@@ -19,6 +20,8 @@ final class RowDependencies {
     private static final int NO_ROW = -1;
 
     private final int[] threads;
+    /// By stream.
+    private final int[] devices;
     /// By row: the end of its part of `needed`.
     private final int[] ends;
     private int[] needed = new int[1 << 8];
@@ -29,12 +32,18 @@ final class RowDependencies {
     private final int[] lastBarrier;
     /// By stream: the last row of each thread after the last barrier.
     private final Map<Integer, Map<Integer, Integer>> sinceBarrier = new HashMap<>();
+    /// By device.
+    private final int[] lastTrim;
+    /// By device: the last row of each thread after the last trim.
+    private final Map<Integer, Map<Integer, Integer>> sinceTrim = new HashMap<>();
 
     private RowDependencies(Trace trace) {
         threads = trace.origins().threads();
+        devices = trace.origins().devices();
         ends = new int[threads.length];
         lastOfBlock = filled(trace.slotCount());
         lastBarrier = filled(trace.streamCount());
+        lastTrim = filled(trace.origins().deviceCount());
     }
 
     private static int[] filled(int length) {
@@ -54,7 +63,16 @@ final class RowDependencies {
     }
 
     private void add(int row, byte op, int slot, int stream) {
+        Map<Integer, Integer> since = sinceTrim.computeIfAbsent(devices[stream], _ -> new HashMap<>());
+        if (since.put(threads[row], row) == null) {
+            need(row, lastTrim[devices[stream]]);
+        }
         switch (op) {
+            case Trace.TRIM -> {
+                since.values().forEach(earlier -> need(row, earlier));
+                since.clear();
+                lastTrim[devices[stream]] = row;
+            }
             case Trace.WAIT -> {
                 barrier(row, stream);
                 barrier(row, slot);

@@ -11,6 +11,7 @@ import java.util.Arrays;
 /// | [#USE] | the block | 0 | the other stream that uses it |
 /// | [#WAIT] | the stream that is waited for | 0 | the stream that waits |
 /// | [#END] | 0 | 0 | the stream that ends |
+/// | [#TRIM] | 0 | 0 | any stream of the device |
 ///
 /// The ids of the file are mapped to slots. A slot is reused after its free, so there are as many slots as
 /// blocks were ever live at once. Streams are numbered from 0 in the order of their first row; the number of a
@@ -47,6 +48,7 @@ public record Trace(
     public static final byte USE = 2;
     public static final byte WAIT = 3;
     public static final byte END = 4;
+    public static final byte TRIM = 5;
 
     /// Far more rows than any shipped trace has; it bounds the memory that the arrays take.
     public static final int MAX_ROWS = 1 << 23;

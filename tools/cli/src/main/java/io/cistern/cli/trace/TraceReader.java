@@ -150,13 +150,14 @@ public final class TraceReader {
                 case "u" -> builder.use(id, device, stream);
                 case "w" -> builder.await(device, stream, id);
                 case "e" -> builder.end(device, stream);
+                case "t" -> builder.trim(device);
                 case "o" -> { // An allocation that was refused during recording took no memory.
                     if (refusedFreeBytes != null) {
                         builder.refused(
                                 byteSize, device, stream, refusedFreeBytes.hasNext() ? refusedFreeBytes.next() : -1);
                     }
                 }
-                default -> throw lines.error("op must be a, f, u, w, e or o");
+                default -> throw lines.error("op must be a, f, u, w, e, o or t");
             }
         } catch (IllegalArgumentException e) {
             throw lines.error(String.valueOf(e.getMessage()));

@@ -178,6 +178,14 @@ public final class TraceRows {
         add(Trace.END, 0, 0, number);
     }
 
+    /// Adds a trim of a device; does nothing if the device has no stream yet.
+    public void trim(long device) {
+        int stream = streamNumbers.firstOn(device);
+        if (stream != TraceStreams.NO_STREAM) {
+            add(Trace.TRIM, 0, 0, stream);
+        }
+    }
+
     /// Makes a stream wait for a block's uses on other streams, unless earlier rows already did.
     private void order(int slot, int stream) {
         awaitUnlessAfter(stream, slotStreams[slot], slotRows[slot]);

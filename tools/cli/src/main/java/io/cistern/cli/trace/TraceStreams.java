@@ -9,10 +9,14 @@ import java.util.Map;
 
 /// Numbers the streams of a trace and their devices, and remembers which stream waited for which.
 final class TraceStreams {
+    static final int NO_STREAM = -1;
+
     private final Map<Handle, Integer> numbers = new HashMap<>();
     private final Map<Long, Integer> deviceNumbers = new HashMap<>();
     /// By device.
     private final List<Deque<Integer>> ended = new ArrayList<>();
+    /// By device.
+    private final List<Integer> firsts = new ArrayList<>();
     /// By stream.
     private final List<Integer> devices = new ArrayList<>();
     /// By stream, the handle that it had first.
@@ -37,6 +41,7 @@ final class TraceStreams {
     private int next(int device, long handle) {
         if (device == ended.size()) {
             ended.add(new ArrayDeque<>());
+            firsts.add(devices.size());
         }
         if (!ended.get(device).isEmpty()) {
             return ended.get(device).pop();
@@ -47,6 +52,12 @@ final class TraceStreams {
         devices.add(device);
         handles.add(handle);
         return devices.size() - 1;
+    }
+
+    /// Returns the number of a device's first stream, or [#NO_STREAM].
+    int firstOn(long device) {
+        Integer number = deviceNumbers.get(device);
+        return number == null ? NO_STREAM : firsts.get(number);
     }
 
     /// Returns the number of a stream's device.

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -291,6 +292,40 @@ final class ReplayCommandTests {
             assertThat(line).startsWith("resnet_train,\"caching\",simulated,");
             assertThat(Long.parseLong(cells[5])).isGreaterThanOrEqualTo(Long.parseLong(cells[4]));
         });
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caching", "async", "pytorch-native", "pytorch-expandable"})
+    void aTrimGivesUnusedMemoryBack(String allocator) throws IOException {
+        assertThat(reservedAfterAFree(allocator, "")).isGreaterThanOrEqualTo(64 * MIB);
+        assertThat(reservedAfterAFree(allocator, "t,0,0,0,0,1,0\n")).isLessThanOrEqualTo(32 * MIB);
+        assertThat(reservedAfterAFree(allocator, "t,0,0,0,0,2,0\n", "--threads"))
+                .isLessThanOrEqualTo(32 * MIB);
+    }
+
+    /// Of 64 MiB all was freed, then a byte was asked for.
+    private long reservedAfterAFree(String allocator, String between, String... options) throws IOException {
+        Path trace = Files.writeString(folder.resolve("trimmed.csv"), """
+                op,id,bytes,stream,device,thread,nanos
+                a,1,67108864,5,0,1,0
+                f,1,0,5,0,1,0
+                %sa,2,1,5,0,1,0
+                f,2,0,5,0,1,0
+                """.formatted(between));
+        Path series = folder.resolve("trimmed-series.csv");
+        ProgramRun run = ProgramRun.inProcess(Stream.concat(
+                        Stream.of(
+                                "replay",
+                                trace.toString(),
+                                "--device=simulated",
+                                "--allocator=" + allocator,
+                                "--series=" + series),
+                        Stream.of(options))
+                .toArray(String[]::new));
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        List<String> lines = Files.readAllLines(series);
+        String third = lines.get(3);
+        return Long.parseLong(third.substring(third.lastIndexOf(',') + 1));
     }
 
     @Test

@@ -37,6 +37,30 @@ final class RowDependenciesTests {
                 .containsExactly(List.of(), List.of(), List.of(0, 1), List.of(2));
     }
 
+    @Test
+    void aTrimComesBetweenAllRowsOfItsDevice() throws Exception {
+        assertThat(needed(
+                        "a,1,8,0,0,1,0",
+                        "a,2,8,5,0,2,0",
+                        "a,3,8,0,1,4,0",
+                        "f,1,8,0,0,1,0",
+                        "t,0,0,0,0,3,0",
+                        "t,0,0,0,0,4,0",
+                        "a,4,8,6,0,1,0",
+                        "a,5,8,6,0,1,0",
+                        "f,3,8,0,1,3,0"))
+                .containsExactly(
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        List.of(),
+                        List.of(3, 1),
+                        List.of(4),
+                        List.of(5),
+                        List.of(),
+                        List.of(2));
+    }
+
     private static List<List<Integer>> needed(String... rows) throws Exception {
         String text = "op,id,bytes,stream,device,thread,nanos\n" + String.join("\n", rows);
         Trace trace = TraceReader.read("t.csv", new ByteArrayInputStream(text.getBytes(StandardCharsets.US_ASCII)))

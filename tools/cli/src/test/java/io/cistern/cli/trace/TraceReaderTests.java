@@ -102,6 +102,16 @@ final class TraceReaderTests {
     }
 
     @Test
+    void aTrimIsOnAStreamOfItsDeviceIfThereIsOne() throws Exception {
+        Trace trace = readSecond("t,0,0,0,1,1,0\na,1,8,5,0,1,0\na,2,8,6,1,1,0\na,3,8,7,1,1,0\nt,0,0,0,1,2,0\n");
+
+        assertThat(trace.ops()).containsExactly(Trace.ALLOCATE, Trace.ALLOCATE, Trace.ALLOCATE, Trace.TRIM);
+        assertThat(trace.streams()).containsExactly(0, 1, 2, 1);
+        assertThat(trace.origins().threads()).containsExactly(0, 0, 0, 1);
+        assertThat(trace.operations()).isEqualTo(3);
+    }
+
+    @Test
     void whatNoRowOrderedIsOrdered() throws Exception {
         Trace trace = readSecond("a,1,8,5,0,0,0\nu,1,0,6,0,0,0\nu,99,0,6,0,0,0\nf,1,0,7,0,0,0\n");
 
@@ -146,7 +156,9 @@ final class TraceReaderTests {
     @CsvSource(delimiter = '|', textBlock = """
         a,7,8,0                  | short row; expected op,id,bytes,stream,device,thread,nanos
         f,7,8,0,0,0,0            | frees id 7, which was never allocated
-        b,7,8,0,0,0,0            | op must be a, f, u, w, e or o
+        b,7,8,0,0,0,0            | op must be a, f, u, w, e, o or t
+        t,0,0,0,-1,0,0           | negative device
+        t,0,0,0                  | short row; expected op,id,bytes,stream,device,thread,nanos
         a,7,8,0,x,0,0            | device is not a whole number
         a,7,8,0,0,0,0,0          | time is not a whole number
         a,7,8,0,0,-1,0           | negative thread
