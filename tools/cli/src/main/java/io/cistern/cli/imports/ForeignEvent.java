@@ -2,7 +2,8 @@ package io.cistern.cli.imports;
 
 import io.cistern.cli.trace.CallStacks;
 
-/// An event in another allocator's log: a block's allocation or free, or a refused request.
+/// An event in another allocator's log: a block's allocation or free, a refused request, or the program's request to
+/// give back what the allocator had cached.
 ///
 /// @param address the block's address; of a refused request, the free bytes of the device, or -1 if unknown
 /// @param byteSize bytes asked for; of a free, the log's number, or 0 if it has none
@@ -16,7 +17,13 @@ record ForeignEvent(
     enum Kind {
         ALLOCATED,
         FREED,
-        REFUSED
+        REFUSED,
+        TRIMMED
+    }
+
+    /// Returns whether the event allocates or frees a block.
+    boolean isOfBlock() {
+        return kind == Kind.ALLOCATED || kind == Kind.FREED;
     }
 
     /// Returns the same block as allocated before the log began. A free's call stack says

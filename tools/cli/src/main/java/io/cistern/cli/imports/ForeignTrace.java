@@ -95,6 +95,7 @@ final class ForeignTrace {
                 switch (op) {
                     case 'a' -> builder.allocate(id, byteSize, event.device(), event.stream());
                     case 'f' -> builder.free(id, event.device(), event.stream());
+                    case 't' -> builder.trim(event.device());
                     default -> builder.refused(byteSize, event.device(), event.stream(), event.address());
                 }
             });
@@ -128,7 +129,7 @@ final class ForeignTrace {
         Set<Place> known = new HashSet<>();
         Map<Place, ForeignEvent> before = new LinkedHashMap<>();
         for (ForeignEvent event : log.events()) {
-            if (event.kind() != Kind.REFUSED && known.add(Place.of(event)) && event.kind() == Kind.FREED) {
+            if (event.isOfBlock() && known.add(Place.of(event)) && event.kind() == Kind.FREED) {
                 before.put(Place.of(event), event.before(first));
             }
         }
@@ -149,6 +150,7 @@ final class ForeignTrace {
                 refused++;
                 row('o', 0, event.byteSize(), event);
             }
+            case TRIMMED -> row('t', 0, 0, event);
         }
     }
 
@@ -172,7 +174,7 @@ final class ForeignTrace {
     }
 
     private void row(char op, long id, long byteSize, ForeignEvent event) throws InputException, IOException {
-        if (op != 'o'
+        if (event.isOfBlock()
                 && streams.add(List.of((long) event.device(), event.stream()))
                 && streams.size() > Trace.MAX_STREAMS) {
             throw new InputException(file, "more than " + Trace.MAX_STREAMS + " streams");

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// Makes a log from a PyTorch snapshot.
 ///
@@ -25,8 +26,12 @@ import java.util.List;
 /// 3. The segments at the end and their events before give what was reserved at any moment.
 /// 4. The histories of several devices are merged by their times. Those of one device keep their order: a clock may go
 ///    back between two threads.
+/// 5. Segments that were released one after the other within the program's `empty_cache` are one trim. An allocation
+///    that releases segments has other frames. A device with private pools gets no trims: these pools keep their
+///    segments, and the history does not say which blocks lay there.
 final class TorchLog {
     private static final int MAX_FRAMES = 64;
+    private static final String EMPTY_CACHE = "empty_cache(";
 
     private final List<ForeignEvent> events = new ArrayList<>();
     private final List<Reserved> reserved = new ArrayList<>();
@@ -41,10 +46,10 @@ final class TorchLog {
         TorchLog log = new TorchLog();
         for (int device = 0; device < snapshot.traces().size(); device++) {
             List<Event> trace = snapshot.traces().get(device);
-            log.addEvents(device, trace);
+            log.addEvents(device, trace, snapshot.segments());
             log.addReserved(device, trace, snapshot.segments());
         }
-        if (log.events.isEmpty()) {
+        if (log.events.stream().allMatch(event -> event.kind() == Kind.TRIMMED)) {
             throw new InputException(
                     file, "has no history: call torch.cuda.memory._record_memory_history() before the code to record");
         }
@@ -61,23 +66,38 @@ final class TorchLog {
                 log.alive(snapshot.segments()), log.events, snapshot.segments(), log.stacks, recorder, null);
     }
 
-    private void addEvents(int device, List<Event> trace) {
+    private void addEvents(int device, List<Event> trace, List<Segment> segments) {
         boolean completions = trace.stream().anyMatch(event -> event.action().equals("free_completed"));
+        boolean trims = segments.stream().noneMatch(each -> each.device() == device && each.isPrivate());
+        boolean wasTrimming = false;
         long nanos = 0;
         for (Event event : trace) {
             nanos = Math.max(nanos, event.nanos());
-            Kind kind = switch (event.action()) {
-                case "alloc" -> Kind.ALLOCATED;
-                case "free_completed" -> Kind.FREED;
-                case "free_requested", "free" -> completions ? null : Kind.FREED;
-                case "oom" -> Kind.REFUSED;
-                default -> null; // Segment events and others.
-            };
+            boolean isTrimming = trims && isOfEmptyCache(event);
+            if (isTrimming && !wasTrimming) {
+                events.add(new ForeignEvent(Kind.TRIMMED, 0, 0, 0, device, 0, nanos, stack(event)));
+            }
+            wasTrimming = isTrimming;
+            Kind kind = kind(event, completions);
             if (kind != null) {
                 events.add(new ForeignEvent(
                         kind, event.address(), event.byteSize(), event.stream(), device, 0, nanos, stack(event)));
             }
         }
+    }
+
+    private static @Nullable Kind kind(Event event, boolean completions) {
+        return switch (event.action()) {
+            case "alloc" -> Kind.ALLOCATED;
+            case "free_completed" -> Kind.FREED;
+            case "free_requested", "free" -> completions ? null : Kind.FREED;
+            case "oom" -> Kind.REFUSED;
+            default -> null; // Segment events and others.
+        };
+    }
+
+    private static boolean isOfEmptyCache(Event event) {
+        return growth(event) < 0 && event.frames().all().stream().anyMatch(line -> line.startsWith(EMPTY_CACHE));
     }
 
     /// Returns the stack of an event. Notes of the program and the category stand at its outer end.

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     private static final Frames NO_FRAMES = new Frames(List.of());
+    private static final String PRIVATE_POOL = "PyTorch's pool ";
     private static final String NO_SNAPSHOT = "is not a PyTorch snapshot: ";
 
     /// A range of memory that the allocator manages.
@@ -32,7 +33,12 @@ public record TorchSnapshot(
     /// @param pool the id of its pool, in words
     /// @param stream the stream that it serves
     /// @param blocks its blocks by address
-    public record Segment(int device, String pool, long address, long byteSize, long stream, List<Block> blocks) {}
+    public record Segment(int device, String pool, long address, long byteSize, long stream, List<Block> blocks) {
+        /// Returns whether it belongs to a private pool of PyTorch's: a graph's, or one that the program made.
+        public boolean isPrivate() {
+            return pool.startsWith(PRIVATE_POOL);
+        }
+    }
 
     /// A part of a segment.
     ///
@@ -303,7 +309,7 @@ public record TorchSnapshot(
         /// Returns, for example, `PyTorch's pool 0.1`; the pool 0.0 is the usual one.
         String pool(String name) {
             return entries.get(name) instanceof List<?> id && id.size() == 2 && !id.equals(List.of(0L, 0L))
-                    ? "PyTorch's pool " + number(id.get(0)) + "." + number(id.get(1))
+                    ? PRIVATE_POOL + number(id.get(0)) + "." + number(id.get(1))
                     : "PyTorch";
         }
 

@@ -6,13 +6,17 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.ProgramRun;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class FitCommandTests {
     @TempDir
@@ -51,6 +55,25 @@ class FitCommandTests {
         assertThat(run.out())
                 .contains("refuses 4.00 MiB after")
                 .contains("It does not fit on 600 MiB with caching, which needs 8");
+    }
+
+    /// PyTorch's own snapshots of a training that calls `empty_cache` after each of its runs; all frames but that
+    /// function's were taken out.
+    @ParameterizedTest
+    @CsvSource({
+        "torch-trainer, pytorch-native, 184549376",
+        "torch-trainer-expandable, pytorch-expandable, 176160768",
+    })
+    void modelsReserveWhatPyTorchDidWithEmptyCache(String name, String model, int reservedBytes) throws Exception {
+        Path file = folder.resolve(name + ".pickle.gz");
+        try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream(name + ".pickle.gz"))) {
+            Files.copy(in, file);
+        }
+
+        ProgramRun run = fit(file, "--allocator=" + model, "--format=json");
+
+        assertThat(answer(run)).containsEntry("reservedPeakBytes", reservedBytes);
+        assertThat(run.out()).contains("\"recordedReservedPeakBytes\":" + reservedBytes + ",");
     }
 
     /// The same device holds it as long as the refused request is left out, so it is the request that counts.

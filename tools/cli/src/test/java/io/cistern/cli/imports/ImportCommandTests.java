@@ -12,6 +12,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -137,6 +138,63 @@ class ImportCommandTests {
                         "a,2,100,7,1,0,20000",
                         "f,1,100,7,0,0,30000");
         assertThat(run.err()).contains("3 blocks, ", "streams: 2, devices: 2", "peak bytes: 300");
+    }
+
+    /// The second segment was released by an allocation, to try again.
+    @Test
+    void segmentsThatEmptyCacheReleasedAreOneTrim() throws Exception {
+        List<Map<String, Object>> history = List.of(
+                entry("alloc", 512, 20),
+                entry("free", 512, 30),
+                released("segment_free", "step", 40),
+                released("segment_free", "empty_cache", 50),
+                released("segment_unmap", "empty_cache", 60),
+                entry("alloc", 512, 70),
+                released("segment_free", "empty_cache", 80));
+
+        ProgramRun run = imported(pickled(Map.of("segments", List.of(), "device_traces", List.of(history))));
+
+        assertThat(run.out().lines().skip(1))
+                .containsExactly(
+                        "a,0,100,7,0,0,0",
+                        "f,0,100,7,0,0,10000",
+                        "t,0,0,0,0,0,30000",
+                        "a,1,100,7,0,0,50000",
+                        "t,0,0,0,0,0,60000");
+        assertThat(run.err()).contains("2 blocks, ", "streams: 1, devices: 1");
+    }
+
+    /// Their segments stay, and the history does not say which blocks lay there.
+    @Test
+    void withPrivatePoolsThereAreNoTrims() throws Exception {
+        Object pool = new Object[] {1, 0};
+        Map<String, Object> segment =
+                Map.of("device", 0, "address", 4096, "total_size", 100, "segment_pool_id", pool, "blocks", List.of());
+        List<Map<String, Object>> history =
+                List.of(entry("alloc", 512, 20), released("segment_free", "empty_cache", 50), entry("free", 512, 70));
+
+        ProgramRun run = imported(pickled(Map.of("segments", List.of(segment), "device_traces", List.of(history))));
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines().skip(1)).containsExactly("a,0,100,7,0,0,0", "f,0,100,7,0,0,50000");
+    }
+
+    @Test
+    void aHistoryOfTrimsAloneIsNone() throws Exception {
+        Path file = pickled(Map.of(
+                "segments", List.of(), "device_traces", List.of(List.of(released("segment_free", "empty_cache", 50)))));
+
+        assertThat(refusal(file)).contains("_record_memory_history()");
+    }
+
+    private static Map<String, Object> released(String action, String function, long micros) {
+        Map<String, Object> event = new HashMap<>(entry(action, 4096, micros));
+        event.put(
+                "frames",
+                List.of(
+                        Map.of("name", function, "filename", "/t/memory.py", "line", 224),
+                        Map.of("name", "main", "filename", "/t/train.py", "line", 9)));
+        return event;
     }
 
     /// Threads on two processors may read clocks that differ.
