@@ -11,7 +11,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 
 /// Finds and starts the observers that the setting `cistern.observe` names. A diagnostic must not stop a
@@ -19,6 +21,8 @@ import java.util.stream.Stream;
 final class NamedObservers {
     /// The observer of the level of `cistern.check` with that name.
     private static final String STREAMS = "streams";
+
+    private static final Set<String> OF_OBSERVABILITY = Set.of("history", "jfr", "jmx", "nvtx", "snapshots");
 
     private static final System.Logger LOGGER = System.getLogger(ModuleSupport.Observer.class.getName());
 
@@ -103,9 +107,12 @@ final class NamedObservers {
         if (name.equals(STREAMS)) {
             return "the check of streams is in cistern-stream-hazards, which is not on the class path";
         }
-        return "there is no observer '" + name + "'; "
-                + (found.isEmpty()
-                        ? "no observer is on the class path; those of Cistern are in cistern-observability"
-                        : "known: " + NearestName.listed(name, found.keySet()));
+        if (OF_OBSERVABILITY.contains(name)) {
+            return "observer '" + name + "' is in cistern-observability, which is not on the class path";
+        }
+        Set<String> known = new TreeSet<>(OF_OBSERVABILITY);
+        known.add(STREAMS);
+        known.addAll(found.keySet());
+        return "there is no observer '" + name + "'; known: " + NearestName.listed(name, known);
     }
 }
