@@ -2,6 +2,7 @@ package io.cistern.spring;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.micrometer.DeviceMemoryMetrics;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
@@ -78,7 +79,16 @@ public final class CisternAutoConfiguration {
     @ConditionalOnMissingBean({DeviceMemory.class, CudaDriver.class})
     DeviceMemory deviceMemory(ContextSettings settings) {
         settings.applyToProcess();
-        return checked(DeviceMemory.system());
+        return checked(system());
+    }
+
+    /// Without a driver, the application should not start: that gets an explanation, like a wrong setting.
+    private static DeviceMemory system() {
+        try {
+            return DeviceMemory.system();
+        } catch (IllegalStateException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
     }
 
     /// Opens the current allocator now: an application whose allocator can't be opened should not start.
