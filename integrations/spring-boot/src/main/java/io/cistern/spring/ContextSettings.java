@@ -1,6 +1,7 @@
 package io.cistern.spring;
 
 import io.cistern.ModuleSupport;
+import io.cistern.errors.ConfigurationException;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,6 +22,7 @@ final class ContextSettings implements AutoCloseable {
 
     private static final String PREFIX = "cistern.";
     private static final String OURS = "metrics.";
+    private static final String OUR_ONLY_ONE = plain(SLOW_ALLOCATIONS);
 
     /// Those of open contexts, the last one's last; guarded by the class, like the field below.
     private static final List<ContextSettings> OPEN = new ArrayList<>();
@@ -35,10 +37,24 @@ final class ContextSettings implements AutoCloseable {
                 .bind("cistern", Bindable.mapOf(String.class, String.class))
                 .orElseGet(Map::of)
                 .forEach((key, value) -> {
-                    if (!key.startsWith(OURS) && !isSet(PREFIX + key)) {
+                    if (key.startsWith(OURS)) {
+                        requireKnown(PREFIX + key);
+                    } else if (!isSet(PREFIX + key)) {
                         settings.put(PREFIX + key, value);
                     }
                 });
+    }
+
+    /// Other keys are checked where Cistern reads them.
+    private static void requireKnown(String key) {
+        if (!plain(key).equals(OUR_ONLY_ONE)) {
+            throw new ConfigurationException("there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
+        }
+    }
+
+    /// Returns a key without what Spring allows to vary: `slowAllocations`, `slow-allocations`, `SLOW_ALLOCATIONS`.
+    private static String plain(String key) {
+        return key.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
     }
 
     /// Existing properties and environment variables win, as in Spring's order.

@@ -221,6 +221,17 @@ final class CisternAutoConfigurationTests {
     }
 
     @Test
+    void anUnknownKeyOfItsMetersStopsTheStart() {
+        assertThatThrownBy(() -> start(Map.of("cistern.metrics.slow-alocations", "1ms")))
+                .hasStackTraceContaining("there is no setting 'cistern.metrics.slow-alocations'; known:"
+                        + " cistern.metrics.slow-allocations");
+        for (String spelling : List.of("slowAllocations", "slow_allocations", "SLOW.ALLOCATIONS")) {
+            start(Map.of("cistern.metrics." + spelling, "1ms")).close();
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
     void closedContextsLeaveNothing() throws Exception {
         Cycles.assertNothingStays(200, () -> {
             try (var context = start(Map.of("cistern.limit", "8MiB"))) {
