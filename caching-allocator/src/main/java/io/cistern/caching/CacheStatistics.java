@@ -32,7 +32,7 @@ import java.util.function.Function;
 /// | `largest_free_block` | bytes of the largest free block, in a shard or a thread cache |
 /// | `on_host_bytes` | bytes of pages that wait on the host for room on the device, after a compaction |
 /// | `rounding_loss_bytes` | allocated bytes beyond those requested |
-/// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now |
+/// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes kept for the stream that used them |
 ///
 /// A hit of `tier.pages` needs no driver call, not even one about another stream's work. `num_device_alloc`
 /// counts the misses that got new memory. Plain segments have no such tier. NAME is `small_pool` or

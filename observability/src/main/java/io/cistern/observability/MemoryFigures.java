@@ -65,7 +65,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// @param requestedTotalBytes bytes requested so far
     /// @param reservedBytes bytes that it holds from the driver
     /// @param largestFreeBytes the size of its largest free block
-    /// @param strandedBytes idle or waiting bytes that only one stream can use now
+    /// @param strandedBytes idle or waiting bytes kept for the stream that used them
     /// @param tiers the hit rate of each tier of its cache; empty if it has none
     public record OfAllocator(
             int id,

@@ -184,7 +184,7 @@ final class BoundMeters {
                 group,
                 device,
                 "cistern.memory.stranded",
-                "Idle or waiting bytes that only one stream can use now",
+                "Idle or waiting bytes kept for the stream that used them",
                 allocator,
                 at -> stranded(at, device));
         group.meter(

@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 /// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | also `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
 /// | `cistern.memory.largest.free` | bytes of the largest free block | same |
-/// | `cistern.memory.stranded` | idle or waiting bytes that only one stream can use now | same |
+/// | `cistern.memory.stranded` | idle or waiting bytes kept for the stream that used them | same |
 /// | `cistern.memory.allocated` | bytes requested so far, a counter | same |
 /// | `cistern.blocks.live` | live blocks | same |
 /// | `cistern.allocations`, `cistern.frees` | counters | same |

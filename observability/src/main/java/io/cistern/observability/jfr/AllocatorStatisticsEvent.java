@@ -34,7 +34,7 @@ final class AllocatorStatisticsEvent extends CisternEvent {
     long largestFreeBytes;
 
     @Label("Stranded")
-    @Description("Idle or waiting bytes that only one stream can use now")
+    @Description("Idle or waiting bytes kept for the stream that used them")
     @DataAmount
     long strandedBytes;
 
