@@ -24,11 +24,14 @@ class SettingsPageTests {
             4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names, a file of Java properties;
             5. the default in the table.
 
+            The properties of a [Spring Boot](spring-boot.md) application come between 3 and 4.
+
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 
             Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to. If the program
             chooses its allocators itself, these are warnings. An invalid value is an error that lists the valid ones; but
-            `cistern.leaks`, `cistern.observe` and booleans warn and fall back to the default.
+            `cistern.leaks`, `cistern.observe` and booleans warn and fall back to the default. A setting of an absent device, and a
+            directory of plug-ins that does not exist, only warn.
 
             **Bytes** look the same in all settings, [options](options.md) and commands: `1048576`; `64k`, `512m`, `8g`, `1t`
             or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter case. A share of a device's memory is `0.5`
