@@ -47,7 +47,7 @@ record RawOutput(Path measurements, String link) {
         }
     }
 
-    /// Returns the machine and day of files with links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
+    /// Returns the machine and day of files with links to them: "An H200, 2026-11-23 (raw: `queries`, `threads`)".
     String source(String... files) {
         return Arrays.stream(files)
                 .collect(Collectors.groupingBy(this::machine, LinkedHashMap::new, Collectors.toList()))
@@ -55,8 +55,9 @@ record RawOutput(Path measurements, String link) {
                 .stream()
                 .map(machine -> machine.getKey()
                         + machine.getValue().stream()
-                                .map(file -> "[raw](" + link + "raw/" + file + ".gz)")
-                                .collect(Collectors.joining(", ", " (", ")")))
+                                .map(file ->
+                                        "[%s](%sraw/%s.gz)".formatted(file.substring(0, file.indexOf('.')), link, file))
+                                .collect(Collectors.joining(", ", " (raw: ", ")")))
                 .collect(Collectors.joining("; "));
     }
 

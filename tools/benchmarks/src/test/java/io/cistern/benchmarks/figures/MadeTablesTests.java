@@ -51,7 +51,7 @@ final class MadeTablesTests {
                 .contains("| one thread: seconds | 0.50 |  |  |  |  | 2.00 ± 0.50 |")
                 .contains("| memory short: GiB spilled |  |  |  |  |  | 1.00 |")
                 .contains("Medians of alternating runs (3 with one thread, 1 with memory short)")
-                .contains("A test, 2026-11-29 ([raw](measurements/raw/queries.jsonl.gz))");
+                .contains("A test, 2026-11-29 (raw: [queries](measurements/raw/queries.jsonl.gz))");
     }
 
     @Test
