@@ -2,6 +2,7 @@ package io.cistern.spring.scoring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.jvm.JavaProgram;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -9,6 +10,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
@@ -32,6 +35,8 @@ final class ScoringApplicationTests {
         String source = Files.readString(REPOSITORY.resolve(
                 "integrations/spring-boot/src/test/java/io/cistern/spring/scoring/ScoringApplication.java"));
         assertThat(Files.readString(REPOSITORY.resolve("docs/spring-boot.md")))
+                .contains(source.substring(source.indexOf("import "), source.indexOf("/// The program of the page"))
+                        .strip())
                 .contains(source.substring(source.indexOf("@SpringBootApplication"))
                         .strip());
     }
@@ -44,6 +49,8 @@ final class ScoringApplicationTests {
                 "--cistern.driver=simulated",
                 "--cistern.limit=8GiB",
                 "--management.endpoints.web.exposure.include=health,metrics",
+                "--management.endpoint.health.show-details=always",
+                "--management.endpoint.health.group.liveness.include=livenessState,cistern",
                 "--spring.main.banner-mode=off")) {
             String root = "http://localhost:" + context.getEnvironment().getRequiredProperty("local.server.port");
             assertThat(get(root + "/score?mib=16").body()).isEqualTo("scored 16 MiB\n");
@@ -56,7 +63,23 @@ final class ScoringApplicationTests {
             assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores")
                             .body())
                     .contains("\"value\":1.0");
+            assertThat(get(root + "/actuator/health/liveness").body())
+                    .contains("\"cistern\"", "\"livenessState\"", "\"status\":\"UP\"");
         }
+    }
+
+    @Test
+    void aMissingDriverStopsTheStartWithItsReason() throws Exception {
+        JavaProgram program = new JavaProgram(
+                ScoringApplication.class.getName(),
+                List.of("-cp", System.getProperty("java.class.path"), "-Dcistern.driver=cuda"),
+                List.of("--cistern.cuda.library=/no/such/libcuda.so", "--spring.main.banner-mode=off"),
+                Map.of());
+        assertThat(program.run(1))
+                .contains("APPLICATION FAILED TO START")
+                .anyMatch(line -> line.startsWith("property cistern.driver: the driver cuda can't be used:")
+                        && line.contains("/no/such/libcuda.so"))
+                .noneMatch(line -> line.startsWith("\tat "));
     }
 
     private static HttpResponse<String> get(String address) throws IOException, InterruptedException {
