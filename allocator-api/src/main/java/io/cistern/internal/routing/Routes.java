@@ -208,6 +208,9 @@ public final class Routes {
             route.retired = true;
             idle[(firstIdle + idleCount++) & (idle.length - 1)] = route.index;
         }
+        for (ThreadCounters counters : threads.all()) {
+            counters.forget(route);
+        }
     }
 
     /// Visits the routes of a device that have not drained. No route opens during the visit.

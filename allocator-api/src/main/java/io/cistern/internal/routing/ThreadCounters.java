@@ -163,6 +163,16 @@ public final class ThreadCounters extends ThreadState {
         return tally;
     }
 
+    /// Drops the tally of a drained route, or each thread would keep the routes of closed pools; for any thread. The
+    /// owner may have it at hand until its next route.
+    void forget(Route route) {
+        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
+        Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
+        if (tally != null && tally.route == route) {
+            TALLY.compareAndSet(present, route.index, tally, null);
+        }
+    }
+
     /// Returns the tally of a route, or null; for any thread.
     @Nullable
     Tally find(Route route) {

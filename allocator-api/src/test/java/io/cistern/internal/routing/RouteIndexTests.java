@@ -63,6 +63,27 @@ class RouteIndexTests {
     }
 
     @Test
+    void noThreadKeepsADrainedRoute() throws Exception {
+        Route first = open();
+        Threads.run(3, _ -> router.free(router.allocate(first, 1000, 7), 7));
+        router.free(router.allocate(first, 1000, 7), 7);
+        long block = router.allocate(first, 1000, 7);
+        router.routes().close(first);
+        assertThat(countersWith(first)).isPositive();
+        router.free(block, 7);
+        assertThat(countersWith(first)).isZero();
+        assertThat(first.statistics().frees()).isEqualTo(5);
+    }
+
+    private long countersWith(Route route) {
+        long found = 0;
+        for (ThreadCounters counters : router.threads.all()) {
+            found += counters.find(route) == null ? 0 : 1;
+        }
+        return found;
+    }
+
+    @Test
     void whatADrainedRouteCountedStaysKnownWhenItsIndexIsAnothers() {
         Route first = open();
         router.free(router.allocate(first, 1000, 7), 7);
