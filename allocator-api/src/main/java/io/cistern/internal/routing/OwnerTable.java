@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// A hash directory for each table holds its chunks by number. A chunk is made when the first block begins in
-/// its addresses. The driver often gives the same addresses again, so it stays until its directory is full. Chunks
-/// without a block leave then if they are at least half of all: `chunks ≤ 4 × chunks with blocks`, or a few. At worst
-/// that is 32 KiB for each 128 KiB of addresses with blocks.
+/// its addresses, and stays while the directory has room, since the driver gives the same addresses again. Of a full
+/// directory chunks without blocks leave, if they are seven eighths: `chunks ≤ 16 × chunks with blocks + FEW`. Programs
+/// that go round through more addresses than they use at once would otherwise make the same chunks again and again.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
 /// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,
@@ -80,6 +80,9 @@ public final class OwnerTable {
     /// they fill a cache line.
     private static final int TRAILER = 6;
 
+    /// So many chunks always stay; they take 32 MiB of the Java heap.
+    static final int FEW = 1 << 12;
+
     private static final int RECORD = 2;
 
     private static final int ROUTE_BITS = Long.SIZE - SIZE_BITS;
@@ -105,8 +108,19 @@ public final class OwnerTable {
     long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
+    private final int few;
+
     /// The number of chunks in each directory, by its shift.
     private final int[] chunks = new int[COARSE_SHIFT + 1];
+
+    public OwnerTable() {
+        this(FEW);
+    }
+
+    /// @param few how many chunks always stay
+    OwnerTable(int few) {
+        this.few = few;
+    }
 
     /// Records a block.
     ///
@@ -438,8 +452,11 @@ public final class OwnerTable {
 
     /// Takes the chunks without blocks out of a directory.
     ///
-    /// @return false if they are less than half of all, and stay
+    /// @return false if they stay, because they are few or there are many others
     private boolean shrink(int shift) {
+        if (chunks[shift] < few) {
+            return false;
+        }
         long[] @Nullable [] directory = directory(shift);
         long[] @Nullable [] empty = new long[chunks[shift]][];
         int count = 0;
@@ -448,7 +465,7 @@ public final class OwnerTable {
                 empty[count++] = chunk;
             }
         }
-        if (2 * count < chunks[shift]) {
+        if (8 * count < 7 * chunks[shift]) {
             return false;
         }
         long[] @Nullable [] rest = new long[directory.length][];

@@ -62,12 +62,12 @@ class OwnerTableTests {
         OwnerTable owners = new OwnerTable();
         long kept = 1L << 40;
         assertThat(owners.insert(kept, byteSize, 0)).isTrue();
-        for (long i = 1; i <= 20_000; i++) {
+        for (long i = 1; i <= 5 * OwnerTable.FEW; i++) {
             long address = kept + i * (1L << 25);
             assertThat(owners.insert(address, byteSize, 0)).isTrue();
             assertThat(take(owners, address)).isTrue();
         }
-        assertThat(owners.chunkCount()).isLessThanOrEqualTo(32);
+        assertThat(owners.chunkCount()).isLessThanOrEqualTo(2 * OwnerTable.FEW);
         assertThat(OwnerTable.byteSizeOf(owners.ownerOf(kept))).isEqualTo(byteSize);
     }
 
@@ -75,7 +75,7 @@ class OwnerTableTests {
     /// about to get a block.
     @Test
     void blocksAreFoundWhileChunksLeave() throws Exception {
-        OwnerTable owners = new OwnerTable();
+        OwnerTable owners = new OwnerTable(16);
         int threads = 4;
         try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
             List<Future<?>> running = new ArrayList<>();
