@@ -33,6 +33,7 @@ final class FitText {
         text.append('\n')
                 .append(table(fit))
                 .append(models(fit))
+                .append(doubt(fit))
                 .append('\n')
                 .append(answer(fit, judged))
                 .append('\n');
@@ -167,6 +168,24 @@ final class FitText {
         return fit.answers().stream().anyMatch(answer -> Fitting.MODELS.contains(answer.spec()))
                 ? "pytorch-native and pytorch-expandable are models of PyTorch's allocator, without and with"
                         + " expandable_segments:True\n"
+                : "";
+    }
+
+    /// Says that the recording lacks something, if the model of the allocator that wrote it serves what that one
+    /// refused.
+    private static String doubt(Fit fit) {
+        String own =
+                Boolean.parseBoolean(fit.recording().recorder().settings().getOrDefault("expandable_segments", "false"))
+                        ? "pytorch-expandable"
+                        : "pytorch-native";
+        boolean serves = fit.room().equals(Room.of(fit.recording()))
+                && fit.refusal().isPresent()
+                && fit.answers().stream()
+                        .anyMatch(answer -> answer.spec().equals(own)
+                                && !answer.failures()
+                                        .contains(fit.refusal().orElseThrow().row()));
+        return serves
+                ? own + " serves what PyTorch refused, so the recording lacks something; a small margin means little\n"
                 : "";
     }
 

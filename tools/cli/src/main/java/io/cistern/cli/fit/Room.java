@@ -36,8 +36,8 @@ record Room(long byteSize, String why) {
         }
         return Optional.of(new Room(
                 possible(held.getAsLong() + refusal.freeBytes()),
-                "what " + recorder.name() + " held at the refusal, and the " + ByteSize.format(refusal.freeBytes())
-                        + " that were free"));
+                ByteSize.format(held.getAsLong()) + " that " + recorder.name() + " held at the refusal, and the "
+                        + ByteSize.format(refusal.freeBytes()) + " that were free"));
     }
 
     /// A damaged file may tell any number.

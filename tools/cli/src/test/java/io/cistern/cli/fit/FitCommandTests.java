@@ -35,7 +35,7 @@ class FitCommandTests {
                         "refused               100 MiB after 560.00 ms at train.py:90 (step)",
                         "peak requested        800 MiB after 239.00 ms at train.py:70 (step)",
                         "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
-                        "may be taken          850 MiB: what PyTorch held at the refusal, and the 50.0 MiB that were free",
+                        "may be taken          850 MiB: 800 MiB that PyTorch held at the refusal, and the 50.0 MiB that were free",
                         "held most then        640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
                         "160 MiB, 20 %: train.py:88 (step), 40 blocks");
         assertThat(run.out().lines())
@@ -43,6 +43,20 @@ class FitCommandTests {
                 .asString()
                 .matches(
                         "It fits on 850 MiB with caching, which needs 8\\d\\d MiB; train.py:70 \\(step\\) holds 640 MiB\\.");
+    }
+
+    /// The model finds room in the gaps of the segments.
+    @Test
+    void aRecordingWhoseOwnModelServesTheRefusedIsDoubted() throws Exception {
+        String doubt = "pytorch-native serves what PyTorch refused, so the recording lacks something";
+        Path doubtful =
+                TorchProgram.fragmented(0).refused(7 * MIB, 5 * MIB, 91).write(folder.resolve("doubtful.pickle"));
+
+        assertThat(fit(doubtful).out()).contains(doubt);
+        assertThat(fit(doubtful, "--capacity=900MiB").out()).doesNotContain(doubt);
+        assertThat(fit(TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")))
+                        .out())
+                .doesNotContain(doubt);
     }
 
     @Test
