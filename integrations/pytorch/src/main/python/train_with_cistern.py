@@ -1,4 +1,4 @@
-"""A training loop on Cistern's memory: the two lines after the imports are all that it takes.
+"""A training loop on Cistern's memory: importing cistern_torch and calling enable() is all that it takes.
 
     PYTHONPATH=python python3 python/train_with_cistern.py        # in the folder of a distribution
 """
