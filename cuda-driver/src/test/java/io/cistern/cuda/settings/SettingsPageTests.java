@@ -24,7 +24,7 @@ class SettingsPageTests {
             4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names, a file of Java properties;
             5. the default in the table.
 
-            The properties of a [Spring Boot](spring-boot.md) application come between 3 and 4.
+            The properties of a [Spring Boot](spring-boot.md) application come between 3 and 4, its arguments before 2.
 
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 

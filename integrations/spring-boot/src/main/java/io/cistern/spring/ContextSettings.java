@@ -13,8 +13,8 @@ import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.core.env.ConfigurableEnvironment;
 
-/// Cistern's settings among the properties of a Spring application. They are system properties until the
-/// application's context closes. Of several contexts that are open, the last one's hold.
+/// Cistern's settings among the properties of a Spring application, in Spring's order. They are system properties until
+/// the application's context closes. Of several contexts that are open, the last one's hold.
 ///
 /// **Threads.** Any.
 final class ContextSettings implements AutoCloseable {
@@ -32,6 +32,9 @@ final class ContextSettings implements AutoCloseable {
 
     private final Map<String, String> settings = new TreeMap<>();
 
+    /// System properties that settings stand in for, such as those of the command line.
+    private final Map<String, String> replaced = new TreeMap<>();
+
     private ContextSettings(ConfigurableEnvironment environment) {
         Binder.get(environment)
                 .bind("cistern", Bindable.mapOf(String.class, String.class))
@@ -39,7 +42,7 @@ final class ContextSettings implements AutoCloseable {
                 .forEach((key, value) -> {
                     if (key.startsWith(OURS)) {
                         requireKnown(PREFIX + key);
-                    } else if (!isSet(PREFIX + key)) {
+                    } else if (!value.equals(seenByCistern(PREFIX + key))) {
                         settings.put(PREFIX + key, value);
                     }
                 });
@@ -57,10 +60,12 @@ final class ContextSettings implements AutoCloseable {
         return key.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
     }
 
-    /// Existing properties and environment variables win, as in Spring's order.
-    private static boolean isSet(String key) {
-        return System.getProperty(key) != null
-                || System.getenv(key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_')) != null;
+    /// Returns the value that Cistern finds by itself. Where Spring has the same, messages can name its source.
+    private static @Nullable String seenByCistern(String key) {
+        String property = System.getProperty(key);
+        return property != null
+                ? property
+                : System.getenv(key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_'));
     }
 
     /// Makes the settings system properties, instead of those of another context.
@@ -79,13 +84,29 @@ final class ContextSettings implements AutoCloseable {
 
     private static void withdraw() {
         if (!OPEN.isEmpty()) {
-            OPEN.getLast().settings.keySet().forEach(System::clearProperty);
+            OPEN.getLast().settings.keySet().forEach(OPEN.getLast()::restore);
         }
     }
 
     private static void publish() {
         if (!OPEN.isEmpty()) {
-            OPEN.getLast().settings.forEach(System::setProperty);
+            OPEN.getLast().settings.forEach(OPEN.getLast()::replace);
+        }
+    }
+
+    private void replace(String key, String value) {
+        String before = System.setProperty(key, value);
+        if (before != null) {
+            replaced.put(key, before);
+        }
+    }
+
+    private void restore(String key) {
+        String before = replaced.remove(key);
+        if (before == null) {
+            System.clearProperty(key);
+        } else {
+            System.setProperty(key, before);
         }
     }
 

@@ -214,6 +214,29 @@ final class CisternAutoConfigurationTests {
         assertThat(settings()).isEqualTo(before);
     }
 
+    /// Arguments of the command line come before system properties, application.properties after them.
+    @Test
+    void springsOrderDecidesBesideASystemProperty() {
+        System.setProperty("cistern.limit", "16MiB");
+        try {
+            try (var arguments = start(Map.of("cistern.limit", "8MiB"))) {
+                assertThat(limitOf(arguments)).isEqualTo(8 * MIB);
+            }
+            assertThat(System.getProperty("cistern.limit")).isEqualTo("16MiB");
+            try (var file = new AnnotationConfigApplicationContext()) {
+                file.getEnvironment()
+                        .getPropertySources()
+                        .addLast(new MapPropertySource("file", Map.of("cistern.limit", "8MiB")));
+                file.register(Driver.class, CisternAutoConfiguration.class);
+                file.refresh();
+                assertThat(limitOf(file)).isEqualTo(16 * MIB);
+            }
+            assertThat(System.getProperty("cistern.limit")).isEqualTo("16MiB");
+        } finally {
+            System.clearProperty("cistern.limit");
+        }
+    }
+
     @Test
     void aContextThatFailsLeavesNoSetting() {
         assertThatThrownBy(() -> start(Map.of("cistern.limit", "much"))).hasMessageContaining("much");
