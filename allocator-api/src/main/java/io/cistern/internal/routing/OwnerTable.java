@@ -94,6 +94,9 @@ public final class OwnerTable {
     /// Added to live or draining if other streams use the block too.
     static final int USED = 4;
 
+    /// Added to live while [#drain] reads the owner, which may have changed before: nobody else takes such a record.
+    private static final int HELD = 8;
+
     private static final long STATE_MASK = 0xFF;
 
     /// 2^64 over the golden ratio: spreads numbers that differ in few bits.
@@ -254,14 +257,19 @@ public final class OwnerTable {
         return owner;
     }
 
-    /// Returns the state of a record, for [#take], or 0 if it is not a live record of that address.
+    /// Returns the state of a record, for [#take], or 0 if it is not a live record of that address. Waits while it is
+    /// held, which takes some instructions.
     static int stateOf(long[] chunk, int at, long address) {
         long state = (long) KEY.getAcquire(chunk, at) - address;
+        while (isLive(state) && (state & HELD) != 0) {
+            Thread.yield();
+            state = (long) KEY.getAcquire(chunk, at) - address;
+        }
         return isLive(state) ? (int) state : 0;
     }
 
     private static boolean isLive(long state) {
-        long kind = state & ~USED;
+        long kind = state & ~(USED | HELD);
         return kind == LIVE || kind == DRAINING;
     }
 
@@ -329,14 +337,20 @@ public final class OwnerTable {
         return marked;
     }
 
+    /// Holds the record while it reads the owner again: the block may have been freed, and the address may belong to
+    /// another route's block now.
     private static boolean drain(long[] chunk, int at, int route) {
         while (true) {
             long key = (long) KEY.getAcquire(chunk, at);
-            if ((key & STATE_MASK & ~USED) != LIVE || indexOf(chunk[at + 1]) != route) {
+            if ((key & STATE_MASK & ~(USED | HELD)) != LIVE || indexOf(chunk[at + 1]) != route) {
                 return false;
             }
-            if (KEY.compareAndSet(chunk, at, key, key - LIVE + DRAINING)) {
-                return true;
+            if ((key & HELD) != 0) {
+                Thread.yield(); // another drain has it
+            } else if (KEY.compareAndSet(chunk, at, key, key | HELD)) {
+                boolean isOurs = indexOf(chunk[at + 1]) == route;
+                chunk[at] = isOurs ? key - LIVE + DRAINING : key; // no call, which could fail
+                return isOurs;
             }
         }
     }
@@ -461,7 +475,7 @@ public final class OwnerTable {
         long[] @Nullable [] empty = new long[chunks[shift]][];
         int count = 0;
         for (long[] chunk : directory) {
-            if (chunk != null && isEmpty(chunk)) {
+            if (chunk != null && chunk[0] > 0 && isEmpty(chunk)) {
                 empty[count++] = chunk;
             }
         }
@@ -474,6 +488,8 @@ public final class OwnerTable {
             negate(empty);
             if (ProcessFence.isSupported()) {
                 ProcessFence.everywhere();
+            } else {
+                VarHandle.fullFence();
             }
             fenced = true;
         } finally {

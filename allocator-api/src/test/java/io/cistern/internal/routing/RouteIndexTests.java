@@ -62,6 +62,51 @@ class RouteIndexTests {
         assertThat(lasting.statistics().frees()).isOne();
     }
 
+    /// Two routes of one allocator, of which the second is the first one's successor: blocks of the first are freed,
+    /// and
+    /// their addresses go to the second, while the first closes.
+    @Test
+    void aRouteDrainsWhileItsAddressesGoToAnother() throws Exception {
+        int threads = 4;
+        int blocks = 1000;
+        ThreadLocal<Long> next = new ThreadLocal<>();
+        DeviceAllocator chosen = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return next.get();
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+        };
+        for (int round = 0; round < 200; round++) {
+            AtomicInteger ends = new AtomicInteger();
+            Route second = router.routes().open("second", 0, chosen, null, ends::incrementAndGet);
+            Route first = router.routes().open("first", 0, chosen, null, ends::incrementAndGet);
+            for (int i = 0; i < threads * blocks; i++) {
+                next.set(BASE + i * 4096L);
+                router.allocate(first, 256, 0);
+            }
+            Threads.run(threads + 1, thread -> {
+                if (thread == threads) {
+                    router.routes().close(first);
+                    return;
+                }
+                for (int i = thread; i < threads * blocks; i += threads) {
+                    router.free(BASE + i * 4096L, 0);
+                    next.set(BASE + i * 4096L);
+                    router.allocate(second, 256, 0);
+                }
+            });
+            assertThat(ends).hasValue(1);
+            router.routes().close(second);
+            for (int i = 0; i < threads * blocks; i++) {
+                router.free(BASE + i * 4096L, 0);
+            }
+            assertThat(ends).hasValue(2);
+        }
+    }
+
     @Test
     void noThreadKeepsADrainedRoute() throws Exception {
         Route first = open();
