@@ -262,7 +262,7 @@ public final class OwnerTable {
     static int stateOf(long[] chunk, int at, long address) {
         long state = (long) KEY.getAcquire(chunk, at) - address;
         while (isLive(state) && (state & HELD) != 0) {
-            Thread.yield();
+            Thread.onSpinWait();
             state = (long) KEY.getAcquire(chunk, at) - address;
         }
         return isLive(state) ? (int) state : 0;
@@ -346,7 +346,7 @@ public final class OwnerTable {
                 return false;
             }
             if ((key & HELD) != 0) {
-                Thread.yield(); // another drain has it
+                Thread.onSpinWait(); // another drain has it
             } else if (KEY.compareAndSet(chunk, at, key, key | HELD)) {
                 boolean isOurs = indexOf(chunk[at + 1]) == route;
                 chunk[at] = isOurs ? key - LIVE + DRAINING : key; // no call, which could fail
