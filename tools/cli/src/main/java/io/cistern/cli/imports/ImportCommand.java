@@ -99,6 +99,9 @@ public final class ImportCommand implements Callable<Integer> {
 
     private ForeignTrace.Summary write(ForeignLog log, Path to) throws InputException, IOException {
         boolean detailed = RecordingDetails.has(log);
+        if (!detailed) {
+            Files.deleteIfExists(RecordingDetails.beside(to)); // Those of an earlier import are not of this trace.
+        }
         ForeignTrace.Summary summary = writeRows(log, detailed, to);
         if (detailed) {
             RecordingDetails.write(log, summary.aliveBefore(), RecordingDetails.beside(to));

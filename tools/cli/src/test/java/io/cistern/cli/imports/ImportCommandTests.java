@@ -77,6 +77,20 @@ class ImportCommandTests {
         assertThat(replay.out()).contains("late");
     }
 
+    /// They would give the new trace the call stacks and the reserved bytes of another program.
+    @Test
+    void detailsOfAnEarlierImportAreDeleted() throws Exception {
+        Path made = folder.resolve("st.csv");
+        Path details = folder.resolve("st.details.json");
+        imported(resource("torch-whole.pickle"), "-o", made.toString());
+        assertThat(details).exists();
+
+        ProgramRun run = imported(resource("rmm-bare-hex.csv"), "-o", made.toString());
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(details).doesNotExist();
+    }
+
     /// The same small snapshot, pickled by Python 3.11.
     @ParameterizedTest
     @CsvSource(textBlock = """
