@@ -22,6 +22,6 @@ public final class InputException extends Exception {
 
     /// Returns a text without control characters, which the name of a file may have, and what a message quotes.
     public static String oneLine(String text) {
-        return text.replaceAll("\\p{Cntrl}", "?");
+        return text.chars().anyMatch(Character::isISOControl) ? text.replaceAll("[\\p{Cntrl}\\x80-\\x9f]", "?") : text;
     }
 }

@@ -151,7 +151,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
 
     private static RecordingDetails of(Map<String, Object> fields) {
         List<String> frames = new ArrayList<>();
-        list(fields, "frames").forEach(frame -> frames.add(String.valueOf(frame)));
+        list(fields, "frames").forEach(frame -> frames.add(InputException.oneLine(String.valueOf(frame))));
         CallStacks stacks = new CallStacks();
         List<?> numbered = list(fields, "stacks");
         for (int stack = 0; stack < numbered.size(); stack++) {
@@ -182,7 +182,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
         return new RecordingDetails(
                 stacks,
                 new Recorder(
-                        String.valueOf(fields.get("recorder")),
+                        InputException.oneLine(String.valueOf(fields.get("recorder"))),
                         number(fields, "olderBlocks"),
                         reserved,
                         marks,

@@ -175,8 +175,8 @@ public record TorchSnapshot(
                     entry.bytes("size"),
                     entry.stream(),
                     nanos(entry),
-                    entry.text("user_metadata", ""),
-                    entry.text("category", ""),
+                    InputException.oneLine(entry.text("user_metadata", "")),
+                    InputException.oneLine(entry.text("category", "")),
                     frames(entry.frames()));
         }
 
@@ -194,7 +194,7 @@ public record TorchSnapshot(
 
         private static String line(Object entry) {
             if (entry instanceof String line) {
-                return line;
+                return InputException.oneLine(line);
             }
             return entry instanceof Dictionary frame
                     ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
@@ -203,7 +203,7 @@ public record TorchSnapshot(
         }
 
         private static String scalar(@Nullable Object part) {
-            return part instanceof String || part instanceof Long ? part.toString() : "?";
+            return part instanceof String || part instanceof Long ? InputException.oneLine(part.toString()) : "?";
         }
 
         private long nanos(Fields entry) throws InputException {
@@ -238,7 +238,7 @@ public record TorchSnapshot(
                     top.has("external_annotations") ? counted(top.maps("external_annotations")) : List.of();
             for (Fields mark : marks) {
                 String end = mark.text("stage", "").equals("END") ? " ends" : "";
-                annotations.put(new Annotation(mark.text("name", "") + end, nanos(mark)), true);
+                annotations.put(new Annotation(InputException.oneLine(mark.text("name", "")) + end, nanos(mark)), true);
             }
             return List.copyOf(annotations.keySet());
         }

@@ -13,10 +13,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
+import net.razorvine.pickle.Pickler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FitCommandTests {
     @TempDir
@@ -163,6 +165,41 @@ class FitCommandTests {
                 .contains(file + ", device 0: ", file + ", device 1: ")
                 .contains("peak requested        800 MiB", "peak requested        8.00 MiB")
                 .contains("PyTorch reserved      20.0 MiB at most");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\u001b[2J", "\n", "\r", "\u007f", "\u009b2J"})
+    void controlCharactersOfASnapshotAreNotPrinted(String control) throws Exception {
+        Map<String, Object> event = Map.of(
+                "action",
+                "alloc",
+                "addr",
+                4096,
+                "size",
+                MIB,
+                "stream",
+                0,
+                "user_metadata",
+                "step" + control,
+                "category",
+                "activation" + control,
+                "frames",
+                List.of(Map.of("name", "step" + control, "filename", "train" + control + ".py", "line", 7)));
+        Path file = Files.write(
+                folder.resolve("x.pickle"),
+                new Pickler().dumps(Map.of("segments", List.of(), "device_traces", List.of(List.of(event)))));
+        Path trace = folder.resolve("x.csv");
+
+        ProgramRun run = fit(file, "--allocator=direct");
+        ProgramRun.inProcess("import", file.toString(), "-o", trace.toString());
+        Path details = folder.resolve("x.details.json");
+        String json = Files.readString(details);
+        Files.writeString(details, json.replace("step?", "step\\u001b"));
+
+        assertThat(json).contains("step?", "train?", "activation?");
+        assertThat(run.out()).contains("train?");
+        assertThat(run.out().lines()).noneMatch(line -> line.chars().anyMatch(Character::isISOControl));
+        assertThat(fit(trace, "--allocator=direct").out()).contains("step?").doesNotContain("\u001b");
     }
 
     @Test
