@@ -66,6 +66,11 @@ public record Recording(
                         .toList(),
                 handles,
                 new long[] {ordinals[device]},
-                recorder);
+                recorder.withOlderBlocks(olderBlocks(rows)));
+    }
+
+    /// Returns how many of some rows allocate blocks from before the recording: those rows come first in the trace.
+    private long olderBlocks(int[] rows) {
+        return IntStream.of(rows).filter(row -> row < recorder.olderBlocks()).count();
     }
 }

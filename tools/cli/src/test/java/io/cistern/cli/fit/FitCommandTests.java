@@ -167,6 +167,35 @@ class FitCommandTests {
                 .contains("PyTorch reserved      20.0 MiB at most");
     }
 
+    @Test
+    void eachDeviceCountsItsOwnOlderBlocks() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        List<Object> frees = List.of(free(base), free(base + 4 * MIB));
+        Path file = Files.write(
+                folder.resolve("two.pickle"),
+                new Pickler()
+                        .dumps(Map.of(
+                                "segments",
+                                List.of(),
+                                "device_traces",
+                                List.of(List.of(free(base)), List.of(), frees))));
+        Path trace = folder.resolve("two.csv");
+        ProgramRun.inProcess("import", file.toString(), "-o", trace.toString());
+
+        for (Path each : List.of(file, trace)) {
+            List<Object> devices = JSON.std.listFrom(
+                    fit(each, "--allocator=direct", "--format=json").out());
+
+            assertThat(devices)
+                    .extracting(device -> (Object) ((Map<?, ?>) device).get("olderBlocks"))
+                    .containsExactly(1, 2);
+        }
+    }
+
+    private static Map<String, Object> free(long address) {
+        return Map.of("action", "free_completed", "addr", address, "size", 4 * MIB, "stream", 0);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"\u001b[2J", "\n", "\r", "\u007f", "\u009b2J"})
     void controlCharactersOfASnapshotAreNotPrinted(String control) throws Exception {
