@@ -122,11 +122,19 @@ public record TorchSnapshot(
     /// Checks the values of a pickle. It counts what it makes: a pickle of a few bytes can name one list a million
     /// times.
     private static final class Reader {
+        /// The most characters of a name or a note. A pickle can name one of a megabyte in each frame.
+        private static final int MAX_TEXT = 1000;
+
+        private static final String CUT = "…";
+
         private final String file;
         /// Stacks by what their lists share.
         private final IdentityHashMap<Object, Frames> known = new IdentityHashMap<>();
         /// The lines of frames. A snapshot has few frames, each once, in many stacks.
         private final IdentityHashMap<Object, String> lines = new IdentityHashMap<>();
+
+        /// Notes that are shown otherwise than they were written.
+        private final IdentityHashMap<String, String> notes = new IdentityHashMap<>();
 
         private long firstMicros = Long.MAX_VALUE;
         private int count;
@@ -175,8 +183,8 @@ public record TorchSnapshot(
                     entry.bytes("size"),
                     entry.stream(),
                     nanos(entry),
-                    InputException.oneLine(entry.text("user_metadata", "")),
-                    InputException.oneLine(entry.text("category", "")),
+                    note(entry.text("user_metadata", "")),
+                    note(entry.text("category", "")),
                     frames(entry.frames()));
         }
 
@@ -194,16 +202,42 @@ public record TorchSnapshot(
 
         private static String line(Object entry) {
             if (entry instanceof String line) {
-                return InputException.oneLine(line);
+                return beginning(line);
             }
             return entry instanceof Dictionary frame
-                    ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
-                            + ")"
+                    ? beginning(scalar(frame.get("name"))) + "(" + end(scalar(frame.get("filename"))) + ":"
+                            + beginning(scalar(frame.get("line"))) + ")"
                     : "?";
         }
 
         private static String scalar(@Nullable Object part) {
-            return part instanceof String || part instanceof Long ? InputException.oneLine(part.toString()) : "?";
+            return part instanceof String || part instanceof Long ? part.toString() : "?";
+        }
+
+        private String note(String text) {
+            return text.length() <= MAX_TEXT && InputException.oneLine(text).equals(text)
+                    ? text
+                    : notes.computeIfAbsent(text, Reader::beginning);
+        }
+
+        /// Returns a text as it can be shown, without the end of a long one.
+        private static String beginning(String text) {
+            if (text.length() <= MAX_TEXT) {
+                return InputException.oneLine(text);
+            }
+            int end = Character.isHighSurrogate(text.charAt(MAX_TEXT - 1)) ? MAX_TEXT - 1 : MAX_TEXT;
+            return InputException.oneLine(text.substring(0, end)) + CUT;
+        }
+
+        /// Returns a path as it can be shown, without the beginning of a long one.
+        private static String end(String path) {
+            int start = path.length() - MAX_TEXT;
+            if (start <= 0) {
+                return InputException.oneLine(path);
+            }
+            return CUT
+                    + InputException.oneLine(
+                            path.substring(Character.isLowSurrogate(path.charAt(start)) ? start + 1 : start));
         }
 
         private long nanos(Fields entry) throws InputException {
@@ -238,7 +272,7 @@ public record TorchSnapshot(
                     top.has("external_annotations") ? counted(top.maps("external_annotations")) : List.of();
             for (Fields mark : marks) {
                 String end = mark.text("stage", "").equals("END") ? " ends" : "";
-                annotations.put(new Annotation(InputException.oneLine(mark.text("name", "")) + end, nanos(mark)), true);
+                annotations.put(new Annotation(note(mark.text("name", "")) + end, nanos(mark)), true);
             }
             return List.copyOf(annotations.keySet());
         }

@@ -98,6 +98,46 @@ class TorchSnapshotTests {
                 .hasMessageContaining("'addr'");
     }
 
+    @Test
+    void longNamesAndNotesAreCut() throws Exception {
+        String longText = "x".repeat(MIB - 100);
+        String pairs = "\ud83d\ude00".repeat(1000);
+        Map<String, Object> event = event(
+                Version.V2_11,
+                0,
+                "alloc",
+                BASE,
+                MIB,
+                List.of(
+                        Map.of("name", "step", "filename", "/" + longText + "/train.py", "line", 12),
+                        Map.of("name", longText, "filename", "train.py", "line", 13),
+                        Map.of("name", "a" + pairs, "filename", pairs + "a", "line", 14),
+                        longText));
+        event.put("user_metadata", longText);
+        event.put("category", longText);
+        TorchSnapshot snapshot = read(Map.of(
+                "segments",
+                List.of(),
+                "device_traces",
+                List.of(List.of(event, event)),
+                "external_annotations",
+                List.of(Map.of("device", 0, "time_us", 1_700_000_000_000_000L, "name", longText, "stage", "END"))));
+
+        String cut = "x".repeat(1000) + "…";
+        List<Event> events = snapshot.traces().getFirst();
+        assertThat(events.getFirst().frames().all())
+                .containsExactly(
+                        "step(…" + "x".repeat(991) + "/train.py:12)",
+                        cut + "(train.py:13)",
+                        "a" + pairs.substring(0, 998) + "…(…" + pairs.substring(0, 998) + "a:14)",
+                        cut);
+        assertThat(events).extracting(Event::thread, Event::category).containsOnly(tuple(cut, cut));
+        assertThat(events.getFirst().thread()).isSameAs(events.getLast().thread());
+        assertThat(snapshot.annotations())
+                .extracting(TorchSnapshot.Annotation::text)
+                .containsExactly(cut + " ends");
+    }
+
     private static TorchSnapshot read(Version version) throws Exception {
         Map<String, @Nullable Object> frame = new HashMap<>(Map.of("name", "step", "filename", "train.py", "line", 12));
         if (version.has(Version.V2_11)) {
