@@ -9,6 +9,7 @@ import io.cistern.cli.ProgramRun;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -151,6 +152,38 @@ class FitCommandTests {
                 .contains("may be taken          64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
                         + " free, so a"
                         + " limit refused the request; --capacity sets how much");
+    }
+
+    /// After the refusal, PyTorch reserved more; without times the order of the two is lost.
+    @Test
+    void withoutTimesTheRoomAtTheRefusalIsUnknown() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        Map<String, Object> first = event("segment_alloc", "addr", base, 20 * MIB);
+        Map<String, Object> block = event("alloc", "addr", base, 8 * MIB);
+        Map<String, Object> refused = event("oom", "device_free", 5 * MIB, 64 * MIB);
+        Map<String, Object> second = event("segment_alloc", "addr", base + 20 * MIB, 20 * MIB);
+        Map<String, Object> segment =
+                Map.of("device", 0, "address", base, "total_size", 20 * MIB, "stream", 0, "blocks", List.of());
+        Map<String, Object> other = new HashMap<>(segment);
+        other.put("address", base + 20 * MIB);
+        Path changed = snapshot("changed.pickle", List.of(segment, other), List.of(first, block, refused, second));
+        Path steady = snapshot("steady.pickle", List.of(segment), List.of(block, refused));
+
+        assertThat(fit(changed, "--allocator=direct").out())
+                .contains("Pass --capacity to check a device.")
+                .doesNotContain("may be taken");
+        assertThat(fit(steady, "--allocator=direct").out())
+                .contains("may be taken          25.0 MiB: 20.0 MiB that PyTorch held at the refusal");
+    }
+
+    private static Map<String, Object> event(String action, String number, long value, long byteSize) {
+        return Map.of("action", action, number, value, "size", byteSize, "stream", 0);
+    }
+
+    private Path snapshot(String name, List<Object> segments, List<Object> trace) throws Exception {
+        return Files.write(
+                folder.resolve(name),
+                new Pickler().dumps(Map.of("segments", segments, "device_traces", List.of(trace))));
     }
 
     @Test
