@@ -468,24 +468,14 @@ public final class OwnerTable {
     ///
     /// @return false if they stay, because they are few or there are many others
     private boolean shrink(int shift) {
-        if (chunks[shift] < few) {
-            return false;
-        }
         long[] @Nullable [] directory = directory(shift);
-        long[] @Nullable [] empty = new long[chunks[shift]][];
-        int count = 0;
-        for (long[] chunk : directory) {
-            if (chunk != null && chunk[0] > 0 && isEmpty(chunk)) {
-                empty[count++] = chunk;
-            }
-        }
-        if (8 * count < 7 * chunks[shift]) {
+        if (chunks[shift] < few || 8 * emptyIn(directory) < 7 * chunks[shift]) {
             return false;
         }
-        long[] @Nullable [] rest = new long[directory.length][];
+        long[] @Nullable [] rest = directoryOf(directory.length); // while nothing has changed
         boolean fenced = false;
         try {
-            negate(empty);
+            negateEmpty(directory);
             if (ProcessFence.isSupported()) {
                 ProcessFence.everywhere();
             } else {
@@ -493,7 +483,7 @@ public final class OwnerTable {
             }
             fenced = true;
         } finally {
-            returnUnless(fenced, empty);
+            returnUnlessEmpty(directory, fenced);
         }
         chunks[shift] = 0;
         for (long[] chunk : directory) {
@@ -506,18 +496,26 @@ public final class OwnerTable {
         return true;
     }
 
-    private static void negate(long[] @Nullable [] leaving) {
-        for (long[] chunk : leaving) {
-            if (chunk != null) {
+    private static int emptyIn(long[] @Nullable [] directory) {
+        int count = 0;
+        for (long[] chunk : directory) {
+            count += chunk != null && isEmpty(chunk) ? 1 : 0;
+        }
+        return count;
+    }
+
+    private static void negateEmpty(long[] @Nullable [] directory) {
+        for (long[] chunk : directory) {
+            if (chunk != null && chunk[0] > 0 && isEmpty(chunk)) {
                 chunk[0] = -chunk[0];
             }
         }
     }
 
     /// Gives chunks that were leaving their numbers back, if they have a block or must stay.
-    private static void returnUnless(boolean empty, long[] @Nullable [] leaving) {
-        for (long[] chunk : leaving) {
-            if (chunk != null && chunk[0] < 0 && !(empty && isEmpty(chunk))) {
+    private static void returnUnlessEmpty(long[] @Nullable [] directory, boolean fenced) {
+        for (long[] chunk : directory) {
+            if (chunk != null && chunk[0] < 0 && !(fenced && isEmpty(chunk))) {
                 chunk[0] = -chunk[0];
             }
         }
@@ -544,8 +542,12 @@ public final class OwnerTable {
         return shift == FINE_SHIFT ? fine : coarse;
     }
 
+    private static long[] @Nullable [] directoryOf(int length) {
+        return new long[length][];
+    }
+
     private static long[] @Nullable [] grown(long[] @Nullable [] directory) {
-        long[] @Nullable [] grown = new long[2 * directory.length][];
+        long[] @Nullable [] grown = directoryOf(2 * directory.length);
         for (long[] chunk : directory) {
             if (chunk != null) {
                 place(grown, chunk);
