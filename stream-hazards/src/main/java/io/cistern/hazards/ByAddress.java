@@ -80,9 +80,8 @@ final class ByAddress<V> {
         return leaves.isEmpty();
     }
 
-    /// Returns the last of some sorted numbers that is not above another; -1 if each is. The number of its steps
-    /// depends
-    /// only on the size: the processor guesses no branch wrong.
+    /// Returns the place of the last of some sorted numbers that is not above another; -1 if each is. Its steps depend
+    /// on the size alone, not on the numbers.
     private static int floor(long[] sorted, int size, long number) {
         int below = 0;
         for (int left = size; left > 0; ) {

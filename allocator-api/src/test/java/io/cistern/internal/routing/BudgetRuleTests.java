@@ -205,7 +205,7 @@ final class BudgetRuleTests {
         budget.trim(keepBytes);
         assertThat(allocators[0].reserved + allocators[1].reserved).isEqualTo(left);
         assertThat(allocators[0].trims + allocators[1].trims)
-                .as("none in vain")
+                .as("each trim gives memory back")
                 .isEqualTo(left == 160 ? 0 : left >= 100 ? 1 : 2);
         assertThat(allocators[2].trims).isZero();
     }

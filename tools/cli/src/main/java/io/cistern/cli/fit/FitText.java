@@ -178,7 +178,8 @@ final class FitText {
                 Boolean.parseBoolean(fit.recording().recorder().settings().getOrDefault("expandable_segments", "false"))
                         ? "pytorch-expandable"
                         : "pytorch-native";
-        boolean serves = fit.room().equals(Room.of(fit.recording()))
+        boolean serves = fit.room().isPresent()
+                && fit.room().equals(Room.of(fit.recording()))
                 && fit.refusal().isPresent()
                 && fit.answers().stream()
                         .anyMatch(answer -> answer.spec().equals(own)

@@ -57,6 +57,10 @@ class FitCommandTests {
 
         assertThat(fit(doubtful).out()).contains(doubt);
         assertThat(fit(doubtful, "--capacity=900MiB").out()).doesNotContain(doubt);
+        Path withoutRoom = Files.writeString(
+                folder.resolve("without-room.csv"),
+                "op,id,bytes,stream,device,thread,nanos\na,1,1048576,0,0,0,1\no,0,1048576,0,0,0,2\nf,1,1048576,0,0,0,3\n");
+        assertThat(fit(withoutRoom).out()).contains("pytorch-native").doesNotContain(doubt);
         assertThat(fit(TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")))
                         .out())
                 .doesNotContain(doubt);
