@@ -50,6 +50,8 @@ import org.jspecify.annotations.Nullable;
 final class CacheReclaim {
     /// How many kinds of waiting may [give][#giveBackAfterWaiting] something.
     private static final int WAYS_TO_WAIT = 3;
+    /// Calls of different kinds may fail, one in each try.
+    private static final int MOST_TRIES_TO_CLOSE = 8;
 
     /// The steps that neither move pages nor give memory back.
     private static final Set<ReclaimStep> KEEP_ALL = EnumSet.of(ReclaimStep.OTHER_THREADS, ReclaimStep.PASSED_FENCES);
@@ -351,16 +353,24 @@ final class CacheReclaim {
         }
     }
 
-    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more.
+    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more.
     ///
     /// @return the first failure (with the others suppressed) that is not the end of the context, or null
     @Nullable
     CudaException giveBackAll() {
-        CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
-        failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
-        failed = forEachShard(shards::dispose, failed);
-        growth.releaseRefused();
+        CudaException failed = null;
+        for (int tries = MOST_TRIES_TO_CLOSE; tries > 0 && hasMemory(); tries--) {
+            failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
+            failed = forEachShard(shards::dispose, failed);
+            growth.releaseRefused();
+        }
         return failed;
+    }
+
+    /// Returns whether the driver may have memory of this cache. A shard that stays may have mappings of memory that
+    /// counts no more.
+    private boolean hasMemory() {
+        return !shards.all().isEmpty() || counters.reservedBytes() > 0 || growth.hostBytes() > 0;
     }
 
     private @Nullable CudaException forEachShard(Consumer<Shard> step, @Nullable CudaException before) {

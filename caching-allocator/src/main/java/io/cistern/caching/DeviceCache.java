@@ -8,7 +8,6 @@ import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.page.MappedRanges;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.ReserveCap;
@@ -29,7 +28,6 @@ import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.EventSink;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.PageSource;
-import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import java.util.LinkedHashMap;
@@ -125,11 +123,8 @@ final class DeviceCache {
                     capBytes,
                     () -> driver.memory().freeBytes(device));
         }
-        RangeSource plain = switch (capped) {
-            case PageSource physical -> new MappedRanges(driver.virtualMemory(), physical);
-            case RangeSource ready -> ready;
-        };
-        return new SegmentGrowth(device, plain, counters, ranges, options.segments(), deviceBytes, fences);
+        return new SegmentGrowth(
+                device, capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);
     }
 
     /// Allocates for a request that no block in the calling thread's cache has served.
@@ -243,8 +238,8 @@ final class DeviceCache {
         return growth.pages().map(table -> new PageSleep(driver, this, table));
     }
 
-    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more, since no later
-    /// call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
+    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more, since
+    /// no later call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
     /// have been handled.
     void close() {
         fences.finishAll();

@@ -21,6 +21,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// a middle and its last time: nothing is lost, nothing is counted wrongly, and the next allocation works.
 final class DriverFaultsTests {
     private static final int ALWAYS = Integer.MAX_VALUE;
+    private static final Set<DriverCall> UNDO =
+            EnumSet.of(DriverCall.MEM_UNMAP, DriverCall.MEM_RELEASE, DriverCall.MEM_FREE, DriverCall.EVENT_DESTROY);
     private static final List<String> SPECS = List.of(
             "caching",
             "caching:reuse=wait",
@@ -100,6 +102,38 @@ final class DriverFaultsTests {
     void nothingIsLostWhereverTheDriverFails(String spec, DriverCall call, int after, int times, CudaResult result) {
         FaultProgram program = new FaultProgram(spec);
         program.gpu.faults().failOn(call, after, times, result);
+        program.run();
+        program.gpu.faults().clear();
+        program.checkAfterwards();
+        program.freeAll();
+        program.trimAll();
+        program.close();
+        program.checkNothingIsMisused();
+        program.checkAllIsBack();
+    }
+
+    static List<Arguments> faultsWithTheirUndo() {
+        List<Arguments> faults = new ArrayList<>();
+        for (String spec : SPECS) {
+            Map<DriverCall, Integer> calls = Sound.of(spec).toItsEnd;
+            Set<DriverCall> undone = EnumSet.copyOf(calls.keySet());
+            undone.retainAll(UNDO);
+            calls.forEach((call, count) -> undone.forEach(undo -> {
+                if (call != undo) {
+                    positions(count).forEach(after -> faults.add(arguments(spec, call, after, undo)));
+                }
+            }));
+        }
+        return faults;
+    }
+
+    /// A call fails once, and the driver takes nothing back all the while.
+    @ParameterizedTest(name = "{0}: {1} after {2}, and {3}")
+    @MethodSource("faultsWithTheirUndo")
+    void nothingIsLostWhereTheUndoFailsToo(String spec, DriverCall call, int after, DriverCall undo) {
+        FaultProgram program = new FaultProgram(spec);
+        program.gpu.faults().failOn(call, after, 1, CudaResult.UNKNOWN);
+        program.gpu.faults().failOn(undo, 0, ALWAYS, CudaResult.UNKNOWN);
         program.run();
         program.gpu.faults().clear();
         program.checkAfterwards();

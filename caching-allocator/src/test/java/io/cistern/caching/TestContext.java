@@ -93,6 +93,7 @@ public final class TestContext extends OneDeviceContext {
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
+                mock(VirtualMemory.class),
                 counters,
                 ranges,
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)

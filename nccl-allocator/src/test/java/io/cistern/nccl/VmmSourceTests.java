@@ -6,6 +6,7 @@ import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.ArgumentMatchers.anyBoolean;
 import static org.mockito.ArgumentMatchers.anyLong;
 import static org.mockito.ArgumentMatchers.argThat;
+import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.times;
@@ -89,6 +90,16 @@ class VmmSourceTests {
         source.traits(0);
         verify(memory, times(1)).create(GRANULE, new PhysicalMemory(MemoryLocation.device(0), 8, true, 0));
         verify(memory).release(0, 9);
+    }
+
+    @Test
+    void aTrialThatTheDriverKeepsIsReleasedAgain() {
+        doThrow(new CudaException(DriverCall.MEM_RELEASE, CudaResult.UNKNOWN.code(), "in a test"))
+                .doNothing()
+                .when(memory)
+                .release(0, 9);
+        assertThat(traits(ON_DEVICE).handleType()).isEqualTo("fabric");
+        verify(memory, times(2)).release(0, 9);
     }
 
     @Test

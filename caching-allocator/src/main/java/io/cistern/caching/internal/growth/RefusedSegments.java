@@ -7,33 +7,34 @@ import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// Segments that belong to no shard: the Java heap was full when they came, and their source would not take
-/// them back then.
+/// Segments that belong to no shard: they could not be used when they came, and their source would not take them
+/// back then.
 ///
-/// **Invariant**: for each segment that is being acquired there is room for one more, so keeping it needs
-/// no Java heap.
+/// **Invariant**: for each growth that is under way there is room for all segments that it may leave here, so
+/// keeping them needs no Java heap.
 ///
 /// **Threads.** Any. No thread calls the source while it holds the lock.
 final class RefusedSegments {
-    private final RangeSource source;
+    /// A growth tries two sizes, each once more if the address is not aligned.
+    private static final int OF_ONE_GROWTH = 4;
+
     private final DeviceCounters counters;
     private final ArrayList<Segment> segments = new ArrayList<>(0);
     private int onTheirWay;
 
-    RefusedSegments(RangeSource source, DeviceCounters counters) {
-        this.source = source;
+    RefusedSegments(DeviceCounters counters) {
         this.counters = counters;
     }
 
-    /// Reserves room for a segment that is about to be acquired.
+    /// Reserves room for the segments of a growth.
     synchronized void begin() {
-        segments.ensureCapacity(segments.size() + onTheirWay + 1);
-        onTheirWay++;
+        segments.ensureCapacity(segments.size() + onTheirWay + OF_ONE_GROWTH);
+        onTheirWay += OF_ONE_GROWTH;
     }
 
-    /// Gives up the room: the segment has a shard, is kept here, or did not come.
+    /// Gives up the room: each segment has a shard, is kept here, or did not come.
     synchronized void end() {
-        onTheirWay--;
+        onTheirWay -= OF_ONE_GROWTH;
     }
 
     void keep(Segment segment) {
@@ -46,7 +47,7 @@ final class RefusedSegments {
     }
 
     /// Tries again, once for each segment, to give the segments back.
-    void releaseAll() {
+    void releaseAll(RangeSource source) {
         for (int tries = count(); tries > 0; tries--) {
             Segment segment = take();
             if (segment == null) {
@@ -55,8 +56,7 @@ final class RefusedSegments {
             boolean released = false;
             try {
                 counters.releasing(segment.address(), segment.byteSize());
-                source.release(segment);
-                released = true;
+                released = source.tryRelease(segment);
             } catch (CudaException refusal) {
                 released = refusal.result().endsContext();
             } finally {

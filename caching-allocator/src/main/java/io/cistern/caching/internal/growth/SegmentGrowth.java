@@ -7,12 +7,16 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.page.MappedRanges;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.VirtualMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import io.cistern.spi.SegmentSource;
 
 /// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
 /// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
@@ -43,20 +47,24 @@ public final class SegmentGrowth implements Growth {
 
     public SegmentGrowth(
             int device,
-            RangeSource source,
+            SegmentSource source,
+            VirtualMemory memory,
             DeviceCounters counters,
             AddressRangeMap ranges,
             SegmentPolicy policy,
             long deviceBytes,
             Fences fences) {
         this.device = device;
-        this.source = source;
+        this.refused = new RefusedSegments(counters);
+        this.source = switch (source) {
+            case PageSource pages -> new MappedRanges(memory, pages, refused::keep);
+            case RangeSource plain -> plain;
+        };
         this.counters = counters;
         this.ranges = ranges;
         this.policy = policy;
         this.deviceBytes = deviceBytes;
         this.fences = fences;
-        this.refused = new RefusedSegments(source, counters);
     }
 
     @Override
@@ -85,8 +93,7 @@ public final class SegmentGrowth implements Growth {
     private void giveBack(Segment segment) {
         boolean released = false;
         try {
-            source.release(segment);
-            released = true;
+            released = source.tryRelease(segment);
         } catch (CudaException _) {
             // The next trim tries again.
         } finally {
@@ -155,7 +162,7 @@ public final class SegmentGrowth implements Growth {
         if (segment.address() % policy.alignment() == 0) {
             return segment;
         }
-        source.release(segment);
+        giveBack(segment);
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
     }
 
@@ -167,7 +174,7 @@ public final class SegmentGrowth implements Growth {
 
     @Override
     public void releaseRefused() {
-        refused.releaseAll();
+        refused.releaseAll(source);
     }
 
     /// By default keeps blocks of a sixteenth of the device and more whole, but never segments that are made to be

@@ -10,14 +10,16 @@ import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /// A source of plain ranges, each with one handle of physical memory at addresses of its own. For users that
 /// share, register or export one block and nothing beside it.
 ///
 /// Acquire: reserve → create → map → setAccess; a failure undoes the steps before it. Release drops the handle
 /// first, since the memory exists until it is unmapped. So if the driver refuses to release or to unmap, the
-/// segment is still usable and a later call releases it. Addresses that the driver does not free are only
-/// logged. A segment that its source needs stays.
+/// segment is still usable and a later call releases it. If it refuses to undo an acquisition, the segment goes to
+/// whoever keeps what is to be released later. Addresses that the driver does not free are only logged. A segment
+/// that its source needs stays.
 ///
 /// **Threads.** Any.
 public final class MappedRanges implements RangeSource {
@@ -25,62 +27,128 @@ public final class MappedRanges implements RangeSource {
 
     private final VirtualMemory memory;
     private final PageSource source;
+    private final Consumer<Segment> refused;
 
-    /// The handle at each address, until it is released.
-    private final Map<Long, Long> handles = new ConcurrentHashMap<>();
+    /// By address.
+    private final Map<Long, Range> ranges = new ConcurrentHashMap<>();
 
-    public MappedRanges(VirtualMemory memory, PageSource source) {
+    /// What exists of a segment beside its addresses.
+    private static final class Range {
+        final Segment segment;
+        long handle;
+        boolean hasHandle;
+        boolean isMapped;
+
+        /// Whether the source knows that it is mapped.
+        boolean isTold;
+
+        Range(Segment segment) {
+            this.segment = segment;
+        }
+    }
+
+    /// Creates the ranges of a source.
+    ///
+    /// @param refused keeps segments whose acquisition failed and was not undone, to [release][#release] them later
+    public MappedRanges(VirtualMemory memory, PageSource source, Consumer<Segment> refused) {
         this.memory = memory;
         this.source = source;
+        this.refused = refused;
     }
 
     @Override
     public Segment acquire(long byteSize, long byteAlignment, int device) {
         long granularity = Sizes.roundUp(Sizes.SLOT, source.traits(device).granularity());
         long size = Sizes.roundUp(byteSize, granularity);
-        long address = memory.reserve(device, size, granularity, 0);
+        Range range = reserve(size, granularity, device);
         try {
-            Segment segment = new Segment(address, size, device);
-            map(address, size, device);
-            return segment;
+            map(range);
+            return range.segment;
         } catch (RuntimeException | Error failure) {
-            memory.freeReservation(device, address, size);
+            undo(range);
             throw failure;
         }
     }
 
-    private void map(Long address, long size, int device) {
-        long handle = source.create(size, device);
-        boolean mapped = false;
+    private Range reserve(long byteSize, long granularity, int device) {
+        long address = memory.reserve(device, byteSize, granularity, 0);
         try {
-            memory.map(device, address, size, handle);
-            mapped = true;
-            memory.setAccess(device, address, size, source.accessors(device), AccessRights.READ_WRITE);
-            handles.put(address, handle);
-            source.mapped(device, address, size, handle);
-        } catch (RuntimeException | Error failure) {
-            handles.remove(address);
-            if (mapped) {
-                memory.unmap(device, address, size);
-            }
-            source.release(handle, size, device);
-            throw failure;
+            Range range = new Range(new Segment(address, byteSize, device));
+            ranges.put(address, range);
+            return range;
+        } catch (OutOfMemoryError full) {
+            freeAddresses(device, address, byteSize);
+            throw full;
         }
+    }
+
+    private void map(Range range) {
+        Segment segment = range.segment;
+        long address = segment.address();
+        long size = segment.byteSize();
+        int device = segment.device();
+        range.handle = source.create(size, device);
+        range.hasHandle = true;
+        memory.map(device, address, size, range.handle);
+        range.isMapped = true;
+        memory.setAccess(device, address, size, source.accessors(device), AccessRights.READ_WRITE);
+        tell(range);
+    }
+
+    private void tell(Range range) {
+        Segment segment = range.segment;
+        source.mapped(segment.device(), segment.address(), segment.byteSize(), range.handle);
+        range.isTold = true;
+    }
+
+    private void undo(Range range) {
+        boolean undone = false;
+        try {
+            takeBack(range);
+            undone = true;
+        } catch (CudaException _) {
+            // A later release tries again.
+        } finally {
+            if (!undone) {
+                refused.accept(range.segment);
+            }
+        }
+    }
+
+    private void takeBack(Range range) {
+        Segment segment = range.segment;
+        if (range.hasHandle) {
+            source.release(range.handle, segment.byteSize(), segment.device());
+            range.hasHandle = false;
+        }
+        if (range.isMapped) {
+            memory.unmap(segment.device(), segment.address(), segment.byteSize());
+            range.isMapped = false;
+        }
+        ranges.remove(segment.address());
+        freeAddresses(segment.device(), segment.address(), segment.byteSize());
     }
 
     @Override
     public boolean tryRelease(Segment segment) {
-        Long address = segment.address();
-        Long handle = handles.get(address);
-        if (handle != null) {
-            if (!source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
-                return false;
-            }
-            release(handle, segment);
-            handles.remove(address);
+        Range range = ranges.get(segment.address());
+        if (range == null) {
+            throw new IllegalArgumentException(segment + " was not acquired here, or is released already");
         }
-        unmap(segment);
-        return true;
+        boolean wasTold = range.isTold;
+        if (wasTold && !source.unmapping(segment.device(), segment.address(), segment.byteSize())) {
+            return false;
+        }
+        range.isTold = false;
+        try {
+            takeBack(range);
+            return true;
+        } catch (CudaException refusal) {
+            if (wasTold && range.hasHandle && !refusal.result().endsContext()) {
+                tell(range);
+            }
+            throw refusal;
+        }
     }
 
     @Override
@@ -90,27 +158,11 @@ public final class MappedRanges implements RangeSource {
         }
     }
 
-    private void release(long handle, Segment segment) {
+    private void freeAddresses(int device, long address, long byteSize) {
         try {
-            source.release(handle, segment.byteSize(), segment.device());
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) {
-                source.mapped(segment.device(), segment.address(), segment.byteSize(), handle);
-            }
-            throw refusal;
-        }
-    }
-
-    private void unmap(Segment segment) {
-        memory.unmap(segment.device(), segment.address(), segment.byteSize());
-        try {
-            memory.freeReservation(segment.device(), segment.address(), segment.byteSize());
+            memory.freeReservation(device, address, byteSize);
         } catch (CudaException failure) {
-            LOG.log(
-                    Level.WARNING,
-                    "{0} bytes of addresses stay reserved: {1}",
-                    segment.byteSize(),
-                    failure.getMessage());
+            LOG.log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
         }
     }
 }

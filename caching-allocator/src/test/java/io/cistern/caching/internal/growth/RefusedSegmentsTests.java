@@ -26,6 +26,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.concurrent.atomic.AtomicLong;
@@ -36,7 +37,7 @@ class RefusedSegmentsTests {
 
     private final RangeSource source = mock(RangeSource.class);
     private final DeviceCounters counters = mock(DeviceCounters.class);
-    private final RefusedSegments refused = new RefusedSegments(source, counters);
+    private final RefusedSegments refused = new RefusedSegments(counters);
 
     private void keep() {
         refused.begin();
@@ -47,17 +48,17 @@ class RefusedSegmentsTests {
     @Test
     void aSegmentCountsAsReservedUntilItsSourceTakesIt() {
         doThrow(new CudaException(DriverCall.MEM_FREE, CudaResult.NOT_PERMITTED.code(), "in a test"))
-                .doNothing()
+                .doReturn(true)
                 .when(source)
-                .release(SEGMENT);
+                .tryRelease(SEGMENT);
         keep();
         verify(counters).acquired(SEGMENT.address(), SEGMENT.byteSize());
 
-        refused.releaseAll();
+        refused.releaseAll(source);
         assertThat(refused.byteSize()).isEqualTo(SEGMENT.byteSize());
         verify(counters, never()).released(SEGMENT.byteSize());
 
-        refused.releaseAll();
+        refused.releaseAll(source);
         assertThat(refused.byteSize()).isZero();
         verify(counters).released(SEGMENT.byteSize());
     }
@@ -67,12 +68,12 @@ class RefusedSegmentsTests {
         keep();
         doAnswer(_ -> {
                     assertThat(Thread.holdsLock(refused)).isFalse();
-                    return null;
+                    return true;
                 })
                 .when(source)
-                .release(SEGMENT);
+                .tryRelease(SEGMENT);
 
-        refused.releaseAll();
+        refused.releaseAll(source);
 
         assertThat(refused.byteSize()).isZero();
     }
@@ -81,12 +82,12 @@ class RefusedSegmentsTests {
     @Test
     void listenersHearOfEachAttempt() {
         doThrow(new CudaException(DriverCall.MEM_FREE, CudaResult.NOT_PERMITTED.code(), "in a test"))
-                .doNothing()
+                .doReturn(true)
                 .when(source)
-                .release(SEGMENT);
+                .tryRelease(SEGMENT);
         keep();
-        refused.releaseAll();
-        refused.releaseAll();
+        refused.releaseAll(source);
+        refused.releaseAll(source);
         verify(counters, times(2)).releasing(SEGMENT.address(), SEGMENT.byteSize());
         verify(counters).stays(SEGMENT.address(), SEGMENT.byteSize());
     }
@@ -95,9 +96,9 @@ class RefusedSegmentsTests {
     void aSegmentGoesWithADeadContext() {
         doThrow(new CudaException(DriverCall.MEM_FREE, CudaResult.LAUNCH_FAILED.code(), "in a test"))
                 .when(source)
-                .release(SEGMENT);
+                .tryRelease(SEGMENT);
         keep();
-        refused.releaseAll();
+        refused.releaseAll(source);
         assertThat(refused.byteSize()).isZero();
         verify(counters).released(SEGMENT.byteSize());
     }
@@ -107,6 +108,7 @@ class RefusedSegmentsTests {
         return new SegmentGrowth(
                 0,
                 source,
+                mock(VirtualMemory.class),
                 counters,
                 ranges,
                 new SegmentPolicy(256, 512, true),
@@ -121,12 +123,13 @@ class RefusedSegmentsTests {
 
     @Test
     void aSegmentThatAFullHeapHasNoPlaceForGoesBack() {
+        when(source.tryRelease(SEGMENT)).thenReturn(true);
         AddressRangeMap full = mock(AddressRangeMap.class);
         doThrow(OutOfMemoryError.class).when(full).put(any(), anyLong(), anyLong());
         SegmentGrowth growth = growth(full);
         assertThatThrownBy(() -> growth.grow(shard(), 1 << 20, false)).isInstanceOf(OutOfMemoryError.class);
         verify(full).remove(any(), eq(SEGMENT.address()), eq(SEGMENT.byteSize()));
-        verify(source).release(SEGMENT);
+        verify(source).tryRelease(SEGMENT);
         assertThat(growth.refusedBytes()).isZero();
     }
 
@@ -135,9 +138,9 @@ class RefusedSegmentsTests {
         AddressRangeMap full = mock(AddressRangeMap.class);
         doThrow(OutOfMemoryError.class).when(full).put(any(), anyLong(), anyLong());
         doThrow(new CudaException(DriverCall.MEM_FREE, CudaResult.NOT_PERMITTED.code(), "in a test"))
-                .doNothing()
+                .doReturn(true)
                 .when(source)
-                .release(SEGMENT);
+                .tryRelease(SEGMENT);
         SegmentGrowth growth = growth(full);
         assertThatThrownBy(() -> growth.grow(shard(), 1 << 20, false)).isInstanceOf(OutOfMemoryError.class);
         assertThat(growth.refusedBytes()).isEqualTo(SEGMENT.byteSize());

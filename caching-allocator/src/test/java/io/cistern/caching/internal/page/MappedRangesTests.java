@@ -11,7 +11,9 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import io.cistern.spi.Segment;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -26,7 +28,8 @@ final class MappedRangesTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(CAPACITY).build();
     private final Books books = new Books();
-    private final MappedRanges ranges = new MappedRanges(gpu.virtualMemory(), books);
+    private final List<Segment> refused = new ArrayList<>();
+    private final MappedRanges ranges = new MappedRanges(gpu.virtualMemory(), books, refused::add);
 
     /// Hears of each mapping, and may need it where it is.
     private final class Books implements PageSource {
@@ -98,6 +101,24 @@ final class MappedRangesTests {
         books.refuses = true;
         assertThatThrownBy(() -> ranges.acquire(3 * MIB, 256, 0)).isInstanceOf(IllegalStateException.class);
         assertNothingLeft(1);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"MEM_MAP", "MEM_SET_ACCESS"})
+    void whatTheDriverDoesNotUndoIsReleasedLater(DriverCall failing) {
+        gpu.faults().failOn(failing, 0, 1, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, 1, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(() -> ranges.acquire(3 * MIB, 256, 0)).hasMessageContaining(failing.symbol());
+        assertThat(refused).hasSize(1);
+        assertThat(books.mapped).as("told").isEmpty();
+        Segment left = refused.getFirst();
+        if (failing == DriverCall.MEM_SET_ACCESS) {
+            assertThatThrownBy(() -> ranges.release(left)).hasMessageContaining("cuMemUnmap");
+        }
+        ranges.release(left);
+        assertThat(books.mapped).as("told").isEmpty();
+        assertThatThrownBy(() -> ranges.release(left)).isInstanceOf(IllegalArgumentException.class);
     }
 
     private void assertNothingLeft(int reservations) {

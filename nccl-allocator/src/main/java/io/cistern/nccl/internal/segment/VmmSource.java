@@ -3,6 +3,7 @@ package io.cistern.nccl.internal.segment;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
@@ -174,15 +175,19 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         }
     }
 
-    /// Releases the granule of a trial. Its handle type works even if the driver does not take this one back.
+    /// Releases the granule of a trial, at the second try if need be. Its handle type works even if the driver does not
+    /// take this one back.
     private void dropTrial(long handle, int device) {
-        try {
-            virtualMemory.release(device, handle);
-        } catch (CudaException refused) {
+        Runnable release = () -> virtualMemory.release(device, handle);
+        if (DeadContext.isDone(release)) {
+            return;
+        }
+        CudaException refusal = DeadContext.refusal(release);
+        if (refusal != null) {
             LOG.log(
                     Level.WARNING,
                     "the granule created to try a handle type stays reserved: {0}",
-                    refused.getMessage());
+                    refusal.getMessage());
         }
     }
 

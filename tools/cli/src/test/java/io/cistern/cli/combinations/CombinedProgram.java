@@ -146,6 +146,13 @@ final class CombinedProgram implements RefusalOracle.Holdings {
         }
     }
 
+    private static final List<DriverCall> UNDOING = List.of(
+            DriverCall.MEM_FREE,
+            DriverCall.MEM_FREE_ASYNC,
+            DriverCall.MEM_RELEASE,
+            DriverCall.MEM_UNMAP,
+            DriverCall.EVENT_DESTROY);
+
     final Combination combination;
     final SimulatedGpu gpu;
     final HeapFaults heap;
@@ -579,11 +586,14 @@ final class CombinedProgram implements RefusalOracle.Holdings {
         return scopeLimit == null ? ScopeOptions.all() : ScopeOptions.all().limit(scopeLimit);
     }
 
-    /// Has the next calls of some function fail.
+    /// Has the next calls of some function fail, and often also those that would undo what was done before.
     void failSomewhere(SplittableRandom dice) {
         CudaResult result = dice.nextBoolean() ? CudaResult.UNKNOWN : CudaResult.OUT_OF_MEMORY;
         DriverCall call = FAILING.get(dice.nextInt(FAILING.size()));
         gpu.faults().failOn(call, dice.nextInt(4), 1, result);
+        if (dice.nextBoolean()) {
+            gpu.faults().failOn(UNDOING.get(dice.nextInt(UNDOING.size())), 0, 1, result);
+        }
     }
 
     /// Makes a call that may find the Java heap full.
