@@ -102,7 +102,9 @@ record Fit(
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("byteSize", refusal.byteSize());
         fields.put("nanos", recording.nanos()[refusal.row()]);
-        fields.put("deviceFreeBytes", refusal.freeBytes() < 0 ? null : refusal.freeBytes());
+        fields.put(
+                "deviceFreeBytes",
+                refusal.then().freeBytes() < 0 ? null : refusal.then().freeBytes());
         fields.put("site", recording.callStacks().site(recording.stacks()[refusal.row()]));
         return fields;
     }

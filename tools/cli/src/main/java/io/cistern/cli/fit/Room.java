@@ -2,13 +2,10 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.trace.Recorder;
-import io.cistern.cli.trace.Recorder.Reserved;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Recording.Refusal;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.Optional;
-import java.util.OptionalLong;
-import java.util.stream.LongStream;
 
 /// The memory that allocators may take of a device.
 ///
@@ -18,40 +15,28 @@ record Room(long byteSize, String why) {
     /// the device had free. If that were enough for the request, a limit refused it, which is nowhere recorded;
     /// then it is the maximum that the allocator held.
     ///
-    /// @return empty if nothing was refused, or the recording does not say, as one without times may not
+    /// @return empty if nothing was refused, or the recording does not say
     static Optional<Room> of(Recording recording) {
         if (recording.refusals().isEmpty()) {
             return Optional.empty();
         }
         Refusal refusal = recording.refusals().getLast();
-        Recorder recorder = recording.recorder();
-        long device = recording.ordinals()[0];
-        OptionalLong held = recorder.reservedBytes(device, recording.nanos()[refusal.row()]);
-        if (held.isEmpty() || refusal.freeBytes() < 0 || isHeldUnknown(recording, device)) {
+        long freeBytes = refusal.then().freeBytes();
+        long heldBytes = refusal.then().reservedBytes();
+        if (freeBytes < 0 || heldBytes < 0) {
             return Optional.empty();
         }
-        if (refusal.freeBytes() >= refusal.byteSize()) {
+        Recorder recorder = recording.recorder();
+        if (freeBytes >= refusal.byteSize()) {
             return Optional.of(new Room(
-                    possible(recorder.reservedPeakBytes(device).orElseThrow()),
-                    "the maximum that " + recorder.name() + " held: " + ByteSize.format(refusal.freeBytes())
+                    possible(recorder.reservedPeakBytes(recording.ordinals()[0]).orElse(heldBytes)),
+                    "the maximum that " + recorder.name() + " held: " + ByteSize.format(freeBytes)
                             + " of the device were free, so a limit refused the request; --capacity sets how much"));
         }
         return Optional.of(new Room(
-                possible(held.getAsLong() + refusal.freeBytes()),
-                ByteSize.format(held.getAsLong()) + " that " + recorder.name() + " held at the refusal, and the "
-                        + ByteSize.format(refusal.freeBytes()) + " that were free"));
-    }
-
-    /// Returns whether the allocator held different amounts in a recording without times, such as those of PyTorch
-    /// before 2.2: which of them it held at the refusal is nowhere recorded.
-    private static boolean isHeldUnknown(Recording recording, long device) {
-        return LongStream.of(recording.nanos()).allMatch(nanos -> nanos == 0)
-                && recording.recorder().reserved().stream()
-                                .filter(each -> each.device() == device && each.nanos() == 0)
-                                .map(Reserved::byteSize)
-                                .distinct()
-                                .count()
-                        > 1;
+                possible(heldBytes + freeBytes),
+                ByteSize.format(heldBytes) + " that " + recorder.name() + " held at the refusal, and the "
+                        + ByteSize.format(freeBytes) + " that were free"));
     }
 
     /// A damaged file may tell any number.

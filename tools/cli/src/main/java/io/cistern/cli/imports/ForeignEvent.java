@@ -5,7 +5,7 @@ import io.cistern.cli.trace.CallStacks;
 /// An event in another allocator's log: a block's allocation or free, a refused request, or the program's request to
 /// give back what the allocator had cached.
 ///
-/// @param address the block's address; of a refused request, the free bytes of the device, or -1 if unknown
+/// @param address the block's address; any number if it is not of a block
 /// @param byteSize bytes asked for; of a free, the log's number, or 0 if it has none
 /// @param stream the handle of the stream, on its device
 /// @param device the device's ordinal

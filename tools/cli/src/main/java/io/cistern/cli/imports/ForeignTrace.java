@@ -2,6 +2,7 @@ package io.cistern.cli.imports;
 
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.imports.ForeignEvent.Kind;
+import io.cistern.cli.trace.Recorder.Refused;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cli.trace.TraceReader;
@@ -11,6 +12,7 @@ import java.io.Writer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -88,6 +90,7 @@ final class ForeignTrace {
     /// @throws InputException if no replay would read its trace
     static Recording recording(String file, ForeignLog log) throws InputException, IOException {
         TraceRows builder = new TraceRows();
+        Iterator<Refused> refused = log.recorder().refused().iterator();
         try {
             Summary summary = make(file, log, (op, id, byteSize, thread, event) -> {
                 builder.thread(thread);
@@ -96,7 +99,12 @@ final class ForeignTrace {
                     case 'a' -> builder.allocate(id, byteSize, event.device(), event.stream());
                     case 'f' -> builder.free(id, event.device(), event.stream());
                     case 't' -> builder.trim(event.device());
-                    default -> builder.refused(byteSize, event.device(), event.stream(), event.address());
+                    default ->
+                        builder.refused(
+                                byteSize,
+                                event.device(),
+                                event.stream(),
+                                refused.hasNext() ? refused.next() : Refused.UNKNOWN);
                 }
             });
             return builder.recording(

@@ -38,9 +38,7 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
             case RMM_LOG -> new ProgramFile(ForeignTrace.recording(name, RmmLog.read(name, in)), Optional.empty());
             case TRACE ->
                 new ProgramFile(
-                        TraceReader.recording(
-                                name, in, details.callStacks(), details.recorder(), details.refusedFreeBytes()),
-                        Optional.empty());
+                        TraceReader.recording(name, in, details.callStacks(), details.recorder()), Optional.empty());
             case Content other -> throw other.error(name, "a PyTorch snapshot, an RMM log or a Cistern trace");
         };
     }

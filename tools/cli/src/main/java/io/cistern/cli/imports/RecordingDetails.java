@@ -6,12 +6,12 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
-import io.cistern.cli.imports.ForeignEvent.Kind;
 import io.cistern.cli.torch.TorchSnapshot.Block;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recorder.Mark;
+import io.cistern.cli.trace.Recorder.Refused;
 import io.cistern.cli.trace.Recorder.Reserved;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -29,12 +29,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param callStacks the stacks that the trace's last column numbers
 /// @param recorder what is known of the allocator that served the program
-/// @param refusedFreeBytes the free bytes of the device at each refused request, in the order of the rows; -1 if
-///     unknown
-record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> refusedFreeBytes) {
+record RecordingDetails(CallStacks callStacks, Recorder recorder) {
     /// Those of a trace without a file beside it.
-    static final RecordingDetails NONE =
-            new RecordingDetails(new CallStacks(), new Recorder("", 0, List.of(), List.of(), Map.of()), List.of());
+    static final RecordingDetails NONE = new RecordingDetails(new CallStacks(), Recorder.UNKNOWN);
 
     private static final String GZIP = ".gz";
 
@@ -105,11 +102,12 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
             json.writeEndObject();
         }
         json.writeEndArray();
-        json.writeArrayFieldStart("refusedFreeBytes");
-        for (ForeignEvent event : log.events()) {
-            if (event.kind() == Kind.REFUSED) {
-                json.writeNumber(event.address());
-            }
+        json.writeArrayFieldStart("refused");
+        for (Refused refused : log.recorder().refused()) {
+            json.writeStartObject();
+            json.writeNumberField("freeBytes", refused.freeBytes());
+            json.writeNumberField("reservedBytes", refused.reservedBytes());
+            json.writeEndObject();
         }
         json.writeEndArray();
     }
@@ -172,10 +170,10 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
         for (Object each : list(fields, "reserved")) {
             reserved.add(new Reserved(number(each, "nanos"), number(each, "device"), number(each, "byteSize")));
         }
-        List<Long> free = new ArrayList<>();
-        list(fields, "refusedFreeBytes")
-                .forEach(each -> free.add(
-                        Long.valueOf(-1).equals(asLong(each)) ? -1 : number(each, "refusedFreeBytes", Long.MAX_VALUE)));
+        List<Refused> refused = new ArrayList<>();
+        for (Object each : list(fields, "refused")) {
+            refused.add(new Refused(orUnknown(each, "freeBytes"), orUnknown(each, "reservedBytes")));
+        }
         Map<String, String> settings = new LinkedHashMap<>();
         object(fields.getOrDefault("settings", Map.of()))
                 .forEach((key, value) -> settings.put(String.valueOf(key), String.valueOf(value)));
@@ -185,9 +183,9 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
                         InputException.oneLine(String.valueOf(fields.get("recorder"))),
                         number(fields, "olderBlocks"),
                         reserved,
+                        refused,
                         marks,
-                        settings),
-                free);
+                        settings));
     }
 
     private static List<?> list(Map<?, ?> fields, String name) {
@@ -218,6 +216,10 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder, List<Long> ref
             throw new IllegalArgumentException("'" + name + "' has an impossible number: " + value);
         }
         return number;
+    }
+
+    private static long orUnknown(Object object, String name) {
+        return Long.valueOf(-1).equals(asLong(object(object).get(name))) ? -1 : number(object, name);
     }
 
     private static @Nullable Long asLong(@Nullable Object value) {

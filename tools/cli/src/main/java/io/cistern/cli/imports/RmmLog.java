@@ -59,13 +59,7 @@ final class RmmLog {
         if (log.events.isEmpty()) {
             throw lines.error("no rows after the header");
         }
-        return new ForeignLog(
-                List.of(),
-                log.events,
-                List.of(),
-                new CallStacks(),
-                new Recorder("RMM", 0, List.of(), List.of(), Map.of()),
-                warning);
+        return new ForeignLog(List.of(), log.events, List.of(), new CallStacks(), Recorder.named("RMM"), warning);
     }
 
     private void add(String line) {
@@ -90,14 +84,7 @@ final class RmmLog {
             throw new IllegalArgumentException("'" + row[5] + "' is not a stream");
         }
         events.add(new ForeignEvent(
-                kind,
-                kind == Kind.REFUSED ? -1 : pointer,
-                number("size", row[4]),
-                stream,
-                0,
-                number("thread", row[0]),
-                nanos,
-                CallStacks.NONE));
+                kind, pointer, number("size", row[4]), stream, 0, number("thread", row[0]), nanos, CallStacks.NONE));
     }
 
     private static long number(String what, String text) {

@@ -10,6 +10,7 @@ import io.cistern.cli.torch.TorchSnapshot.Segment;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recorder.Mark;
+import io.cistern.cli.trace.Recorder.Refused;
 import io.cistern.cli.trace.Recorder.Reserved;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -35,6 +36,8 @@ final class TorchLog {
 
     private final List<ForeignEvent> events = new ArrayList<>();
     private final List<Reserved> reserved = new ArrayList<>();
+    /// By the address of its event.
+    private final List<Refused> refused = new ArrayList<>();
     private final CallStacks stacks = new CallStacks();
     private final IdentityHashMap<Object, Integer> known = new IdentityHashMap<>();
 
@@ -47,7 +50,6 @@ final class TorchLog {
         for (int device = 0; device < snapshot.traces().size(); device++) {
             List<Event> trace = snapshot.traces().get(device);
             log.addEvents(device, trace, snapshot.segments());
-            log.addReserved(device, trace, snapshot.segments());
         }
         if (log.events.stream().allMatch(event -> event.kind() == Kind.TRIMMED)) {
             throw new InputException(
@@ -58,6 +60,7 @@ final class TorchLog {
                 "PyTorch",
                 0,
                 log.reserved,
+                log.refusedInOrder(),
                 snapshot.annotations().stream()
                         .map(each -> new Mark(each.nanos(), each.text()))
                         .toList(),
@@ -70,6 +73,10 @@ final class TorchLog {
         boolean completions = trace.stream().anyMatch(event -> event.action().equals("free_completed"));
         boolean trims = segments.stream().noneMatch(each -> each.device() == device && each.isPrivate());
         boolean wasTrimming = false;
+        long held = heldAtFirst(device, trace, segments);
+        if (held > 0 || !trace.isEmpty()) {
+            addReserved(0, device, held);
+        }
         long nanos = 0;
         for (Event event : trace) {
             nanos = Math.max(nanos, event.nanos());
@@ -78,10 +85,19 @@ final class TorchLog {
                 events.add(new ForeignEvent(Kind.TRIMMED, 0, 0, 0, device, 0, nanos, stack(event)));
             }
             wasTrimming = isTrimming;
+            if (growth(event) != 0) {
+                held += growth(event);
+                addReserved(nanos, device, held);
+            }
             Kind kind = kind(event, completions);
             if (kind != null) {
+                long address = event.address();
+                if (kind == Kind.REFUSED) {
+                    address = refused.size();
+                    refused.add(new Refused(event.address(), Math.max(0, held)));
+                }
                 events.add(new ForeignEvent(
-                        kind, event.address(), event.byteSize(), event.stream(), device, 0, nanos, stack(event)));
+                        kind, address, event.byteSize(), event.stream(), device, 0, nanos, stack(event)));
             }
         }
     }
@@ -122,23 +138,24 @@ final class TorchLog {
         return known.computeIfAbsent(frames, _ -> stacks.of(frames.lines(MAX_FRAMES)));
     }
 
-    private void addReserved(int device, List<Event> trace, List<Segment> segments) {
-        long held = segments.stream()
+    /// Returns what the allocator held when the history began; less than nothing if the file lacks segments.
+    private static long heldAtFirst(int device, List<Event> trace, List<Segment> segments) {
+        return segments.stream()
                         .filter(each -> each.device() == device)
                         .mapToLong(Segment::byteSize)
                         .sum()
                 - trace.stream().mapToLong(TorchLog::growth).sum();
-        if (held > 0 || !trace.isEmpty()) {
-            reserved.add(new Reserved(0, device, Math.max(0, held)));
-        }
-        long nanos = 0;
-        for (Event event : trace) {
-            nanos = Math.max(nanos, event.nanos());
-            if (growth(event) != 0) {
-                held += growth(event);
-                reserved.add(new Reserved(nanos, device, Math.max(0, held)));
-            }
-        }
+    }
+
+    private void addReserved(long nanos, int device, long held) {
+        reserved.add(new Reserved(nanos, device, Math.max(0, held)));
+    }
+
+    private List<Refused> refusedInOrder() {
+        return events.stream()
+                .filter(event -> event.kind() == Kind.REFUSED)
+                .map(event -> refused.get((int) event.address()))
+                .toList();
     }
 
     private static long growth(Event event) {

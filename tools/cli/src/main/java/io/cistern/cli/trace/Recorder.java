@@ -9,21 +9,43 @@ import java.util.OptionalLong;
 /// @param name `PyTorch` or `RMM`; empty if the recording does not say
 /// @param olderBlocks blocks that were live before the recording began
 /// @param reserved the bytes that it held from the driver, by time; empty if the recording does not say
+/// @param refused what was there at each refused request, in the order of their rows; the last ones may be missing
 /// @param marks notes of the program
 /// @param settings the allocator's settings
 public record Recorder(
-        String name, long olderBlocks, List<Reserved> reserved, List<Mark> marks, Map<String, String> settings) {
+        String name,
+        long olderBlocks,
+        List<Reserved> reserved,
+        List<Refused> refused,
+        List<Mark> marks,
+        Map<String, String> settings) {
+    /// A recorder of which nothing is known.
+    public static final Recorder UNKNOWN = named("");
+
     /// The bytes that an allocator held on a device from a moment on.
     ///
     /// @param device the device's ordinal
     public record Reserved(long nanos, long device, long byteSize) {}
 
+    /// What was there when a request was refused. −1 is unknown.
+    ///
+    /// @param freeBytes the bytes that the device had free
+    /// @param reservedBytes the bytes that the allocator held of that device
+    public record Refused(long freeBytes, long reservedBytes) {
+        public static final Refused UNKNOWN = new Refused(-1, -1);
+    }
+
     /// A note of the program.
     public record Mark(long nanos, String text) {}
 
+    /// Returns a recorder of which only the name is known.
+    public static Recorder named(String name) {
+        return new Recorder(name, 0, List.of(), List.of(), List.of(), Map.of());
+    }
+
     /// Returns the same with another count of older blocks.
     public Recorder withOlderBlocks(long count) {
-        return new Recorder(name, count, reserved, marks, settings);
+        return new Recorder(name, count, reserved, refused, marks, settings);
     }
 
     /// Returns the most bytes held on a device; empty if the recording does not say.
@@ -32,14 +54,5 @@ public record Recorder(
                 .filter(each -> each.device == device)
                 .mapToLong(Reserved::byteSize)
                 .max();
-    }
-
-    /// Returns the bytes held on a device at a moment; empty if the recording does not say.
-    public OptionalLong reservedBytes(long device, long nanos) {
-        return reserved.stream()
-                .filter(each -> each.device == device && each.nanos <= nanos)
-                .reduce((_, later) -> later)
-                .map(last -> OptionalLong.of(last.byteSize))
-                .orElse(OptionalLong.empty());
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.trace.Recorder.Refused;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -27,8 +28,8 @@ public record Recording(
     /// A request that was refused.
     ///
     /// @param row the row that allocates it now
-    /// @param freeBytes the bytes that the device had free then; -1 if unknown
-    public record Refusal(int row, long byteSize, long freeBytes) {}
+    /// @param then what was there then
+    public record Refusal(int row, long byteSize, Refused then) {}
 
     /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on devices other than
     /// their own is
@@ -62,7 +63,7 @@ public record Recording(
                 callStacks,
                 refusals.stream()
                         .filter(each -> devices[trace.streams()[each.row]] == device)
-                        .map(each -> new Refusal(newRows[each.row], each.byteSize, each.freeBytes))
+                        .map(each -> new Refusal(newRows[each.row], each.byteSize, each.then))
                         .toList(),
                 handles,
                 new long[] {ordinals[device]},

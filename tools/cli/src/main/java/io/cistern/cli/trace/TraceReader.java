@@ -4,6 +4,7 @@ import io.cistern.cli.common.Content;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.common.InputLines;
+import io.cistern.cli.trace.Recorder.Refused;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
@@ -36,13 +37,13 @@ public final class TraceReader {
     private final InputLines lines;
     private final TraceRows builder = new TraceRows();
 
-    /// The free bytes at each refusal; null if requests that were refused are skipped.
-    private final @Nullable Iterator<Long> refusedFreeBytes;
+    /// What was there at each refusal; null if requests that were refused are skipped.
+    private final @Nullable Iterator<Refused> refused;
     private final int stackCount;
 
-    private TraceReader(InputLines lines, @Nullable Iterator<Long> refusedFreeBytes, int stackCount) {
+    private TraceReader(InputLines lines, @Nullable Iterator<Refused> refused, int stackCount) {
         this.lines = lines;
-        this.refusedFreeBytes = refusedFreeBytes;
+        this.refused = refused;
         this.stackCount = stackCount;
     }
 
@@ -71,13 +72,11 @@ public final class TraceReader {
     /// @param file the file's name
     /// @param text its content, unpacked
     /// @param callStacks the stacks that the last column of format 3 numbers; those that are missing are not known
-    /// @param refusedFreeBytes the free bytes of the device at each refused request, as far as they are known
-    public static Recording recording(
-            String file, InputStream text, CallStacks callStacks, Recorder recorder, List<Long> refusedFreeBytes)
+    public static Recording recording(String file, InputStream text, CallStacks callStacks, Recorder recorder)
             throws InputException {
         TraceReader reader = new TraceReader(
                 new InputLines(file, text, MAX_TEXT_BYTES),
-                refusedFreeBytes.iterator(),
+                recorder.refused().iterator(),
                 callStacks.stacks().size());
         reader.readRows();
         return reader.builder.recording(nameOf(file), callStacks, recorder);
@@ -152,9 +151,8 @@ public final class TraceReader {
                 case "e" -> builder.end(device, stream);
                 case "t" -> builder.trim(device);
                 case "o" -> { // An allocation that was refused during recording took no memory.
-                    if (refusedFreeBytes != null) {
-                        builder.refused(
-                                byteSize, device, stream, refusedFreeBytes.hasNext() ? refusedFreeBytes.next() : -1);
+                    if (refused != null) {
+                        builder.refused(byteSize, device, stream, refused.hasNext() ? refused.next() : Refused.UNKNOWN);
                     }
                 }
                 default -> throw lines.error("op must be a, f, u, w, e, o or t");

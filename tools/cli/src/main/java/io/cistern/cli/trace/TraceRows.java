@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.trace.Recorder.Refused;
 import io.cistern.cli.trace.Recording.Refusal;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -70,10 +71,10 @@ public final class TraceRows {
 
     /// Adds a request that was refused: it is made again, and freed at once.
     ///
-    /// @param freeBytes the bytes that the device had free then; -1 if unknown
+    /// @param then what was there then
     /// @throws IllegalArgumentException if the row is invalid; the message says why
-    public void refused(long byteSize, long device, long stream, long freeBytes) {
-        refusals.add(new Refusal(rows, byteSize, freeBytes));
+    public void refused(long byteSize, long device, long stream, Refused then) {
+        refusals.add(new Refusal(rows, byteSize, then));
         allocate(REFUSED, byteSize, device, stream);
         free(REFUSED);
     }

@@ -9,7 +9,6 @@ import io.cistern.cli.trace.Trace;
 import io.cistern.cli.trace.TraceRows;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -67,7 +66,7 @@ class PlayerTests {
                 liveBytes -= sizes.get((int) freed);
             }
         }
-        Recorder recorder = new Recorder("", 0, List.of(), List.of(), Map.of());
+        Recorder recorder = Recorder.UNKNOWN;
         return rows.recording("drawn", new CallStacks(), recorder).trace().onOneThread();
     }
 }

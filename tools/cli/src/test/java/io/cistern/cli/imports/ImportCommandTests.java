@@ -115,7 +115,8 @@ class ImportCommandTests {
                         """);
         assertThat(folder.resolve("made.details.json"))
                 .content()
-                .contains("\"frames\":[\"step(/t/train.py:7)\"]", "\"refusedFreeBytes\":[9]");
+                .contains(
+                        "\"frames\":[\"step(/t/train.py:7)\"]", "\"refused\":[{\"freeBytes\":9,\"reservedBytes\":0}]");
     }
 
     /// A list that another one holds a thousand times over, and so on: a few bytes that stand for billions of values.
