@@ -61,7 +61,7 @@ public final class LimitAllocator extends AllocatorAdaptor {
             present = used.get();
         }
         throw new DeviceOutOfMemoryException(
-                byteSize, device, "limit of " + limitBytes + " bytes reached: " + present + " are in use");
+                byteSize, device, "limit of " + limitBytes + " bytes, " + present + " of them in use");
     }
 
     @Override

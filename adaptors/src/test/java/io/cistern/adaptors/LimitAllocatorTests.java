@@ -27,7 +27,7 @@ final class LimitAllocatorTests extends AdaptorContract {
         limit.allocate(100, DEVICE, STREAM);
         assertThatThrownBy(() -> limit.allocate(151, DEVICE, STREAM))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("151 bytes requested; limit of 250 bytes reached: 100 are in use");
+                .hasMessageContaining("151 bytes requested; limit of 250 bytes, 100 of them in use");
         limit.allocate(150, DEVICE, STREAM);
         assertThat(limit.usedBytes(DEVICE)).isEqualTo(250);
         assertThatThrownBy(() -> limit.allocate(Long.MAX_VALUE, DEVICE, STREAM))

@@ -195,7 +195,7 @@ class LeakTests {
                 .singleElement()
                 .asString()
                 .contains("allocator direct closes: 4 live blocks of 30000 bytes")
-                .contains("3 of 21000 bytes from allocator direct on device 0")
+                .contains("3 blocks of 21000 bytes from allocator direct on device 0")
                 .contains("LeakTests.anAllocatorThatClosesTellsWhatItLeavesAlive");
         end(memory);
     }

@@ -255,10 +255,10 @@ final class MemoryUses {
     }
 
     private void used(Block block, Use use) {
+        race(block.growing(), use, block.device()); // first: what orders it also orders the allocation
         if (!block.isOfGraph && !clocks.isBefore(block.stream, block.number, use.stream)) {
             found.hazard(Kind.USE_BEFORE_ALLOCATION, block.side(), use.side(), block.device(), use.range);
         }
-        race(block.growing(), use, block.device());
     }
 
     /// Compares a use with earlier ones of a block, and leaves those that later ones must come after.

@@ -56,6 +56,11 @@ public record StreamHazard(
         /// Stands for a stream where the host itself reads or writes.
         public static final long HOST = -1;
 
+        /// Returns whether the call is a kernel, of which nobody said that it only reads the bytes.
+        boolean mayOnlyRead() {
+            return isWrite && call.toLowerCase(Locale.ROOT).contains("launch");
+        }
+
         /// Returns the program's line; the call, if no frame is the program's.
         String line() {
             return stack.isEmpty() ? call : stack.getFirst().toString();

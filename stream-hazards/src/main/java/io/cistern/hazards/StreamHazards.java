@@ -397,29 +397,24 @@ public final class StreamHazards {
         Place second = later.place();
         if (told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
             StreamHazard hazard = new StreamHazard(
-                    kind,
-                    first,
-                    second,
-                    device,
-                    range.from(),
-                    range.byteSize(),
-                    advice(kind, first.stream(), second.stream()));
+                    kind, first, second, device, range.from(), range.byteSize(), advice(kind, first, second));
             hazards.add(hazard);
             fresh.add(hazard);
         }
     }
 
-    private static String advice(Kind kind, long earlier, long later) {
-        String one = "stream 0x" + Long.toHexString(earlier);
-        String other = "stream 0x" + Long.toHexString(later);
+    private static String advice(Kind kind, Place first, Place second) {
+        String one = "stream 0x" + Long.toHexString(first.stream());
+        String other = "stream 0x" + Long.toHexString(second.stream());
         return switch (kind) {
             case USE_BEFORE_ALLOCATION ->
                 "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
                         + other + ".";
             case RACE ->
-                "Let " + other + " wait for " + one
-                        + " before the second call (CudaStream.await). If a kernel only reads"
-                        + " the buffer, say so by CudaFunction.readOnly.";
+                "Let " + other + " wait for " + one + " before the second call (CudaStream.await)."
+                        + (first.mayOnlyRead() || second.mayOnlyRead()
+                                ? " If a kernel only reads the buffer, say so by CudaFunction.readOnly."
+                                : "");
             case FREE_BEFORE_USE_ENDS ->
                 "Let " + other + " wait for " + one + " before the free (CudaStream.await), or record the use before it"
                         + " (DeviceBuffer.recordUse).";
@@ -429,7 +424,7 @@ public final class StreamHazards {
             case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
             case REUSED_TOO_EARLY ->
                 "The allocator handed the memory to " + other + ", which does not wait for "
-                        + (earlier == later
+                        + (first.stream() == second.stream()
                                 ? "an ended stream that had the same handle: streamClosing must reach the allocator"
                                         + " (AllocatorAdaptor passes it on)"
                                 : one)

@@ -41,7 +41,8 @@ public final class LeakReport {
     }
 
     private static void append(StringBuilder text, Origin origin, List<LiveBlock> blocks) {
-        text.append("\n  " + blocks.size() + " of " + bytes(blocks) + " bytes from allocator " + origin.allocator
+        text.append("\n  " + blocks.size() + (blocks.size() == 1 ? " block of " : " blocks of ") + bytes(blocks)
+                + " bytes from allocator " + origin.allocator
                 + " on device " + origin.device);
         blocks.stream()
                 .flatMap(block -> block.age().stream())

@@ -60,6 +60,9 @@ public final class StatisticsTable {
     }
 
     private static String bytes(long value) {
+        if (value == Long.MAX_VALUE) {
+            return "no limit";
+        }
         double amount = value;
         int unit = 0;
         while (Math.abs(amount) >= 1024 && unit < UNITS.length - 1) {

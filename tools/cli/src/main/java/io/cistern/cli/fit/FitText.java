@@ -6,6 +6,7 @@ import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Holders.Holder;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
+import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -49,7 +50,8 @@ final class FitText {
                         ? ""
                         : "recorded by " + recording.recorder().name() + ", ")
                 + String.format(Locale.ROOT, "%,d", rows)
-                + " allocations and frees" + (nanos > 0 ? " in " + seconds(nanos) : "") + "\n";
+                + (rows == 1 ? " allocation" : " allocations and frees") + (nanos > 0 ? " in " + seconds(nanos) : "")
+                + "\n";
     }
 
     private static List<List<String>> facts(Fit fit) {
@@ -218,7 +220,10 @@ final class FitText {
                 .mapToObj(bytes -> " needs " + ByteSize.format(bytes))
                 .collect(Collectors.joining());
         if (fit.room().isEmpty()) {
-            return answer.spec() + (needs.isEmpty() ? " can't run it" : needs);
+            return answer.spec()
+                    + (needs.isEmpty()
+                            ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
+                            : needs);
         }
         return (answer.failures().isEmpty() ? "It fits on " : "It does not fit on ")
                 + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()

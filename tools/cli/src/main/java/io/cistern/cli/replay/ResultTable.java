@@ -14,6 +14,7 @@ final class ResultTable {
     private static final List<String> FAILURES = List.of("", "failures");
 
     private static final String TIMED = """
+        Unreported passes came before, to warm up the JVM.
         host: host time per allocation or free, median of the passes after the first.
         ms a pass: until the device is done; later: median of the later passes.
         """;
