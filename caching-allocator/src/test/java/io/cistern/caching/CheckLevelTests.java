@@ -211,6 +211,18 @@ class CheckLevelTests extends PoolFixture {
     }
 
     @Test
+    void memoryThatIsStillBeingFilledIsNotGivenBack() {
+        long other = gpu.streams().create(DEVICE);
+        try (Allocator caching = memory.open("caching:check=paranoid")) {
+            long block = caching.allocate(64 * MIB, DEVICE, other);
+            gpu.faults().failOn(DriverCall.STREAM_SYNCHRONIZE, 1, 1, CudaResult.UNKNOWN);
+            memory.free(block, other);
+            caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        }
+        assertThat(gpu.misuses()).isEmpty();
+    }
+
+    @Test
     void aWriteAfterTheFreeIsToldBeforeTheMemoryIsHandedOut() {
         try (Allocator caching = memory.open("caching:check=paranoid")) {
             long block = caching.allocate(3 * MIB, DEVICE, stream);

@@ -4,12 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Modules;
 import io.cistern.cuda.Streams;
 import io.cistern.hazards.StreamHazard;
@@ -18,6 +21,7 @@ import io.cistern.hazards.StreamHazardException;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.SleepMode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
@@ -66,6 +70,19 @@ class StreamHazardsTests {
             }
             assertThat(paranoid.kinds()).isEmpty();
         }
+    }
+
+    /// It copies idle pages, too, if the driver does not take them back.
+    @Test
+    void whatSleepCopiesIsNotReported() {
+        MemoryPool pool = watched.memory.pools().open("caching");
+        long stream = watched.memory.driver().streams().create(0);
+        watched.memory.free(pool.allocate(BYTES, 0, stream), stream);
+        watched.gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, CudaResult.UNKNOWN);
+        pool.sleep(SleepMode.KEEP);
+        pool.wake();
+        assertThat(watched.kinds()).isEmpty();
+        pool.close();
     }
 
     @Test

@@ -133,16 +133,23 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
     /// @return the offset of the first guard byte that was overwritten, or -1
     private long spoiltGuard(long address, long byteSize, int device) {
         boolean guarded = !unguarded.remove(address);
+        boolean mayBeFilling = false;
         try {
             driver.devices().synchronize(device);
             long wrong =
                     guarded ? pattern.firstOther(device, address + byteSize, GUARD_BYTES, MemoryPattern.GUARD, 0) : -1;
+            mayBeFilling = true;
             pattern.fill(device, address, byteSize + GUARD_BYTES, MemoryPattern.FREED, 0);
             driver.streams().synchronize(device, 0);
+            mayBeFilling = false;
             poisoned.add(address, byteSize + GUARD_BYTES);
             return wrong;
         } catch (CudaException refused) {
             return -1;
+        } finally {
+            if (mayBeFilling) {
+                caching.recordUse(address, device, 0);
+            }
         }
     }
 

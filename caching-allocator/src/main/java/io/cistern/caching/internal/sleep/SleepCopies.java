@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.sleep;
 
+import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
 import java.util.List;
@@ -8,6 +9,7 @@ import java.util.List;
 /// one. Does nothing if no bytes are kept.
 final class SleepCopies implements AutoCloseable {
     private final CudaDriver driver;
+    private final Copies copies;
     private final int device;
     private final boolean keepsBytes;
     private final long stream;
@@ -17,6 +19,7 @@ final class SleepCopies implements AutoCloseable {
 
     SleepCopies(CudaDriver driver, int device, List<SleepingPage> pages) {
         this.driver = driver;
+        this.copies = driver.original().copies(); // whoever watches the program would report them
         this.device = device;
         this.keepsBytes = pages.stream().anyMatch(page -> page.kept != null);
         this.stream = keepsBytes ? driver.streams().create(device) : 0;
@@ -27,7 +30,7 @@ final class SleepCopies implements AutoCloseable {
     /// @param number the number of the batch, one more each time
     void save(int number, List<SleepingPage> batch) {
         if (keepsBytes) {
-            forEachPart(batch, (address, host, size) -> driver.copies().toHost(device, host, address, size, stream));
+            forEachPart(batch, (address, host, size) -> copies.toHost(device, host, address, size, stream));
             driver.events().record(device, mark(number), stream);
         }
     }
@@ -57,7 +60,7 @@ final class SleepCopies implements AutoCloseable {
     /// Begins to copy a batch back.
     void restore(List<SleepingPage> batch) {
         if (keepsBytes) {
-            forEachPart(batch, (address, host, size) -> driver.copies().toDevice(device, address, host, size, stream));
+            forEachPart(batch, (address, host, size) -> copies.toDevice(device, address, host, size, stream));
         }
     }
 
