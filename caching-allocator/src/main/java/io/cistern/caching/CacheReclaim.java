@@ -355,12 +355,12 @@ final class CacheReclaim {
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more.
     ///
-    /// @return the first failure (with the others suppressed) that is not the end of the context, or null
+    /// @return the first failure of the last try (with the others suppressed) that is not the end of the context, or null
     @Nullable
     CudaException giveBackAll() {
         CudaException failed = null;
         for (int tries = MOST_TRIES_TO_CLOSE; tries > 0 && hasMemory(); tries--) {
-            failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
+            failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
             failed = forEachShard(shards::dispose, failed);
             growth.releaseRefused();
         }

@@ -14,6 +14,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -97,10 +99,25 @@ final class SegmentGrowthTests {
     void addressesAreAlignedWhateverTheSourceGives(long alignment, long mib) {
         TestRanges source = new TestRanges(64 * MIB);
         CachingAllocator caching = open(source, alignment, true);
-        for (int i = 0; i < 3; i++) {
-            assertThat(caching.allocate(3 * MIB, 0, STREAM) % alignment).isZero();
-        }
+        List<Long> blocks = List.of(
+                caching.allocate(3 * MIB, 0, STREAM),
+                caching.allocate(3 * MIB, 0, STREAM),
+                caching.allocate(3 * MIB, 0, STREAM));
+        assertThat(blocks).allMatch(block -> block % alignment == 0);
         assertThat(source.liveBytes()).isEqualTo(mib * MIB + (alignment == 4096 ? 4096 : 0));
+        assertThat(caching.reservedBytes(0)).hasValue(source.liveBytes());
+        caching.checkInvariants();
+        assertThat(leftBytes(caching)).isEqualTo(source.liveBytes());
+        blocks.forEach(block -> caching.free(block, 0, 0, STREAM));
+        assertThat(leftBytes(caching)).isZero();
+        assertThat(source.live).isEmpty();
+        caching.checkInvariants();
+    }
+
+    private static long leftBytes(CachingAllocator caching) {
+        return caching.trim(0, 0, TrimMode.WITHOUT_WAITING).orElseThrow().left().stream()
+                .mapToLong(TrimResult.Left::byteSize)
+                .sum();
     }
 
     /// A small block in it would keep it from every other use.

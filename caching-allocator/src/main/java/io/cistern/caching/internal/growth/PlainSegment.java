@@ -37,7 +37,12 @@ public final class PlainSegment extends AddressRange {
             gone = false;
             throw failure;
         }
-        return gone ? to - from : STAYS;
+        return gone ? segment.byteSize() : STAYS;
+    }
+
+    @Override
+    public long edgeBytes() {
+        return segment.byteSize() - byteSize;
     }
 
     /// Whether a live block's address lies in this segment.

@@ -34,6 +34,11 @@ public abstract class AddressRange {
         return address + byteSize;
     }
 
+    /// Bytes that came with the range, before its first address or behind its end, which no block can have.
+    public long edgeBytes() {
+        return 0;
+    }
+
     /// A part of an address range.
     public record Range(long from, long to) {}
 

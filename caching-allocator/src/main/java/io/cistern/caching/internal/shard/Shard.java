@@ -335,7 +335,7 @@ public final class Shard implements PageOwner {
     public long addAndAllocate(AddressRange range, long byteSize) {
         try (ShortLock _ = lock.hold()) {
             long address = heap.addAndAllocate(range, byteSize);
-            counters.grown(range.byteSize);
+            counters.grown(range.byteSize + range.edgeBytes());
             return address;
         }
     }

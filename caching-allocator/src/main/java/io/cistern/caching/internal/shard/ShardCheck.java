@@ -34,10 +34,11 @@ final class ShardCheck {
 
     /// Checks the shard.
     ///
-    /// @return bytes that have memory
+    /// @return bytes that have memory, also those that no block can have
     long check() {
         for (AddressRange range : heap.ranges) {
             checkRegion(range);
+            mapped += range.edgeBytes();
             if (marks.kept && range instanceof PageArena arena) {
                 arena.forEachHome(this::checkMark);
             }

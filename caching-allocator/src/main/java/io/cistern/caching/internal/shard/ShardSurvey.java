@@ -15,7 +15,7 @@ import java.util.OptionalLong;
 /// @param small whether the shard holds small blocks
 /// @param liveBytes bytes in use
 /// @param waitingBytes bytes that were freed and that another stream may still use
-/// @param idleBytes free bytes
+/// @param idleBytes free bytes, also those that no block can have
 /// @param returnableBytes free bytes in whole pages or segments; 0 if not requested
 /// @param largestFreeBytes the size of the largest free block
 public record ShardSurvey(
@@ -33,6 +33,7 @@ public record ShardSurvey(
         long returnable = 0;
         long largest = 0;
         for (AddressRange range : ranges) {
+            byState[Blocks.FREE] += range.edgeBytes();
             for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 long byteSize = blocks.byteSize[block];
                 byState[blocks.state[block]] += byteSize;
@@ -58,7 +59,7 @@ public record ShardSurvey(
             bytes += part.to() - part.from();
             part = range.lastReturnable(from, part.from());
         }
-        return bytes;
+        return bytes == 0 ? 0 : bytes + range.edgeBytes();
     }
 
     /// Free bytes in pages or segments that also have a block in use.
