@@ -6,7 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// Values in the order of their addresses: a sorted array in pieces, for it is looked up and changed at each call of a
-/// program.
+/// program. If the Java heap is full, a [put][#put] changes nothing; nothing else needs it.
 ///
 /// Guarded by the owner's lock.
 final class ByAddress<V> {
@@ -31,8 +31,9 @@ final class ByAddress<V> {
 
         void insert(int at, long address, @Nullable Object value) {
             if (size == addresses.length) {
-                addresses = Arrays.copyOf(addresses, 2 * size);
+                long[] more = Arrays.copyOf(addresses, 2 * size);
                 values = Arrays.copyOf(values, 2 * size);
+                addresses = more;
             }
             move(at, at + 1);
             addresses[at] = address;
@@ -50,15 +51,18 @@ final class ByAddress<V> {
             System.arraycopy(values, from, values, to, size - from);
         }
 
-        /// Moves the values from a place on to a new leaf.
-        Leaf cut(int from) {
+        /// Copies the values from a place on to a new leaf.
+        Leaf from(int first) {
             Leaf rest = new Leaf();
-            rest.addresses = Arrays.copyOfRange(addresses, from, addresses.length);
-            rest.values = Arrays.copyOfRange(values, from, values.length);
-            rest.size = size - from;
-            Arrays.fill(values, from, size, null);
-            size = from;
+            rest.addresses = Arrays.copyOfRange(addresses, first, addresses.length);
+            rest.values = Arrays.copyOfRange(values, first, values.length);
+            rest.size = size - first;
             return rest;
+        }
+
+        void truncate(int length) {
+            Arrays.fill(values, length, size, null);
+            size = length;
         }
 
         void append(Leaf other) {
@@ -102,9 +106,9 @@ final class ByAddress<V> {
         if (size == begins.length) {
             begins = Arrays.copyOf(begins, 2 * size);
         }
+        leaves.add(index, leaf);
         System.arraycopy(begins, index, begins, index + 1, size - index);
         begins[index] = begin;
-        leaves.add(index, leaf);
     }
 
     private Leaf take(int index) {
@@ -171,8 +175,9 @@ final class ByAddress<V> {
         }
         at++;
         if (leaf.size == MOST) {
-            Leaf rest = leaf.cut(MOST / 2);
+            Leaf rest = leaf.from(MOST / 2);
             add(index + 1, rest, rest.addresses[0]);
+            leaf.truncate(MOST / 2);
             if (at > MOST / 2) {
                 at -= MOST / 2;
                 leaf = rest;
@@ -201,7 +206,8 @@ final class ByAddress<V> {
             return removed;
         }
         begins[index] = leaf.addresses[0];
-        if (index + 1 < leaves.size() && leaf.size + leaves.get(index + 1).size <= MOST / 2) {
+        int room = Math.min(MOST / 2, leaf.addresses.length) - leaf.size;
+        if (index + 1 < leaves.size() && leaves.get(index + 1).size <= room) {
             leaf.append(take(index + 1));
         }
         return removed;
