@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import io.cistern.simulated.internal.memory.SharedEvent;
 import io.cistern.simulated.internal.stream.Gate;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamQueue;

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
 import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.SharedEvent;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;

@@ -10,6 +10,7 @@ import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostContents;
 import io.cistern.simulated.internal.memory.LinearPlacement;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.memory.SharedEvent;
 import io.cistern.simulated.internal.memory.SharedStore;
 import io.cistern.simulated.internal.pool.PoolGrowth;
 import io.cistern.simulated.internal.pool.PoolSimulation;

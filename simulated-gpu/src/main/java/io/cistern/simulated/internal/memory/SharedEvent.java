@@ -1,10 +1,8 @@
-package io.cistern.simulated;
+package io.cistern.simulated.internal.memory;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.process.Descriptor;
-import io.cistern.simulated.internal.memory.DriverFailure;
-import io.cistern.simulated.internal.memory.FileMapping;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -30,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 ///    the same event.
 ///
 /// Invariant: `passed ≤ recorded`.
-final class SharedEvent implements AutoCloseable {
+public final class SharedEvent implements AutoCloseable {
     private static final long MAGIC = 0x31_746e_7665_736943L;
     private static final long BYTES = 32;
     private static final long ID = 8;
@@ -52,7 +50,7 @@ final class SharedEvent implements AutoCloseable {
         this.words = words;
     }
 
-    static SharedEvent create() {
+    public static SharedEvent create() {
         try {
             Descriptor made = Descriptor.ofMemory("cistern-simulated-event");
             MemorySegment words = map(Path.of("/proc/self/fd/" + made.number()));
@@ -68,7 +66,7 @@ final class SharedEvent implements AutoCloseable {
 
     /// Opens the event of a [handle][#handle]. Fails with INVALID_VALUE if the event is gone, or the bytes are
     /// no handle.
-    static SharedEvent of(byte[] handle) {
+    public static SharedEvent of(byte[] handle) {
         ByteBuffer named = ByteBuffer.wrap(handle);
         DriverFailure.require(named.getLong() == MAGIC);
         Path path = Path.of("/proc/" + named.getLong() + "/fd/" + named.getLong());
@@ -88,7 +86,7 @@ final class SharedEvent implements AutoCloseable {
     }
 
     /// Returns a handle for another process. Fails with INVALID_HANDLE if the event is another process's.
-    byte[] handle() {
+    public byte[] handle() {
         if (descriptor == null) {
             throw new DriverFailure(CudaResult.INVALID_HANDLE);
         }
@@ -101,12 +99,12 @@ final class SharedEvent implements AutoCloseable {
     }
 
     /// Takes the next number, for work that calls [#pass] when it ends.
-    long record() {
+    public long record() {
         ownRecord = (long) WORD.getAndAdd(words, RECORDED, 1L) + 1;
         return ownRecord;
     }
 
-    void pass(long record) {
+    public void pass(long record) {
         long passed = (long) WORD.getVolatile(words, PASSED);
         while (passed < record && !WORD.weakCompareAndSet(words, PASSED, passed, record)) {
             passed = (long) WORD.getVolatile(words, PASSED);
@@ -114,16 +112,16 @@ final class SharedEvent implements AutoCloseable {
     }
 
     /// Returns the last number that was taken.
-    long recorded() {
+    public long recorded() {
         return (long) WORD.getVolatile(words, RECORDED);
     }
 
-    boolean hasPassed(long record) {
+    public boolean hasPassed(long record) {
         return (long) WORD.getVolatile(words, PASSED) >= record;
     }
 
     /// Ends this simulated GPU's part: its outstanding record passes.
-    void machineEnds() {
+    public void machineEnds() {
         pass(ownRecord);
         close();
     }
