@@ -111,8 +111,8 @@ public final class OwnerTable {
     /// allocated it, which saw the route. Written by [Routes].
     Route[] routes = new Route[16];
 
-    long[] @Nullable [] fine = new long[64][];
-    private long[] @Nullable [] coarse = new long[64][];
+    long[] @Nullable [] fine;
+    private long[] @Nullable [] coarse;
 
     private final int few;
 
@@ -120,12 +120,15 @@ public final class OwnerTable {
     private final int[] chunks = new int[COARSE_SHIFT + 1];
 
     public OwnerTable() {
-        this(FEW);
+        this(FEW, 64);
     }
 
     /// @param few how many chunks always stay
-    OwnerTable(int few) {
+    /// @param length of each directory at first, a power of two
+    OwnerTable(int few, int length) {
         this.few = few;
+        this.fine = directoryOf(length);
+        this.coarse = directoryOf(length);
     }
 
     /// Records a block.
@@ -460,20 +463,25 @@ public final class OwnerTable {
     /// Adds a chunk to its directory. It keeps the directory at most half full, so that most chunks are found
     /// at their home.
     private void put(int shift, long[] chunk) {
-        if (2 * (chunks[shift] + 1) > directory(shift).length && !shrink(shift)) {
+        if (isFull(shift)) {
+            shrink(shift);
+        }
+        if (isFull(shift)) { // the chunks are few, most have blocks, or have got some meanwhile
             setDirectory(shift, grown(directory(shift)));
         }
         chunks[shift]++;
         place(directory(shift), chunk);
     }
 
-    /// Takes the chunks without blocks out of a directory.
-    ///
-    /// @return false if they stay, because they are few or there are many others
-    private boolean shrink(int shift) {
+    private boolean isFull(int shift) {
+        return 2 * (chunks[shift] + 1) > directory(shift).length;
+    }
+
+    /// Takes the chunks without blocks out of a directory, unless they are few or there are many others.
+    private void shrink(int shift) {
         long[] @Nullable [] directory = directory(shift);
         if (chunks[shift] < few || 8 * emptyIn(directory) < 7 * chunks[shift]) {
-            return false;
+            return;
         }
         long[] @Nullable [] rest = directoryOf(directory.length); // while nothing has changed
         boolean fenced = false;
@@ -496,7 +504,6 @@ public final class OwnerTable {
             }
         }
         setDirectory(shift, rest);
-        return true;
     }
 
     private static int emptyIn(long[] @Nullable [] directory) {

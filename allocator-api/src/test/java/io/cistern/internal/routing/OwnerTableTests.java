@@ -75,7 +75,7 @@ class OwnerTableTests {
     /// about to get a block.
     @Test
     void blocksAreFoundWhileChunksLeave() throws Exception {
-        OwnerTable owners = new OwnerTable(16);
+        OwnerTable owners = new OwnerTable(16, 64);
         int threads = 4;
         try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
             List<Future<?>> running = new ArrayList<>();
