@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Events;
 
 /// An event: a mark in a stream that other streams and the host can wait for. It may be recorded again; a
@@ -86,7 +87,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
     @Override
     public void close() {
         if (own && end()) {
-            events().destroy(device, raw);
+            DeadContext.insist(() -> events().destroy(device, raw));
         }
     }
 

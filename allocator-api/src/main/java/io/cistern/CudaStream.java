@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
 
@@ -129,7 +130,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
             try {
                 memory.streamClosing(device, raw);
             } finally {
-                streams().destroy(device, raw);
+                DeadContext.insist(() -> streams().destroy(device, raw));
             }
         }
     }

@@ -9,6 +9,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.graph.GraphCapture;
+import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
@@ -17,15 +18,19 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Device memory is closed while the driver or a plug-in refuses its part: all else is closed, and what failed is
 /// told.
 class CloseRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new Upstream(), new Around()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(
+                    List.of(new Upstream(), new Around(), new DirectProvider()), List.of(new LinearSourceProvider())))
             .open();
     private final List<String> closed = new ArrayList<>();
 
@@ -80,10 +85,40 @@ class CloseRefusalTests {
             long event = gpu.events().create(device);
             memory.freeAfter(allocator.allocate(1000, device, 0), event);
         }
-        long created = gpu.calls().of(DriverCall.STREAM_CREATE);
-        refuseOnce(DriverCall.STREAM_DESTROY);
+        gpu.faults().failOn(0, DriverCall.STREAM_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
-        assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isEqualTo(created);
+        assertThat(gpu.heldObjects()).containsEntry("streams", 1L);
+    }
+
+    /// The ready stream of captures and its events, and a stream and an event of the program.
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"STREAM_DESTROY", "EVENT_DESTROY"})
+    void whatTheDriverRefusesToEndOnceIsEndedNevertheless(DriverCall call) {
+        Map<String, Long> before = gpu.heldObjects();
+        Allocator allocator = memory.open(OpenOptions.made("named", new NamedAllocator("named", false)));
+        CudaEvent event = CudaEvent.open(memory, 0);
+        memory.freeAfter(allocator.allocate(1000, 0, 0), event.handle());
+        refuseOnce(call);
+        event.close();
+        CudaStream stream = CudaStream.open(memory, 0);
+        refuseOnce(call);
+        stream.close();
+        refuseOnce(call);
+        memory.close();
+        assertThat(gpu.heldObjects()).isEqualTo(before);
+    }
+
+    @Test
+    void memoryThatTheDriverRefusesTwiceGoesWithTheAllocator() {
+        long before = gpu.memory().freeBytes(0);
+        memory.setCurrent("direct");
+        long address = memory.allocate(1 << 20, 0, 0);
+        gpu.faults().failOn(DriverCall.MEM_FREE, 0, 2, CudaResult.UNKNOWN);
+        memory.free(address, 0);
+        memory.close();
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(before);
     }
 
     @Test
@@ -105,8 +140,9 @@ class CloseRefusalTests {
         try (GraphCapture _ = GraphCapture.begin(memory, 0, captured, CaptureMode.RELAXED)) {
             memory.free(memory.allocate(1000, 0, captured), captured);
         }
-        refuseOnce(DriverCall.STREAM_DESTROY);
+        gpu.faults().failOn(DriverCall.STREAM_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
+        gpu.faults().clear();
         assertThat(gpu.calls().of(DriverCall.EVENT_DESTROY))
                 .isEqualTo(gpu.calls().of(DriverCall.EVENT_CREATE));
     }

@@ -84,7 +84,7 @@ final class DriverPoolSource implements RangeSource {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {
                 int each = device;
-                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(each, stream)));
+                failures.gather(() -> DeadContext.insist(() -> driver.streams().destroy(each, stream)));
             }
         }
         failures.rethrow();

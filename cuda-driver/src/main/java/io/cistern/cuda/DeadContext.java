@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Only for calls that need no answer; a call that allocates or copies has to report the dead context.
 public final class DeadContext {
+    /// How often [#insist] makes a call.
+    private static final int MOST_TRIES = 4;
+
     private DeadContext() {}
 
     /// Makes a call that gives something back or waits. If the context is dead, the call counts as done.
@@ -15,6 +18,21 @@ public final class DeadContext {
     /// @throws CudaException if the driver refuses for another reason
     public static void survive(Runnable call) {
         CudaException refusal = refusal(call);
+        if (refusal != null) {
+            throw refusal;
+        }
+    }
+
+    /// Makes a call as [#survive] does that gives something back for good. If the driver refuses, the call is made a
+    /// few
+    /// times more, since nobody makes it later.
+    ///
+    /// @throws CudaException if the driver refuses each time
+    public static void insist(Runnable call) {
+        CudaException refusal = refusal(call);
+        for (int tries = 1; refusal != null && tries < MOST_TRIES; tries++) {
+            refusal = refusal(call);
+        }
         if (refusal != null) {
             throw refusal;
         }

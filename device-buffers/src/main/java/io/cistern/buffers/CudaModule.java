@@ -2,6 +2,7 @@ package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.nvrtc.Nvrtc;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,7 +85,7 @@ public final class CudaModule implements AutoCloseable {
     @Override
     public void close() {
         if (!closed.getAndSet(true)) {
-            memory.driver().modules().unload(device, handle);
+            DeadContext.insist(() -> memory.driver().modules().unload(device, handle));
         }
     }
 }

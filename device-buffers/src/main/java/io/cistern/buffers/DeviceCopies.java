@@ -1,6 +1,7 @@
 package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Events;
 
 /// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
@@ -33,7 +34,7 @@ final class DeviceCopies {
             driver.events().record(device, event, stream);
             driver.streams().await(laterDevice, later, event);
         } finally {
-            driver.events().destroy(device, event);
+            DeadContext.insist(() -> driver.events().destroy(device, event));
         }
     }
 

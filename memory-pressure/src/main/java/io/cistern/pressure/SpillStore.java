@@ -304,6 +304,6 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     private void close(int device, long stream, Failures failures) {
         failures.gather(() -> DeadContext.survive(() -> driver().streams().synchronize(device, stream)));
         failures.gather(() -> memory.streamClosing(device, stream));
-        failures.gather(() -> DeadContext.survive(() -> driver().streams().destroy(device, stream)));
+        failures.gather(() -> DeadContext.insist(() -> driver().streams().destroy(device, stream)));
     }
 }

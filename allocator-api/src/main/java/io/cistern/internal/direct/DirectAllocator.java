@@ -74,6 +74,6 @@ final class DirectAllocator implements DeviceAllocator {
 
     @Override
     public void close() {
-        frees.retry();
+        frees.retryAtLast();
     }
 }

@@ -17,6 +17,8 @@ final class OwedFrees {
     /// More than the threads that free at one moment.
     private static final int ROOM = 64;
 
+    private static final int MOST_TRIES = 4;
+
     private final CudaDriver driver;
 
     // The first `count` are in use, in any order. Guarded by this.
@@ -79,6 +81,13 @@ final class OwedFrees {
     /// @return bytes freed
     long retry() {
         return count == 0 ? 0 : retryAll();
+    }
+
+    /// Tries all owed frees again, a few times if need be, since no later call does.
+    void retryAtLast() {
+        for (int tries = MOST_TRIES; tries > 0 && count > 0; tries--) {
+            long _ = retryAll();
+        }
     }
 
     private synchronized long retryAll() {

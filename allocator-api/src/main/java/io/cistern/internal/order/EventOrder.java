@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; the lists of idle events are locked for a few instructions, never across driver calls.
 public final class EventOrder implements StreamOrder, AutoCloseable {
+    /// How often closing tries to destroy each event that the driver refuses.
+    private static final int MOST_TRIES = 4;
+
     private final CudaDriver driver;
     private final OwedFences[] owed;
 
@@ -224,7 +227,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     /// Destroys the kept events, and keeps none from now on. Events of a dead context went with it.
     ///
-    /// @throws CudaException the first refusal; the next call tries those again
+    /// @throws CudaException the first refusal, if the driver keeps events; the next call tries those again
     @Override
     public void close() {
         synchronized (idle) {
@@ -240,12 +243,12 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
             release(device, owed[device].take());
         }
         CudaException first = null;
-        for (int left = refused.size(); left > 0; left--) {
+        for (int left = MOST_TRIES * refused.size(); left > 0 && !refused.isEmpty(); left--) {
             Event event = refused.poll();
             CudaException refusal = event == null ? null : destroy(event);
             first = first == null ? refusal : first;
         }
-        if (first != null) {
+        if (first != null && !refused.isEmpty()) {
             throw first;
         }
     }

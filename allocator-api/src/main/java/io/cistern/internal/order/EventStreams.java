@@ -158,7 +158,7 @@ public final class EventStreams {
             }
             for (long stream : streams.get(device)) {
                 failures.gather(() -> ending.ends(device, stream));
-                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));
+                failures.gather(() -> DeadContext.insist(() -> driver.streams().destroy(device, stream)));
             }
             streams.get(device).clear();
         }

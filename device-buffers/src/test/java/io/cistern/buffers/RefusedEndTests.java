@@ -1,0 +1,58 @@
+package io.cistern.buffers;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.kernels.MemoryKernels;
+import io.cistern.internal.direct.DirectProvider;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/// The driver refuses once to end what a call made: nothing stays.
+final class RefusedEndTests {
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private final long stream = gpu.streams().create(0);
+    private final long other = gpu.streams().create(0);
+    private final Map<String, Long> before = gpu.heldObjects();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
+            .open();
+
+    @BeforeEach
+    void open() {
+        memory.setCurrent("direct");
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        assertThat(gpu.faults().failedCalls()).isOne();
+        memory.close();
+        assertThat(gpu.heldObjects()).isEqualTo(before);
+        gpu.close();
+    }
+
+    private void refuseOnce(DriverCall call) {
+        gpu.faults().failOn(call, 0, 1, CudaResult.UNKNOWN);
+    }
+
+    @Test
+    void aModuleIsUnloaded() {
+        CudaModule module = CudaModule.load(memory, 0, MemoryKernels.ptx());
+        refuseOnce(DriverCall.MODULE_UNLOAD);
+        module.close();
+    }
+
+    @Test
+    void aMoveToAnotherStreamLeavesNoEvent() {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1 << 20, 0, stream);
+        refuseOnce(DriverCall.EVENT_DESTROY);
+        buffer.moveToStream(other).close();
+    }
+}
