@@ -112,7 +112,8 @@ final class DriverPool {
         long threshold = attribute(PoolAttribute.RELEASE_THRESHOLD);
         handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
         try {
-            pools.free(device, pools.allocateFrom(device, bareHandle(), byteSize, stream), stream);
+            long primed = pools.allocateFrom(device, bareHandle(), byteSize, stream);
+            DeadContext.insist(() -> pools.free(device, primed, stream));
             driver.streams().synchronize(device, stream);
         } finally {
             handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, threshold);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -11,10 +12,14 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.catalog.Catalog;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Pools of which one can't be closed as it should.
 final class PoolClosingTests {
@@ -36,6 +41,14 @@ final class PoolClosingTests {
         return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
     }
 
+    private DeviceMemory open(String spec) {
+        DeviceMemory memory = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(List.of(new AsyncProvider()), List.of()))
+                .open();
+        memory.setCurrent(spec);
+        return memory;
+    }
+
     private static void use(AsyncAllocator allocator, int device, long stream) {
         allocator.free(allocator.allocate(MIB, device, stream), MIB, device, stream);
     }
@@ -47,11 +60,12 @@ final class PoolClosingTests {
             use(async, device, 0);
             use(async, device, gpu.streams().create(device));
         }
-        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 3, CudaResult.UNKNOWN);
+        long pools = gpu.heldObjects().get("pools");
+        gpu.faults().failOn(0, DriverCall.MEM_POOL_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatThrownBy(async::close)
                 .isInstanceOf(CudaException.class)
-                .satisfies(failure -> assertThat(suppressed(failure)).isEqualTo(2));
-        assertThat(gpu.calls().of(DriverCall.MEM_POOL_DESTROY)).isEqualTo(4);
+                .satisfies(failure -> assertThat(suppressed(failure)).isOne());
+        assertThat(gpu.heldObjects()).as("those of device 1 are gone").containsEntry("pools", pools - 2);
     }
 
     @Test
@@ -60,9 +74,47 @@ final class PoolClosingTests {
         AsyncAllocator async = open(PoolChoice.OWN, false, Map.of());
         use(async, 0, 0);
         assertThat(gpu.memory().freeBytes(0)).isLessThan(freeBytes);
-        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatThrownBy(async::close).isInstanceOf(CudaException.class);
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
+    }
+
+    /// A block waits for another stream when its allocator is closed.
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"CONTEXT_SYNCHRONIZE", "MEM_FREE_ASYNC", "MEM_POOL_DESTROY", "EVENT_DESTROY"})
+    void oneRefusalOfTheDriverKeepsNothing(DriverCall call) {
+        long own = gpu.streams().create(0);
+        long other = gpu.streams().create(0);
+        Map<String, Long> before = gpu.heldObjects();
+        long freeBytes = gpu.memory().freeBytes(0);
+        DeviceMemory memory = open("async");
+        long used = memory.allocate(MIB, 0, own);
+        memory.recordUse(used, other);
+        gpu.keepBusy(0, other, 1_000_000);
+        memory.free(used, own);
+        gpu.faults().failOn(call, 0, 1, CudaResult.UNKNOWN);
+        try {
+            memory.close();
+        } catch (CudaException told) {
+            assertThat(call).isEqualTo(DriverCall.CONTEXT_SYNCHRONIZE);
+        }
+        assertThat(gpu.faults().failedCalls()).isOne();
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
+        assertThat(gpu.heldObjects()).isEqualTo(before);
+    }
+
+    @Test
+    void memoryObtainedInAdvanceGoesBackThoughItsFreeIsRefusedOnce() {
+        Map<String, Long> before = gpu.heldObjects();
+        long freeBytes = gpu.memory().freeBytes(0);
+        DeviceMemory memory = open("async:initial_size=1MiB");
+        gpu.faults().failOn(DriverCall.MEM_FREE_ASYNC, 0, 1, CudaResult.UNKNOWN);
+        memory.free(memory.allocate(MIB, 0, 0), 0);
+        memory.close();
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
+        assertThat(gpu.heldObjects()).isEqualTo(before);
     }
 
     @Test
@@ -79,7 +131,7 @@ final class PoolClosingTests {
     void theStreamOfASourceIsDestroyedAllTheSame() {
         DriverPoolSource source = new DriverPoolSource(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class));
         source.release(source.acquire(MIB, 256, 0));
-        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatThrownBy(source::close).isInstanceOf(CudaException.class);
         assertThat(gpu.calls().of(DriverCall.STREAM_DESTROY)).isOne();
     }

@@ -1,6 +1,7 @@
 package io.cistern.async.internal;
 
 import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import java.util.Optional;
@@ -19,6 +20,9 @@ public final class PoolHandle {
     private final MemoryPools pools;
     private final int device;
     private final long handle;
+
+    /// Made in advance: an end needs no Java heap.
+    private final Runnable destroying = this::destroyNow;
 
     /// Guarded by this.
     private boolean ended;
@@ -79,9 +83,13 @@ public final class PoolHandle {
 
     /// Ends and destroys the pool; memory alive in it stays valid.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the method may then be called again
+    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times; the method may then be called again
     public void destroy() {
         end();
+        DeadContext.insist(destroying);
+    }
+
+    private void destroyNow() {
         pools.destroy(device, handle);
     }
 }

@@ -2,6 +2,7 @@ package io.cistern.async.sharing;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.lang.System.Logger.Level;
@@ -197,7 +198,7 @@ public final class ExportedBuffer implements AutoCloseable {
     /// Destroys an event. A refusal only leaves the event allocated, which is no reason to fail.
     private void destroy(long unneeded) {
         try {
-            driver.events().destroy(device, unneeded);
+            DeadContext.insist(() -> driver.events().destroy(device, unneeded));
         } catch (CudaException refused) {
             LOG.log(Level.WARNING, "an event of {0} was not destroyed: {1}", this, refused.getMessage());
         }

@@ -2,6 +2,7 @@ package io.cistern.async.sharing;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 
@@ -199,8 +200,8 @@ public final class ImportedBuffer implements AutoCloseable {
         if (next == Step.DESTROY) {
             next = Step.NONE;
             pool.forget(this);
-            driver.events().destroy(device, exportersEvent);
-            driver.events().destroy(device, ownEvent);
+            DeadContext.insist(() -> driver.events().destroy(device, exportersEvent));
+            DeadContext.insist(() -> driver.events().destroy(device, ownEvent));
         }
     }
 
