@@ -19,6 +19,8 @@ import java.util.concurrent.ConcurrentHashMap;
 final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(NcclSource.class.getName());
 
+    private static final int MOST_TRIES = 4;
+
     private final NcclApi api;
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
@@ -139,11 +141,15 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         }
     }
 
+    /// Tries a few times, since nobody does later.
     private void freeLate(Segment segment) {
-        try {
-            free(segment);
-        } catch (RuntimeException failure) {
-            tell(segment, failure);
+        for (int tries = 0; tries < MOST_TRIES; tries++) {
+            try {
+                free(segment);
+                return;
+            } catch (RuntimeException failure) {
+                tell(segment, failure);
+            }
         }
     }
 }

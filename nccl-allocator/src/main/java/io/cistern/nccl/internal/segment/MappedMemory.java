@@ -3,6 +3,7 @@ package io.cistern.nccl.internal.segment;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
@@ -24,6 +25,7 @@ public final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
     private static final class Range {
+        final VirtualMemory memory;
         final int device;
         final long byteSize;
 
@@ -35,9 +37,30 @@ public final class MappedMemory {
         /// The physical memory's handle; 0 once it is released.
         long handle;
 
-        Range(int device, long byteSize) {
+        // Made in advance, for a full Java heap.
+        private final Runnable unmapping = this::unmapNow;
+        private final Runnable releasing = this::releaseNow;
+
+        Range(VirtualMemory memory, int device, long byteSize) {
+            this.memory = memory;
             this.device = device;
             this.byteSize = byteSize;
+        }
+
+        void unmap() {
+            DeadContext.insist(unmapping);
+        }
+
+        private void unmapNow() {
+            memory.unmap(device, address, byteSize);
+        }
+
+        void release() {
+            DeadContext.insist(releasing);
+        }
+
+        private void releaseNow() {
+            memory.release(device, handle);
         }
     }
 
@@ -67,7 +90,7 @@ public final class MappedMemory {
     public long allocate(int device, long byteSize, PhysicalMemory kind) {
         long granularity = memory.granularity(kind, true);
         long size = (byteSize + granularity - 1) / granularity * granularity;
-        Range range = new Range(device, size);
+        Range range = new Range(memory, device, size);
         range.handle = memory.create(size, kind);
         try {
             range.address = memory.reserve(device, size, granularity, 0);
@@ -87,7 +110,7 @@ public final class MappedMemory {
     private void undo(Range range, Throwable failure) {
         try {
             if (range.isMapped) {
-                memory.unmap(range.device, range.address, range.byteSize);
+                range.unmap();
             }
         } catch (RuntimeException | Error second) {
             failure.addSuppressed(second);
@@ -127,7 +150,7 @@ public final class MappedMemory {
     private void releaseHandle(Range range) {
         try {
             if (range.handle != 0) {
-                memory.release(range.device, range.handle);
+                range.release();
                 range.handle = 0;
             }
         } catch (CudaException refusal) {

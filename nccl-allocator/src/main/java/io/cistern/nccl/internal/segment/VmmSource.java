@@ -126,9 +126,9 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private void unmapLate(Segment segment, Long handle) {
         mapped.remove(segment);
         try {
-            virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize());
+            DeadContext.insist(() -> virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize()));
             if (!mapped.containsValue(handle)) {
-                virtualMemory.release(segment.device(), handle);
+                DeadContext.insist(() -> virtualMemory.release(segment.device(), handle));
             }
         } catch (CudaException failure) {
             LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
@@ -175,15 +175,11 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         }
     }
 
-    /// Releases the granule of a trial, at the second try if need be. Its handle type works even if the driver does not
-    /// take this one back.
+    /// Releases the granule of a trial. Its handle type works even if the driver does not take this one back.
     private void dropTrial(long handle, int device) {
-        Runnable release = () -> virtualMemory.release(device, handle);
-        if (DeadContext.isDone(release)) {
-            return;
-        }
-        CudaException refusal = DeadContext.refusal(release);
-        if (refusal != null) {
+        try {
+            DeadContext.insist(() -> virtualMemory.release(device, handle));
+        } catch (CudaException refusal) {
             LOG.log(
                     Level.WARNING,
                     "the granule created to try a handle type stays reserved: {0}",

@@ -35,10 +35,22 @@ class MappedMemoryTests {
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(64 * MIB);
     }
 
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"MEM_UNMAP", "MEM_RELEASE"})
+    void aFailureWhoseUndoIsRefusedOnceTakesBackAll(DriverCall undo) {
+        gpu.faults().failOn(DriverCall.MEM_SET_ACCESS, 0, 1, CudaResult.NOT_PERMITTED);
+        gpu.faults().failOn(undo, 0, 1, CudaResult.NOT_PERMITTED);
+        assertThatThrownBy(() -> memory.allocate(0, 3 * MIB, PhysicalMemory.onDevice(0)))
+                .isInstanceOf(CudaException.class);
+        assertThat(gpu.heldObjects()).doesNotContainKeys("physical", "reservations");
+    }
+
     @Test
     void addressesGoBackIfTheMemoryCannot() {
         long address = memory.allocate(0, 3 * MIB, PhysicalMemory.onDevice(0));
-        gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, 1, CudaResult.NOT_PERMITTED);
+        gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, Integer.MAX_VALUE, CudaResult.NOT_PERMITTED);
 
         memory.free(address);
 
