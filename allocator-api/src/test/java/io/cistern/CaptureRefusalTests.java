@@ -59,6 +59,16 @@ class CaptureRefusalTests {
         gpu.close();
     }
 
+    @Test
+    void aGraphThatCanNotBeInstantiatedGoesThoughTheDriverRefusesOnce() {
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.RELAXED);
+        gpu.faults().failOn(DriverCall.GRAPH_INSTANTIATE, 0, 1, CudaResult.UNKNOWN);
+        gpu.faults().failOn(DriverCall.GRAPH_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(capture::endAndInstantiate);
+        assertThat(gpu.heldObjects()).doesNotContainKey("graphs");
+        memory.free(block, stream);
+    }
+
     /// A thread that closes an allocator sees a capture, which ends before the close is left to its end.
     @Test
     void aCloseWaitsForNoCaptureThatHasEnded() throws InterruptedException {

@@ -1,6 +1,7 @@
 package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.events.Events;
@@ -398,7 +399,7 @@ public final class GraphBlocks {
 
     private static void destroy(StreamCapture capture) {
         try {
-            Objects.requireNonNull(capture.givenUp).run();
+            DeadContext.insist(Objects.requireNonNull(capture.givenUp));
         } catch (CudaException refused) {
             // The graph went with its context, or it stays. The free that led here can't do anything about it.
         }
