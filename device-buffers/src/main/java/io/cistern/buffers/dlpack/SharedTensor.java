@@ -33,6 +33,7 @@ final class SharedTensor {
     /// @param held the holder of the memory, which the tensor closes
     /// @param stream the consumer's stream, or [Dlpack#NO_STREAM]
     static SharedTensor of(DeviceBuffer held, TensorLayout layout, long stream, long flags, boolean versioned) {
+        held.memory().moduleSupport().attachment(SharedTensors.Owed.class, _ -> new SharedTensors.Owed());
         TensorStruct struct = struct(held, layout, versioned);
         struct.setManager(SharedTensors.deleter(), flags);
         boolean streamKnown = stream != Dlpack.NO_STREAM;

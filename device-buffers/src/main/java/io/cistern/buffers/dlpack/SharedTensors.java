@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 /// Tensors that other libraries hold, by the address of their struct, and the C function that ends them.
 ///
 /// Finding a tensor allocates nothing on the Java heap. Neither does keeping one whose memory can't be freed
-/// now: so a full heap loses none. Kept tensors are tried again when the next tensor begins or ends.
+/// now: so a full heap loses none. Kept tensors are tried again when the next tensor begins or ends, and when their
+/// device memory is closed.
 ///
 /// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of
 /// its deleter; then in the `owed` list, or nowhere.
@@ -35,6 +36,14 @@ final class SharedTensors {
             } catch (ReflectiveOperationException e) {
                 throw new LinkageError("SharedTensors.delete", e);
             }
+        }
+    }
+
+    /// Closed with the device memory that tensors come from: no later tensor may try again what could not be freed.
+    static final class Owed implements AutoCloseable {
+        @Override
+        public void close() {
+            endOwed();
         }
     }
 

@@ -112,6 +112,18 @@ class DlpackTests {
     }
 
     @Test
+    void whatTheLastDeletionCouldNotFreeGoesWithTheDeviceMemory() {
+        long tensor;
+        try (DeviceBuffer buffer = buffer(256)) {
+            tensor = Dlpack.share(buffer, MATRIX, Dlpack.NO_STREAM);
+        }
+        gpu.faults().failOn(DriverCall.STREAM_CREATE, 0, 1, CudaResult.UNKNOWN);
+        delete(tensor);
+        assertThat(allocator.statistics(0).liveBlocks()).isOne();
+        memory.close();
+    }
+
+    @Test
     void aSharedTensorHasTheFieldsOfTheStandardAtTheirPlaces() {
         try (DeviceBuffer buffer = buffer(60)) {
             long tensor = Dlpack.share(buffer, MATRIX, consumer.handle(), TensorFlag.READ_ONLY);
