@@ -355,7 +355,7 @@ final class CacheReclaim {
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more.
     ///
-    /// @return the first failure of the last try (with the others suppressed) that is not the end of the context, or null
+    /// @return the last try's first failure that does not end the context, with the others suppressed, or null
     @Nullable
     CudaException giveBackAll() {
         CudaException failed = null;

@@ -238,8 +238,8 @@ final class DeviceCache {
         return growth.pages().map(table -> new PageSleep(driver, this, table));
     }
 
-    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more, since
-    /// no later call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
+    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more, since no
+    /// later call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
     /// have been handled.
     void close() {
         fences.finishAll();
