@@ -1,6 +1,8 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.Streams;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
@@ -157,10 +159,13 @@ public final class ModuleSupport {
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the block is alive then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times; the block is alive then
     public void freeBehindAll(long address) {
         if (address != 0) {
-            memory.free(address, memory.captures.streamBehindAll(router.deviceOf(address)));
+            int device = router.deviceOf(address);
+            long[] stream = {Streams.LEGACY_DEFAULT};
+            DeadContext.insist(() -> stream[0] = memory.captures.streamBehindAll(device));
+            memory.free(address, stream[0]);
         }
     }
 

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
@@ -158,6 +160,22 @@ final class WorkspaceTests {
         assertThat(fixture.liveBlocks()).isEqualTo(2);
         destroy(graph, ofGraph);
         assertThat(fixture.liveBlocks()).isEqualTo(1);
+    }
+
+    @Test
+    void theWorkspaceOfAGraphGoesThoughTheDriverRefusesTwoCalls() {
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            pool.handle(0, stream).use(stream);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        fixture.gpu.faults().failOn(DriverCall.STREAM_CREATE, 0, 1, CudaResult.UNKNOWN);
+        fixture.gpu.faults().failOn(DriverCall.EVENT_SYNCHRONIZE, 0, 1, CudaResult.UNKNOWN);
+        destroy(graph, ofGraph);
+        assertThat(fixture.gpu.faults().failedCalls()).isEqualTo(2);
+        assertThat(fixture.liveBlocks()).isZero();
     }
 
     @Test
