@@ -67,7 +67,7 @@ final class WindowFill implements AutoCloseable {
     private int mapped;
     private int announced;
 
-    /// For how many of them the table has room to note them as stuck.
+    /// For how many of them the table has room.
     private int inFill;
 
     /// Those of [#added] that could not be unmapped.
@@ -141,8 +141,20 @@ final class WindowFill implements AutoCloseable {
                 planHole(claimed, claimed.bounds[i], claimed.bounds[i + 1]);
             }
         }
+        putNewestFirst();
         seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters.reservedBytes());
         return true;
+    }
+
+    /// Puts the page first that was freed last: its stream may have waited for the others.
+    private void putNewestFirst() {
+        int newest = 0;
+        for (int i = 1; i < foreign.size(); i++) {
+            newest = foreign.get(i).home.freedAt > foreign.get(newest).home.freedAt ? i : newest;
+        }
+        if (newest > 0) {
+            foreign.addFirst(foreign.remove(newest));
+        }
     }
 
     private boolean comeHome(MappingWindow claimed, long at) {
@@ -235,28 +247,12 @@ final class WindowFill implements AutoCloseable {
 
     /// Whether the stream would have to wait for running work of other streams.
     boolean wouldWait(CrossStreamOrder order) {
-        Page newest = newestForeign();
-        if (newest == null) {
-            return false;
-        }
-        boolean waits = wouldWait(order, newest);
+        boolean waits = false;
         for (int i = 0; i < foreign.size() && !waits; i++) {
-            waits = wouldWait(order, foreign.get(i));
+            Mapping home = foreign.get(i).home;
+            waits = order.wouldWait(shard.timeline(), home.owner.timeline(), home.freedAt);
         }
         return waits;
-    }
-
-    private boolean wouldWait(CrossStreamOrder order, Page page) {
-        return order.wouldWait(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
-    }
-
-    /// Returns the page that was freed last: its stream may have waited for the others.
-    private @Nullable Page newestForeign() {
-        Page newest = null;
-        for (Page page : foreign) {
-            newest = newest == null || page.home.freedAt > newest.home.freedAt ? page : newest;
-        }
-        return newest;
     }
 
     /// Acts and publishes. If that fails, nothing new is mapped, except what the driver would not unmap.
@@ -290,17 +286,9 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void precede(CrossStreamOrder order) {
-        Page newest = newestForeign();
-        if (newest != null) {
-            precede(order, newest);
-            for (Page page : foreign) {
-                precede(order, page);
-            }
+        for (Page page : foreign) {
+            order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
         }
-    }
-
-    private void precede(CrossStreamOrder order, Page page) {
-        order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
     }
 
     private void map() {
@@ -334,9 +322,6 @@ final class WindowFill implements AutoCloseable {
 
     private void publish(MappingWindow claimed) {
         try (Held _ = table.hold()) {
-            for (int i = 0; i < added.size(); i++) {
-                table.reserveFor(added.get(i), added.size());
-            }
             for (int i = 0; i < added.size(); i++) {
                 Mapping mapping = added.get(i);
                 table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);

@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Lists the aliased mappings of a device (those of pages with their home elsewhere), in the order in which the
@@ -79,24 +80,41 @@ public final class AliasMappings {
     /// @return false if some are left, because another thread is unmapping one now, or the source needs one
     /// @throws CudaException if the driver refuses
     public boolean unmap(Page page) {
+        return claimAndUnmap(List.of(page), _ -> true, true);
+    }
+
+    /// Unmaps the aliased mappings in an owner's arenas, after all work of its stream.
+    ///
+    /// @return whether all mappings that this call claimed are unmapped
+    /// @throws CudaException if the driver refuses
+    @SuppressWarnings("ReferenceEquality") // there is one object for each owner
+    public boolean unmap(PageOwner owner) {
+        return claimAndUnmap(table.all, each -> each.owner == owner, false);
+    }
+
+    /// @param all whether to unmap none if another thread is unmapping one
+    private boolean claimAndUnmap(List<Page> pages, Predicate<Mapping> which, boolean all) {
         List<Mapping> claimed = new ArrayList<>();
         try {
-            return claimAll(page, claimed) && unmap(claimed);
+            return (claim(pages, which, claimed) || !all) && unmap(claimed);
         } finally {
             release(claimed);
         }
     }
 
-    private boolean claimAll(Page page, List<Mapping> claimed) {
+    /// @return whether all were claimed
+    private boolean claim(List<Page> pages, Predicate<Mapping> which, List<Mapping> claimed) {
+        boolean areClaimed = true;
         try (Held _ = table.hold()) {
-            for (int i = 0; i < page.mappings.size(); i++) {
-                Mapping mapping = page.mappings.get(i);
-                if (!mapping.isHome() && !tryClaim(mapping, claimed)) {
-                    return false;
+            for (int i = 0; i < pages.size(); i++) {
+                List<Mapping> mappings = pages.get(i).mappings;
+                for (int j = 0; j < mappings.size(); j++) {
+                    Mapping mapping = mappings.get(j);
+                    areClaimed &= mapping.isHome() || !which.test(mapping) || tryClaim(mapping, claimed);
                 }
             }
-            return true;
         }
+        return areClaimed;
     }
 
     /// @param claimed receives the mapping before it is claimed, so that it is released whatever happens
@@ -107,35 +125,6 @@ public final class AliasMappings {
             return false;
         }
         return true;
-    }
-
-    /// Unmaps the aliased mappings in an owner's arenas, after all work of its stream.
-    ///
-    /// @return whether all mappings that this call claimed are unmapped
-    /// @throws CudaException if the driver refuses
-    public boolean unmap(PageOwner owner) {
-        List<Mapping> claimed = new ArrayList<>();
-        try {
-            claimAll(owner, claimed);
-            return unmap(claimed);
-        } finally {
-            release(claimed);
-        }
-    }
-
-    @SuppressWarnings("ReferenceEquality") // there is one object for each owner
-    private void claimAll(PageOwner owner, List<Mapping> claimed) {
-        try (Held _ = table.hold()) {
-            for (int i = 0; i < table.all.size(); i++) {
-                Page page = table.all.get(i);
-                for (int j = 0; j < page.mappings.size(); j++) {
-                    Mapping mapping = page.mappings.get(j);
-                    if (mapping.owner == owner && !mapping.isHome()) {
-                        tryClaim(mapping, claimed);
-                    }
-                }
-            }
-        }
     }
 
     /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not

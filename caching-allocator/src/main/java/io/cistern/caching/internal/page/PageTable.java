@@ -40,7 +40,7 @@ public final class PageTable {
     /// Pages that the next [#exchange] may add; others leave room for them.
     private int promised;
 
-    /// Pages that may get [#stuck] in fills under way; others leave room for them.
+    /// Pages that fills under way may add; others leave room for them.
     private int inFills;
 
     public final AliasMappings lent = new AliasMappings(this);
@@ -86,24 +86,14 @@ public final class PageTable {
         return false;
     }
 
-    /// Reserves Java heap so that a mapping can [come home][#comesHome]. The caller holds the lock.
-    ///
-    /// @param newPages the number of new pages, with this one
-    public void reserveFor(Mapping mapping, int newPages) {
-        ranges.reserve(mapping.address, mapping.page.byteSize);
-        if (mapping.isHome()) {
-            all.ensureCapacity(all.size() + newPages + promised + inFills);
-        } else {
-            mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
-        }
-    }
-
-    /// Reserves Java heap so that mappings that a fill makes can be [#stuck]. The caller holds the lock.
+    /// Reserves Java heap so that mappings that a fill makes can [come home][#comesHome] or be [#stuck]. The caller
+    /// holds the lock.
     public void beginFill(List<Mapping> added) {
         all.ensureCapacity(all.size() + added.size() + promised + inFills);
         for (int i = 0; i < added.size(); i++) {
-            ArrayList<Mapping> ofPage = added.get(i).page.mappings;
-            ofPage.ensureCapacity(ofPage.size() + 1);
+            Mapping mapping = added.get(i);
+            mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
+            ranges.reserve(mapping.address, mapping.page.byteSize);
         }
         inFills += added.size();
     }
