@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.growth.SegmentPolicy;
 import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;
@@ -30,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 /// @param splits whether blocks are split
 /// @param limit how much may be reserved
 /// @param initialBytes the bytes obtained with the first request of a device
-/// @param threadCaches how many freed blocks threads keep
+/// @param threadCacheBytes the most bytes of small blocks that each thread keeps; 0 if threads keep none
 /// @param check how much is checked
 /// @param givesBack whether idle memory may go back to the driver when memory is short; false for
 ///     that of graphs
@@ -43,11 +42,14 @@ record CachingOptions(
         boolean splits,
         ReserveLimit limit,
         long initialBytes,
-        ThreadCacheLimit threadCaches,
+        long threadCacheBytes,
         CheckLevel check,
         boolean givesBack) {
     /// The alignment that every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
+
+    /// Enough for hundreds of live blocks of mixed sizes. Misses that need memory empty the thread caches first.
+    static final long USUAL_THREAD_CACHE_BYTES = 32L << 20;
 
     /// The sources whose memory is known to be the device's own.
     private static final List<String> TAKE_FROM_DEVICE = List.of("pages", "linear");
@@ -59,22 +61,6 @@ record CachingOptions(
             CachingOption.REUSE,
             CachingOption.STABLE_MAPPING,
             CachingOption.COMPACTION_BYTES);
-
-    /// Returns the default of every option.
-    static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {
-        return new CachingOptions(
-                source,
-                null,
-                null,
-                pages,
-                USUAL_ALIGNMENT,
-                true,
-                ReserveLimit.NONE,
-                0,
-                threadCaches,
-                CheckLevel.OFF,
-                true);
-    }
 
     /// Reads the options of a spec.
     ///
@@ -94,7 +80,7 @@ record CachingOptions(
                 splits,
                 readLimit(reader),
                 readInitialBytes(reader),
-                readThreadCaches(reader),
+                readThreadCacheBytes(reader),
                 reader.value(CachingOption.CHECK, configuredLevel()),
                 true);
     }
@@ -197,17 +183,15 @@ record CachingOptions(
         return initialBytes;
     }
 
-    private static ThreadCacheLimit readThreadCaches(OptionReader reader) {
-        Long threadCacheBytes = reader.value(CachingOption.THREAD_CACHE_BYTES);
-        boolean used = reader.value(CachingOption.THREAD_CACHES, true);
-        if (threadCacheBytes != null && !used) {
+    private static long readThreadCacheBytes(OptionReader reader) {
+        if (reader.value(CachingOption.THREAD_CACHES, true)) {
+            return reader.value(CachingOption.THREAD_CACHE_BYTES, USUAL_THREAD_CACHE_BYTES);
+        }
+        if (reader.value(CachingOption.THREAD_CACHE_BYTES) != null) {
             throw contradiction(
                     "thread_cache_bytes", "thread_caches=false", "threads keep nothing; leave one of them out");
         }
-        if (threadCacheBytes != null) {
-            return new ThreadCacheLimit(true, threadCacheBytes);
-        }
-        return used ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE;
+        return 0;
     }
 
     /// Returns the options for the memory of graphs: pages stay where they are, and threads keep nothing, since
@@ -222,7 +206,7 @@ record CachingOptions(
                 splits,
                 new ReserveLimit(limit.maxBytes(), limit.fraction(), false),
                 0,
-                ThreadCacheLimit.NONE,
+                0,
                 CheckLevel.OFF,
                 false);
     }
@@ -266,7 +250,7 @@ record CachingOptions(
     /// Whether threads keep blocks. The sizes in thread caches are multiples of a granule only, and never whole
     /// segments.
     boolean usesThreadCaches() {
-        return threadCaches.used() && splits && blockUnit() == Sizes.GRANULE;
+        return threadCacheBytes > 0 && splits && blockUnit() == Sizes.GRANULE;
     }
 
     /// Says why idle segments can't be put together.

@@ -83,7 +83,7 @@ final class DeviceCache {
         this.order = new CrossStreamOrder(fences, clock, options.pages().reuse(), counters);
         this.growth = growth(driver, source, options, ranges, clock);
         this.threadCaches =
-                new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
+                new ThreadCaches(threadCaches, device, options.threadCacheBytes(), counters, ranges);
         this.shards = new DeviceShards(
                 growth,
                 fences,

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.cistern.caching.internal.growth.PagePolicy;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -68,7 +67,7 @@ final class CacheReturnsTests {
 
     /// An allocator whose blocks all go to their shards.
     private static CachingAllocator open(TestContext context) {
-        return context.open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE));
+        return context.open(TestContext.options(PagePolicy.USUAL, false));
     }
 
     private static CachingAllocator open(SegmentSource source) {
@@ -155,7 +154,7 @@ final class CacheReturnsTests {
     void onlyMemoryOfGraphsStaysWhole(Owner owner) {
         long large = TestContext.TOTAL_BYTES / 8;
         TestRanges source = new TestRanges(large);
-        CachingOptions options = CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE);
+        CachingOptions options = TestContext.options(PagePolicy.USUAL, false);
         TestContext context = new TestContext(source);
         CachingAllocator caching = context.open(owner == Owner.GRAPHS ? options.forGraphs() : options);
         allocateAndFree(caching, large, A);
@@ -171,7 +170,7 @@ final class CacheReturnsTests {
     @Test
     void aRefusalForAGraphSaysThatGraphsKeepTheirMemory() {
         CachingAllocator caching = new TestContext(pages)
-                .open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE)
+                .open(TestContext.options(PagePolicy.USUAL, false)
                         .forGraphs());
         allocateAndFree(caching, 40 * MIB, A);
         assertThat(refused(caching, 40 * MIB, B))

@@ -8,7 +8,6 @@ import static org.mockito.Mockito.verify;
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.SegmentMemory.Block;
 import io.cistern.diagnostics.SegmentMemory.State;
@@ -97,7 +96,7 @@ class CachingAllocatorTests {
     void theyDoSoWherePagesStayToo() {
         TestPages own = new TestPages(64 * MIB);
         CachingAllocator stable = new TestContext(own)
-                .open(CachingOptions.usual("test", PagePolicy.USUAL.stable(), ThreadCacheLimit.NONE));
+                .open(TestContext.options(PagePolicy.USUAL.stable(), false));
         stable.allocate(KIB, 0, A);
         long large = stable.allocate(16 * MIB, 0, B);
         stable.free(large, 0, 0, B);
@@ -356,7 +355,7 @@ class CachingAllocatorTests {
     @Test
     void idlePagesAreFoundAfterManyHitsToo() {
         CachingAllocator hitting =
-                new TestContext(pages).open(CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.NONE));
+                new TestContext(pages).open(TestContext.options(PagePolicy.USUAL, false));
         hitting.free(hitting.allocate(60 * MIB, 0, A), 0, 0, A);
         for (int i = 0; i < 3000; i++) {
             hitting.free(hitting.allocate(2 * MIB, 0, A), 0, 0, A);

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.growth.PagePolicy;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
@@ -38,7 +37,7 @@ public final class GpuContext extends OneDeviceContext {
 
     CachingAllocator open(PageFit fit, PageReuse reuse, boolean stableMapping) {
         PagePolicy pages = new PagePolicy(0, fit, reuse, stableMapping, 0);
-        return new CachingAllocator(this, CachingOptions.usual("test", pages, ThreadCacheLimit.NONE));
+        return new CachingAllocator(this, TestContext.options(pages, false));
     }
 
     long allocate(CachingAllocator caching, long byteSize, long stream) {

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -34,9 +33,9 @@ final class SegmentGrowthTests {
                 PagePolicy.USUAL,
                 alignment,
                 splits,
-                ReserveLimit.NONE,
+                new ReserveLimit(Long.MAX_VALUE, 1, false),
                 0,
-                ThreadCacheLimit.NONE,
+                0,
                 CheckLevel.OFF,
                 true);
         return new TestContext(source).open(options);

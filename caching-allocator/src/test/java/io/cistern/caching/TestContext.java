@@ -21,7 +21,8 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.shard.Shard;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
+import io.cistern.caching.internal.page.ReserveLimit;
+import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
@@ -79,7 +80,23 @@ public final class TestContext extends OneDeviceContext {
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean threadCaches) {
         PagePolicy pages = new PagePolicy(0, PageFit.USUAL, PageReuse.WAIT, false, 0);
-        return open(CachingOptions.usual("test", pages, threadCaches ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE));
+        return open(options(pages, threadCaches));
+    }
+
+    /// The default of every option, over the source of a context.
+    static CachingOptions options(PagePolicy pages, boolean threadCaches) {
+        return new CachingOptions(
+                "test",
+                null,
+                null,
+                pages,
+                CachingOptions.USUAL_ALIGNMENT,
+                true,
+                new ReserveLimit(Long.MAX_VALUE, 1, false),
+                0,
+                threadCaches ? CachingOptions.USUAL_THREAD_CACHE_BYTES : 0,
+                CheckLevel.OFF,
+                true);
     }
 
     CachingAllocator open(CachingOptions options) {
@@ -96,7 +113,7 @@ public final class TestContext extends OneDeviceContext {
                 mock(VirtualMemory.class),
                 counters,
                 ranges,
-                CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
+                options(PagePolicy.USUAL, true)
                         .segments(),
                 TOTAL_BYTES,
                 new Fences(0, mock(CudaDriver.class), new TestOrder(), counters));

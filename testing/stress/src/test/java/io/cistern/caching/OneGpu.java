@@ -6,9 +6,10 @@ import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
-import io.cistern.caching.internal.thread.ThreadCacheLimit;
+import io.cistern.caching.options.CheckLevel;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.LinearMemory;
@@ -65,7 +66,19 @@ public final class OneGpu implements PageSource {
                         "extension",
                                 (Function<Object, Object>)
                                         type -> type == CudaDriver.class ? Optional.of(gpu.driver) : Optional.empty()));
-        return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, ThreadCacheLimit.USUAL));
+        CachingOptions options = new CachingOptions(
+                "pages",
+                null,
+                null,
+                PagePolicy.USUAL,
+                CachingOptions.USUAL_ALIGNMENT,
+                true,
+                new ReserveLimit(Long.MAX_VALUE, 1, false),
+                0,
+                CachingOptions.USUAL_THREAD_CACHE_BYTES,
+                CheckLevel.OFF,
+                true);
+        return new CachingAllocator(context, options);
     }
 
     /// A shard that belongs to no cache.

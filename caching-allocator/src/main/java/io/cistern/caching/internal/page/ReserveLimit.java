@@ -9,9 +9,6 @@ import io.cistern.caching.options.CachingOption;
 /// @param failsAtOnce whether a request that would exceed the fraction fails before anything is given back
 ///     or waited for
 public record ReserveLimit(long maxBytes, double fraction, boolean failsAtOnce) {
-    /// No limit but the driver's.
-    public static final ReserveLimit NONE = new ReserveLimit(Long.MAX_VALUE, 1, false);
-
     /// Returns the most that may be reserved, in bytes.
     public long capBytes(long deviceBytes) {
         return fraction == 1 ? maxBytes : (long) (fraction * deviceBytes);

@@ -30,7 +30,7 @@ public final class IdleMarks implements FreeBlockObserver {
 
     private final Blocks blocks;
     private final AtomicLong clock;
-    /// Whether the marks are up to date.
+    /// Whether the marks are up to date; if not, the next search renews them.
     boolean kept = true;
     private int takings;
 
@@ -65,11 +65,6 @@ public final class IdleMarks implements FreeBlockObserver {
         } finally {
             kept = done;
         }
-    }
-
-    /// Gives up the marks until the next search.
-    void drop() {
-        kept = false;
     }
 
     /// Marks all free blocks as freed now.

@@ -25,7 +25,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.SegmentMemory;
 import java.lang.System.Logger.Level;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -500,7 +499,7 @@ public final class Shard implements PageOwner {
                 counters.reservedBytes.remove(blocks.byteSize[part]);
                 heap.gaveBack(part);
             }
-            marks.drop(); // the smaller pages have none
+            marks.kept = false; // the smaller pages have none
         }
     }
 
@@ -739,7 +738,7 @@ public final class Shard implements PageOwner {
     private boolean isFree(AddressRange range) {
         for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             boolean taken = switch (blocks.state[block]) {
-                case Blocks.LENT -> aliased(block).isHome(); // another thread is moving the page
+                case Blocks.LENT -> search.mapping(block).isHome(); // another thread is moving the page
                 case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
                 default -> true;
             };
@@ -750,11 +749,6 @@ public final class Shard implements PageOwner {
         return true;
     }
 
-    private Mapping aliased(int block) {
-        PageArena arena = (PageArena) blocks.range[block];
-        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
-    }
-
     /// Makes all free blocks count as freed now, and aliased mappings as left now.
     private void freeAnew() {
         marks.stamp(freeRuns);
@@ -762,7 +756,7 @@ public final class Shard implements PageOwner {
         for (int i = 0; i < ranges.size(); i++) {
             for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 if (blocks.state[block] == Blocks.LENT) {
-                    marks.stamp(aliased(block));
+                    marks.stamp(search.mapping(block));
                 }
             }
         }

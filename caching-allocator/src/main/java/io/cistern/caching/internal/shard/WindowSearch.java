@@ -259,7 +259,8 @@ final class WindowSearch {
         }
     }
 
-    private Mapping mapping(int block) {
+    /// Returns the mapping of an aliased block.
+    Mapping mapping(int block) {
         PageArena arena = (PageArena) blocks.range[block];
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }

@@ -8,8 +8,6 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadState;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -37,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** A thread that has [entered][#tryEnter] or [claimed][#claim] the thread cache reads and writes
 /// it; only the owner uses the record of large blocks that go to their shard. For other threads that walk over
-/// it, the values are a guess while it changes, and else exact; the array of stacks is published for them.
+/// it, the values are a guess while it changes, and else exact.
 public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, on any device.
     public static final long LARGEST_KEPT = 64L << 20;
@@ -45,15 +43,6 @@ public final class ThreadCache extends ThreadState {
     private static final long NOTHING = -1;
 
     private static final ThreadCacheBins[] NONE = {};
-    private static final VarHandle BINS;
-
-    static {
-        try {
-            BINS = MethodHandles.lookup().findVarHandle(ThreadCache.class, "bins", ThreadCacheBins[].class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
-    }
 
     /// How often in a row a program has to request exactly the large block that it freed. Without this proof, a
     /// block that one thread frees for another would stay with the first, and the other would have to grow.
@@ -70,8 +59,8 @@ public final class ThreadCache extends ThreadState {
 
     private long address;
 
-    /// The bins of the streams, at most one for each.
-    private ThreadCacheBins[] bins = NONE;
+    /// The bins of the streams, at most one for each. Volatile for threads that walk over them.
+    private volatile ThreadCacheBins[] bins = NONE;
 
     private final long bound;
 
@@ -278,9 +267,9 @@ public final class ThreadCache extends ThreadState {
     private void giveRoom(ThreadCacheBins into) {
         long most = bound;
         for (ThreadCacheBins each : bins) {
-            most -= each == into ? 0 : each.bytes();
+            most -= each == into ? 0 : each.bytes;
         }
-        into.setBound(most);
+        into.bound = most;
     }
 
     /// Whether a large block of this size may be kept at all.
@@ -320,7 +309,7 @@ public final class ThreadCache extends ThreadState {
         ThreadCacheBins added = new ThreadCacheBins(stream);
         ThreadCacheBins[] more = Arrays.copyOf(bins, bins.length + 1);
         more[bins.length] = added;
-        BINS.setRelease(this, more);
+        bins = more;
         return added;
     }
 
@@ -422,8 +411,7 @@ public final class ThreadCache extends ThreadState {
         for (ThreadCacheBins each : bins) {
             if (each.isOf(shard)) {
                 each.evictAll(evicted);
-                BINS.setRelease(
-                        this, Arrays.stream(bins).filter(other -> other != each).toArray(ThreadCacheBins[]::new));
+                bins = Arrays.stream(bins).filter(other -> other != each).toArray(ThreadCacheBins[]::new);
                 each.end();
                 each.addTo(small);
             }
@@ -457,8 +445,8 @@ public final class ThreadCache extends ThreadState {
 
     long bytesOf(Shard shard) {
         long bytes = shard == shardOfLast() ? bytesOfLast() : 0;
-        for (ThreadCacheBins each : published()) {
-            bytes += each.small == shard ? each.bytes() : 0;
+        for (ThreadCacheBins each : bins) {
+            bytes += each.small == shard ? each.bytes : 0;
         }
         return bytes;
     }
@@ -466,19 +454,15 @@ public final class ThreadCache extends ThreadState {
     /// The size of the largest block in this thread cache, or 0.
     long largestBytes() {
         long largest = bytesOfLast();
-        for (ThreadCacheBins each : published()) {
+        for (ThreadCacheBins each : bins) {
             largest = Math.max(largest, each.largestBytes());
         }
         return largest;
     }
 
-    private ThreadCacheBins[] published() {
-        return (ThreadCacheBins[]) BINS.getAcquire(this);
-    }
-
     /// Corrects the shards' counts for blocks that are here and blocks that were handed out.
     void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {
-        for (ThreadCacheBins each : published()) {
+        for (ThreadCacheBins each : bins) {
             each.addTo(smallTotals);
         }
         small.addTo(smallTotals);
@@ -499,7 +483,7 @@ public final class ThreadCache extends ThreadState {
         long sum = 0;
         for (ThreadCacheBins each : bins) {
             each.checkInvariants();
-            sum += each.bytes();
+            sum += each.bytes;
         }
         Invariant.check(sum <= bound, "a thread cache keeps its bound", sum - bound);
         Shard shard = shardOfLast();

@@ -82,9 +82,10 @@ final class ThreadCacheBins {
     boolean ended;
 
     /// Bytes of the blocks in these bins.
-    private long bytes;
+    long bytes;
 
-    private long bound;
+    /// The most bytes that these bins may hold; at least the bytes that they hold now.
+    long bound;
 
     private long[] cells = new long[ZERO + 1];
 
@@ -227,15 +228,6 @@ final class ThreadCacheBins {
         cells[head + TOP] = top;
         bytes = more;
         return true;
-    }
-
-    /// Sets the most bytes that these bins may hold; at least the bytes that they hold now.
-    void setBound(long most) {
-        bound = most;
-    }
-
-    long bytes() {
-        return bytes;
     }
 
     /// Records that a class had no block.

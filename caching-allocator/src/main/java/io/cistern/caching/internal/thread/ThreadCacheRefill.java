@@ -2,7 +2,6 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
-import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.DeviceShards;
@@ -32,7 +31,6 @@ public final class ThreadCacheRefill {
     private static final long WORTH_EMPTYING = 512L << 10;
 
     private final DeviceShards shards;
-    private final AddressRangeMap ranges;
     private final ThreadCaches threadCaches;
 
     /// Whether threads keep blocks at all.
@@ -40,7 +38,6 @@ public final class ThreadCacheRefill {
 
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean keeps) {
         this.shards = shards;
-        this.ranges = shards.ranges;
         this.threadCaches = threadCaches;
         this.keeps = keeps;
     }
@@ -48,9 +45,9 @@ public final class ThreadCacheRefill {
     /// Returns the calling thread's thread cache. If there is none, makes one or recycles that of an ended
     /// thread. Returns null for a virtual thread, which has none of its own, and if threads keep nothing.
     public @Nullable ThreadCache own() {
-        ThreadCache threadCache = keeps ? threadCaches.own() : null;
+        ThreadCache threadCache = keeps ? threadCaches.threads.ownElsewhere() : null;
         if (threadCache != null) {
-            threadCache.batch.freeAll(ranges);
+            threadCache.batch.freeAll(shards.ranges);
         }
         return threadCache;
     }
@@ -104,7 +101,7 @@ public final class ThreadCacheRefill {
             return threadCache.changeTo(shard, stream, threadCache.batch);
         } finally {
             threadCache.leave();
-            threadCache.batch.freeAll(ranges);
+            threadCache.batch.freeAll(shards.ranges);
         }
     }
 
@@ -114,7 +111,7 @@ public final class ThreadCacheRefill {
                 threadCache.evictLarge(threadCache.batch);
             } finally {
                 threadCache.leave();
-                threadCache.batch.freeAll(ranges);
+                threadCache.batch.freeAll(shards.ranges);
             }
         }
     }
@@ -123,7 +120,7 @@ public final class ThreadCacheRefill {
         try {
             return takeBatch(threadCache, bins, shard, byteSize);
         } catch (RuntimeException | Error failure) {
-            threadCache.batch.freeAll(ranges);
+            threadCache.batch.freeAll(shards.ranges);
             throw failure;
         }
     }
@@ -163,7 +160,7 @@ public final class ThreadCacheRefill {
         } catch (OutOfMemoryError noRoom) {
             // as if there were no room
         } finally {
-            threadCache.batch.freeAll(ranges);
+            threadCache.batch.freeAll(shards.ranges);
         }
     }
 
@@ -195,7 +192,7 @@ public final class ThreadCacheRefill {
             }
             shard.transferCache.empty(batch);
         } finally {
-            batch.freeAll(ranges);
+            batch.freeAll(shards.ranges);
         }
     }
 
@@ -204,7 +201,7 @@ public final class ThreadCacheRefill {
     /// @param found the calling thread's thread cache, if the caller knows it
     public void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = ranges.get(address);
+        AddressRange range = shards.ranges.get(address);
         if (found == null && keeps && Thread.currentThread().isVirtual()) {
             freeShared(range, address, byteSize, stream);
             return;
@@ -243,7 +240,7 @@ public final class ThreadCacheRefill {
             }
         } finally {
             threadCache.leave();
-            threadCache.batch.freeAll(ranges);
+            threadCache.batch.freeAll(shards.ranges);
         }
     }
 
@@ -281,7 +278,7 @@ public final class ThreadCacheRefill {
     }
 
     private long takeShared(long byteSize, long key) {
-        ThreadCache threadCache = threadCaches.enterShared();
+        ThreadCache threadCache = threadCaches.threads.enterShared();
         try {
             ThreadCacheBins bins = threadCache.find(key);
             long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
@@ -315,7 +312,7 @@ public final class ThreadCacheRefill {
     }
 
     private boolean keepShared(long address, long byteSize, Shard shard) {
-        ThreadCache threadCache = threadCaches.enterShared();
+        ThreadCache threadCache = threadCaches.threads.enterShared();
         try {
             ThreadCacheBins bins = threadCache.of(shard);
             boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(byteSize));

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any. Threads that empty thread caches take turns; they take no lock of a shard meanwhile.
 public final class ThreadCaches {
-    private final ThreadTable<ThreadCache> threads;
+    final ThreadTable<ThreadCache> threads;
     private final AddressRangeMap ranges;
 
     /// @param entries where threads find their thread caches, for all devices
@@ -31,17 +31,6 @@ public final class ThreadCaches {
         this.ranges = ranges;
         this.threads = new ThreadTable<>(
                 entries, device, owned -> new ThreadCache(owned, bound, counters), ThreadCache::begin);
-    }
-
-    /// Returns the calling thread's thread cache, which is made if there is none; null for a virtual thread.
-    @Nullable
-    ThreadCache own() {
-        return threads.ownElsewhere();
-    }
-
-    /// Returns a thread cache for the calling virtual thread, entered; the caller leaves it.
-    ThreadCache enterShared() {
-        return threads.enterShared();
     }
 
     /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while other threads change

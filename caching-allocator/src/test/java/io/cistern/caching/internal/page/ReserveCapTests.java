@@ -120,8 +120,9 @@ final class ReserveCapTests {
 
     @Test
     void aLimitIsSetByItsBytesOrItsShare() {
-        assertThat(ReserveLimit.NONE.isSet()).isFalse();
-        assertThat(ReserveLimit.NONE.capBytes(100)).isEqualTo(Long.MAX_VALUE);
+        ReserveLimit none = new ReserveLimit(Long.MAX_VALUE, 1, false);
+        assertThat(none.isSet()).isFalse();
+        assertThat(none.capBytes(100)).isEqualTo(Long.MAX_VALUE);
         ReserveLimit bytes = new ReserveLimit(MOST, 1, false);
         assertThat(bytes.isSet()).isTrue();
         assertThat(bytes.capBytes(100)).isEqualTo(MOST);

@@ -67,7 +67,7 @@ final class IdleMarksTests extends PagesFixture {
         clock.set(10);
         free(blocks[0], blocks[1]);
         free(blocks[3]);
-        shard.marks.drop();
+        shard.marks.kept = false;
         assertThat(shard.find(PAGE, 0)).isEqualTo(blocks[3]);
         free(blocks[2]);
         clock.set(20);

@@ -130,7 +130,7 @@ public abstract class PagesFixture {
 
     /// As after a race: the shard's next search has to begin anew.
     protected static void dropMarks(Shard of) {
-        of.marks.drop();
+        of.marks.kept = false;
     }
 
     protected final Shard newShard(long stream, boolean small) {

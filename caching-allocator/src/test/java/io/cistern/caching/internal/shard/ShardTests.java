@@ -145,7 +145,7 @@ final class ShardTests extends PagesFixture {
         assertThat(lend(home, other)).as("at home elsewhere").isFalse();
         free(taken);
         assertThat(mapping(taken).idle).isTrue();
-        other.marks.drop();
+        other.marks.kept = false;
         try (Held _ = table.hold()) {
             assertThat(other.lend(mapping(taken), shard)).as("nobody knows").isFalse();
         }
@@ -177,7 +177,7 @@ final class ShardTests extends PagesFixture {
         assertThat(shard.mayBeIdle(home)).isTrue();
         table.pin(block, PAGE, Page.Pin.CAPTURED);
         assertThat(shard.mayBeIdle(home)).as("pinned").isFalse();
-        shard.marks.drop();
+        shard.marks.kept = false;
         assertThat(shard.mayBeIdle(home)).as("nobody knows").isTrue();
     }
 

@@ -36,7 +36,7 @@ class FailedClaimsTests {
         try (var threads = Executors.newFixedThreadPool(THREADS)) {
             List<Future<ThreadCache>> made = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
-                made.add(threads.submit(() -> threadCaches.own()));
+                made.add(threads.submit(() -> threadCaches.threads.ownElsewhere()));
             }
             for (Future<ThreadCache> threadCache : made) {
                 threadCache.get();
