@@ -163,21 +163,22 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public List<StreamMemory> heldByStream(int device) {
-        DeviceCache cache = caches.get(device);
-        return cache == null ? List.of() : cache.describe();
+        return used(device).map(DeviceCache::describe).orElse(List.of());
     }
 
     @Override
     public List<SegmentMemory> segments(int device) {
-        DeviceCache cache = caches.get(device);
-        List<Shard> shards = cache == null ? List.of() : cache.shards.all();
-        return shards.stream().flatMap(shard -> shard.segments().stream()).toList();
+        return used(device).stream()
+                .flatMap(cache -> cache.shards.all().stream())
+                .flatMap(shard -> shard.segments().stream())
+                .toList();
     }
 
     @Override
     public List<UnusableMemory> unusable(int device) {
-        DeviceCache cache = caches.get(device);
-        return cache == null ? List.of() : new UnusableSurvey(cache, whyInPieces()).list();
+        return used(device)
+                .map(cache -> new UnusableSurvey(cache, whyInPieces()).list())
+                .orElse(List.of());
     }
 
     private List<String> whyInPieces() {
@@ -222,24 +223,21 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public void resetPeaks(int device) {
-        ifUsed(device, cache -> cache.statistics.resetPeaks());
+        used(device).ifPresent(cache -> cache.statistics.resetPeaks());
     }
 
     @Override
     public void resetTotals(int device) {
-        ifUsed(device, cache -> cache.statistics.resetTotals());
+        used(device).ifPresent(cache -> cache.statistics.resetTotals());
     }
 
-    private void ifUsed(int device, Consumer<DeviceCache> action) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            action.accept(cache);
-        }
+    private Optional<DeviceCache> used(int device) {
+        return Optional.ofNullable(caches.get(device));
     }
 
     private void forEachUsed(Consumer<DeviceCache> action) {
         for (int device = 0; device < caches.length(); device++) {
-            ifUsed(device, action);
+            used(device).ifPresent(action);
         }
     }
 
@@ -301,13 +299,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public void failed(DeviceOutOfMemoryException refusal) {
-        ifUsed(refusal.device(), cache -> cache.reclaim.failed(refusal));
+        used(refusal.device()).ifPresent(cache -> cache.reclaim.failed(refusal));
     }
 
     /// Pins the pages under a range of live blocks, for programs that captured its addresses. A plain segment
     /// needs no pin: it never moves, and goes back only when none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
-        ifUsed(device, cache -> cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason)));
+        used(device).ifPresent(cache -> cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason)));
     }
 
     void unpinAll(Page.Pin reason) {

@@ -23,7 +23,6 @@ import java.util.OptionalLong;
 /// now, and a free is carried out. A block's record is removed before its free, since the address may be
 /// allocated again at once.
 public final class CheckedAllocator extends AllocatorAdaptor implements MemoryReclaim, StreamUses {
-    private final DeviceAllocator allocator;
     private final MemoryReclaim reclaim;
     private final StreamUses uses;
     private final CheckedBlocks blocks;
@@ -32,7 +31,6 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
     /// @param blocks receives the blocks
     public CheckedAllocator(DeviceAllocator allocator, CudaDriver driver, CheckedBlocks blocks) {
         super(allocator);
-        this.allocator = allocator;
         this.reclaim = allocator.extension(MemoryReclaim.class).orElseGet(() -> new MemoryReclaim() {});
         this.uses = allocator.extension(StreamUses.class).orElseGet(() -> new StreamUses() {});
         this.blocks = blocks;
@@ -43,7 +41,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
     public long allocate(long byteSize, int device, long stream) {
         requireAnnounced(device, stream, false, 0);
         try {
-            return recorded(allocator.allocate(byteSize, device, stream), byteSize, device, stream);
+            return recorded(upstream().allocate(byteSize, device, stream), byteSize, device, stream);
         } catch (MemoryMisuseException found) {
             throw withBlock(found, blocks.freedOver(found.address()));
         }
@@ -55,12 +53,12 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
         return address == 0 ? 0 : recorded(address, byteSize, device, stream);
     }
 
-    /// Records a block. If the Java heap is too full for a record, the block goes back to the allocator.
+    /// Records a block. If the Java heap is too full for a record, the block goes back to the upstream().
     private long recorded(long address, long byteSize, int device, long stream) {
         try {
             blocks.allocated(address, byteSize, device, stream);
         } catch (OutOfMemoryError full) {
-            allocator.free(address, byteSize, device, stream);
+            upstream().free(address, byteSize, device, stream);
             throw full;
         }
         return address;
@@ -78,11 +76,11 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
             if (key != null) {
                 blocks.forget(key);
             }
-            allocator.free(address, byteSize, device, stream);
+            upstream().free(address, byteSize, device, stream);
             throw full;
         }
         try {
-            allocator.free(address, byteSize, device, stream);
+            upstream().free(address, byteSize, device, stream);
         } catch (MemoryMisuseException found) {
             throw withBlock(found, blocks.find(address));
         }
@@ -130,7 +128,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
         if (!streams.endedUnannounced(device, stream, known)) {
             return;
         }
-        allocator.streamClosing(device, stream);
+        upstream().streamClosing(device, stream);
         String what = "stream 0x" + Long.toHexString(stream) + " of device " + device + " was destroyed, and"
                 + " DeviceMemory.streamClosing did not announce it; its cached memory is discarded now";
         throw withBlock(new MemoryMisuseException(Fault.STREAM_END_NOT_ANNOUNCED, address, what), blocks.find(address));
@@ -173,6 +171,6 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
 
     @Override
     public void close() {
-        allocator.close();
+        upstream().close();
     }
 }

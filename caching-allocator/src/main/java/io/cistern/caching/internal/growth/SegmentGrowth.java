@@ -33,9 +33,6 @@ public final class SegmentGrowth implements Growth {
     /// PyTorch's size, too.
     private static final long LARGE_SEGMENT_BYTES = 20L << 20;
 
-    /// If blocks are not split, those of this size and more serve no requests that are much smaller.
-    private static final long UNCUT_KEPT_WHOLE = LARGE_SEGMENT_BYTES;
-
     private final int device;
     private final RangeSource source;
     private final DeviceCounters counters;
@@ -185,7 +182,7 @@ public final class SegmentGrowth implements Growth {
         long large = deviceBytes / 16;
         return policy.splits()
                 ? new SplitPolicy(true, Math.max(large, 2 * LARGE_SEGMENT_BYTES))
-                : new SplitPolicy(false, Math.min(large, UNCUT_KEPT_WHOLE));
+                : new SplitPolicy(false, Math.min(large, LARGE_SEGMENT_BYTES));
     }
 
     private long segmentBytes(long byteSize) {

@@ -8,9 +8,6 @@ public abstract class AddressRange {
     /// Returned by [#giveBack] if the memory has to stay where it is.
     public static final long STAYS = -1;
 
-    /// Stands for "no block" where a block's number is kept.
-    public static final int NO_BLOCK = Blocks.NONE;
-
     public final long address;
     public final long byteSize;
     public final RangeOwner owner;

@@ -29,11 +29,7 @@ public final class AddressRangeMap {
     @Nullable
     public AddressRange find(long address) {
         long slot = address >>> SLOT_SHIFT;
-        if (slot >>> (LEVEL_SHIFT * 2) >= ROOT) {
-            return null;
-        }
-        @Nullable AddressRange[][] middle = root[(int) (slot >>> (LEVEL_SHIFT * 2))];
-        @Nullable AddressRange[] leaf = middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
+        @Nullable AddressRange[] leaf = slot >>> (LEVEL_SHIFT * 2) < ROOT ? findLeaf(slot) : null;
         AddressRange range = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
         return range == null || address >= range.address ? range : range.below;
     }

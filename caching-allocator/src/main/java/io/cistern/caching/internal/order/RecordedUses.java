@@ -22,16 +22,11 @@ public final class RecordedUses {
 
     /// Adds a stream to those of a block.
     public void add(long address, long key) {
-        boolean[] known = {false};
         long[] first = {key};
         blocks.incrementAndGet(); // first, so that a reader that sees the block sees the count
         boolean added = false;
         try {
-            streamsOfBlocks.merge(address, first, (before, _) -> {
-                known[0] = true;
-                return with(before, key);
-            });
-            added = !known[0];
+            added = streamsOfBlocks.merge(address, first, (before, _) -> with(before, key)) == first;
         } finally {
             if (!added) {
                 blocks.decrementAndGet();

@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.page;
 
-import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.Blocks;
 import org.jspecify.annotations.Nullable;
 
 /// A page at an address of an arena.
@@ -12,7 +12,7 @@ public final class Mapping {
     public final long end;
     /// The arena owner's number of the block at these addresses, while the page has its home elsewhere or the
     /// mapping is stuck.
-    public int block = AddressRange.NO_BLOCK;
+    public int block = Blocks.NONE;
     /// Whether it is in its page's list of mappings.
     boolean entered;
 
@@ -22,7 +22,7 @@ public final class Mapping {
     public boolean idle;
 
     public long freedAt;
-    public int idleBlock = AddressRange.NO_BLOCK;
+    public int idleBlock = Blocks.NONE;
 
     /// Its neighbours in the list of [AliasMappings].
     @Nullable

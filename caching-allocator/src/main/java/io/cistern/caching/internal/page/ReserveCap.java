@@ -57,11 +57,7 @@ public final class ReserveCap {
 
     /// Whether a cap caused the failure, at any depth, so that the driver was not asked.
     public static boolean isReached(Throwable failure) {
-        Throwable cause = failure.getCause();
-        while (cause != null && !(cause instanceof Reached)) {
-            cause = cause.getCause();
-        }
-        return cause != null;
+        return !told(failure).isEmpty();
     }
 
     /// Returns the cap's message for people; empty for other failures.
@@ -93,13 +89,11 @@ public final class ReserveCap {
         @Override
         public long create(long byteSize, int device) {
             cap.take(byteSize);
-            boolean created = false;
             try {
-                long handle = source.create(byteSize, device);
-                created = true;
-                return handle;
-            } finally {
-                cap.returned(created ? 0 : byteSize);
+                return source.create(byteSize, device);
+            } catch (RuntimeException | Error refusal) {
+                cap.returned(byteSize);
+                throw refusal;
             }
         }
 
