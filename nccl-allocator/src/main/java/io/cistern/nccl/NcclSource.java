@@ -6,9 +6,8 @@ import io.cistern.nccl.internal.call.BlockingWork;
 import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
-import java.lang.System.Logger.Level;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// Provides segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
@@ -17,17 +16,12 @@ import java.util.concurrent.ConcurrentHashMap;
 /// is in a call. Segments that are left when the source is closed go back when the last communicator
 /// deregisters them.
 final class NcclSource implements RangeSource, SegmentRegistry.Owner {
-    private static final System.Logger LOG = System.getLogger(NcclSource.class.getName());
-
     private static final int MOST_TRIES = 4;
 
     private final NcclApi api;
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
-
-    /// Segments, each with the task that frees it late. The task is created in advance, since a source is
-    /// closed with a full Java heap too.
-    private final Map<Segment, Runnable> segments = new ConcurrentHashMap<>();
+    private final Set<Segment> segments = ConcurrentHashMap.newKeySet();
 
     NcclSource(NcclApi api, CudaDriver driver) {
         this.api = api;
@@ -41,7 +35,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         try {
             requireAligned(address, byteAlignment);
             Segment acquired = new Segment(address, byteSize, device);
-            segments.put(acquired, () -> freeLate(acquired));
+            segments.add(acquired);
             segment = acquired;
         } catch (RuntimeException | Error failure) {
             api.free(device, address);
@@ -93,7 +87,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
             return true;
         } catch (NcclException failure) {
             registry.appeared(segment);
-            tell(segment, failure);
+            SegmentRegistry.stays(segment, failure);
             return false;
         } catch (RuntimeException | Error failure) {
             registry.appeared(segment);
@@ -121,24 +115,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     @Override
     public void close() {
-        try {
-            abandonAll();
-        } catch (OutOfMemoryError full) {
-            abandonAll(); // no later call closes this
-            throw full;
-        }
-    }
-
-    private void abandonAll() {
-        segments.forEach(registry::abandon);
-    }
-
-    private static void tell(Segment segment, RuntimeException failure) {
-        try {
-            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
-        } catch (OutOfMemoryError ofTheHeap) {
-            // The next refusal is logged.
-        }
+        registry.abandonAll(segments, this::freeLate);
     }
 
     /// Tries a few times, since nobody does later.
@@ -148,7 +125,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
                 free(segment);
                 return;
             } catch (RuntimeException failure) {
-                tell(segment, failure);
+                SegmentRegistry.stays(segment, failure);
             }
         }
     }

@@ -2,13 +2,16 @@ package io.cistern.nccl.internal.segment;
 
 import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.Segment;
+import java.lang.System.Logger.Level;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Records the segments of one source and the communicators that have them registered.
@@ -24,11 +27,13 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** One lock. Under it the locks of communicators are only tried, so a thread that holds one of
 /// those may wait for this lock.
 public final class SegmentRegistry {
+    private static final System.Logger LOG = System.getLogger(SegmentRegistry.class.getName());
+
     private final HeldLock lock = new HeldLock();
     private final Map<Long, Segment> present = new TreeMap<>();
     /// The count of windows on each segment, by the segment's address.
     private final Map<Long, AtomicInteger> windows = new HashMap<>();
-    /// Segments that nobody allocates from any more, with the task that frees each once no communicator has it
+    /// Segments that nobody allocates from any more, with the action that frees each once no communicator has it
     /// registered.
     private final Map<Segment, Abandoned> abandoned = new HashMap<>();
 
@@ -39,12 +44,12 @@ public final class SegmentRegistry {
 
     private static final class Abandoned {
         final Segment segment;
-        final Runnable free;
+        final Consumer<Segment> free;
 
         /// Whether a thread is freeing it now.
         boolean isTaken;
 
-        Abandoned(Segment segment, Runnable free) {
+        Abandoned(Segment segment, Consumer<Segment> free) {
             this.segment = segment;
             this.free = free;
         }
@@ -84,11 +89,22 @@ public final class SegmentRegistry {
         }
     }
 
-    /// Frees a segment that nobody allocates from any more, now or once no communicator has it registered.
-    /// After an OutOfMemoryError it can be abandoned again.
-    public void abandon(Segment segment, Runnable free) {
+    /// Frees the segments of a source that is closed, each now or once no communicator has it registered. If the Java
+    /// heap was full, it tries once more: no later call closes the source.
+    ///
+    /// @param free frees a segment; if it fails, the segment stays reserved
+    public void abandonAll(Set<Segment> segments, Consumer<Segment> free) {
+        try {
+            segments.forEach(segment -> abandon(segment, free));
+        } catch (OutOfMemoryError full) {
+            segments.forEach(segment -> abandon(segment, free));
+            throw full;
+        }
+    }
+
+    private void abandon(Segment segment, Consumer<Segment> free) {
         if (!isAbandoned(segment) && letGo(segment)) {
-            free.run();
+            freeLate(segment, free);
             return;
         }
         try (HeldLock _ = lock.held()) {
@@ -121,11 +137,28 @@ public final class SegmentRegistry {
         for (Abandoned next = takeUnknown(); next != null; next = takeUnknown()) {
             boolean freed = false;
             try {
-                next.free.run();
+                freeLate(next.segment, next.free);
                 freed = true;
             } finally {
                 ended(next, freed);
             }
+        }
+    }
+
+    private static void freeLate(Segment segment, Consumer<Segment> free) {
+        try {
+            free.accept(segment);
+        } catch (RuntimeException failure) {
+            stays(segment, failure);
+        }
+    }
+
+    /// Logs that a segment could not be freed.
+    public static void stays(Segment segment, RuntimeException failure) {
+        try {
+            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The next refusal is logged.
         }
     }
 

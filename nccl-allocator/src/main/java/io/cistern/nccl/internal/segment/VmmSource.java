@@ -111,27 +111,18 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// communicator lets it go.
     @Override
     public void close() {
-        try {
-            abandonAll();
-        } catch (OutOfMemoryError full) {
-            abandonAll(); // no later call closes this
-            throw full;
+        registry.abandonAll(mapped.keySet(), this::unmapLate);
+    }
+
+    private void unmapLate(Segment segment) {
+        Long handle = mapped.get(segment);
+        if (handle == null) {
+            return; // a first try unmapped it
         }
-    }
-
-    private void abandonAll() {
-        Map.copyOf(mapped).forEach((segment, handle) -> registry.abandon(segment, () -> unmapLate(segment, handle)));
-    }
-
-    private void unmapLate(Segment segment, Long handle) {
+        DeadContext.insist(() -> virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize()));
         mapped.remove(segment);
-        try {
-            DeadContext.insist(() -> virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize()));
-            if (!mapped.containsValue(handle)) {
-                DeadContext.insist(() -> virtualMemory.release(segment.device(), handle));
-            }
-        } catch (CudaException failure) {
-            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
+        if (!mapped.containsValue(handle)) {
+            DeadContext.insist(() -> virtualMemory.release(segment.device(), handle));
         }
     }
 
