@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.compact.Compaction;
 import io.cistern.caching.internal.compact.CompactionPlan;
+import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
@@ -33,35 +34,30 @@ final class CacheCompaction {
 
     private static final String CAPTURED = "a stream is being captured";
 
-    private final int device;
     private final DeviceCounters counters;
     private final DeviceShards shards;
     private final Growth growth;
     private final CacheReclaim reclaim;
     private final CudaDriver driver;
-    private final long maxBytes;
-    private final boolean hasFixedPages;
+    private final PagePolicy policy;
     private final long capBytes;
     private final FreeMemory freeMemory;
 
     CacheCompaction(
-            int device,
             DeviceCounters counters,
             DeviceShards shards,
             Growth growth,
             CacheReclaim reclaim,
             CudaDriver driver,
             CachingOptions options) {
-        this.device = device;
         this.counters = counters;
         this.shards = shards;
         this.growth = growth;
         this.reclaim = reclaim;
         this.driver = driver;
-        this.maxBytes = options.pages().compactionBytes();
-        this.hasFixedPages = options.pages().fixedBytes() != 0;
-        this.capBytes = options.limit().capBytes(driver.devices().totalBytes(device));
-        this.freeMemory = new FreeMemory(driver, device);
+        this.policy = options.pages();
+        this.capBytes = options.limit().capBytes(driver.devices().totalBytes(counters.device));
+        this.freeMemory = new FreeMemory(driver, counters.device);
     }
 
     /// Compacts.
@@ -89,7 +85,7 @@ final class CacheCompaction {
     }
 
     private CompactionPlan plan(PageTable table, long lacking, long room) {
-        return CompactionPlan.of(table, lacking, maxBytes, room, Compaction.canUseHost(table));
+        return CompactionPlan.of(table, lacking, policy.compactionBytes(), room, Compaction.canUseHost(table));
     }
 
     private CompactionResult unlessObstacle(Function<PageTable, CompactionResult> compaction) {
@@ -105,21 +101,21 @@ final class CacheCompaction {
         if (table.stable) {
             return "stable_mapping=true keeps every page where it is";
         }
-        if (hasFixedPages) {
+        if (policy.fixedBytes() != 0) {
             return "page_size gives all pages one size";
         }
-        if (maxBytes == 0) {
+        if (policy.compactionBytes() == 0) {
             return "compaction_bytes=0 moves nothing";
         }
         if (growth.asleepBytes() > 0) {
             return "the pool is asleep";
         }
-        return driver.graphs().isSheltered(device) ? CAPTURED : "";
+        return driver.graphs().isSheltered(counters.device) ? CAPTURED : "";
     }
 
     private CompactionResult planAndRun(PageTable table, long asked) {
         long begun = driver.nanoTime();
-        driver.devices().synchronize(device);
+        driver.devices().synchronize(counters.device);
         table.pages.idle();
         growth.releaseRefused();
         for (Shard shard : shards.all()) {

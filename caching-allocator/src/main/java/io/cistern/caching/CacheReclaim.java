@@ -56,7 +56,6 @@ final class CacheReclaim {
     /// The steps that neither move pages nor give memory back.
     private static final Set<ReclaimStep> KEEP_ALL = EnumSet.of(ReclaimStep.OTHER_THREADS, ReclaimStep.PASSED_FENCES);
 
-    private final int device;
     private final DeviceCounters counters;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
@@ -71,7 +70,6 @@ final class CacheReclaim {
     private final LongSupplier nanoTime;
 
     CacheReclaim(
-            int device,
             DeviceCounters counters,
             DeviceShards shards,
             ThreadCaches threadCaches,
@@ -80,7 +78,6 @@ final class CacheReclaim {
             MemoryReclaim.Choice choice,
             CachingOptions options,
             LongSupplier nanoTime) {
-        this.device = device;
         this.counters = counters;
         this.shards = shards;
         this.threadCaches = threadCaches;
@@ -180,10 +177,10 @@ final class CacheReclaim {
     private DeviceOutOfMemoryException nothingHelped(
             long asked, RuntimeException refusal, List<TriedStep> tried, long reservedBefore) {
         DeviceOutOfMemoryException failure = new DeviceOutOfMemoryException(
-                asked, device, ReserveCap.told(refusal) + detail(tried, reservedBefore), refusal, tried);
+                asked, counters.device, ReserveCap.told(refusal) + detail(tried, reservedBefore), refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
             return new DeviceOutOfMemoryException(
-                    asked, device, "graphs keep their memory until they are closed", failure);
+                    asked, counters.device, "graphs keep their memory until they are closed", failure);
         }
         if (!choice.reclaimsLater()) {
             failed(failure);

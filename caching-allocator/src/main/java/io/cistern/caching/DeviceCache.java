@@ -97,8 +97,8 @@ final class DeviceCache {
                 options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
         this.reclaim = new CacheReclaim(
-                device, counters, shards, this.threadCaches, growth, fences, reclaimChoice, options, driver::nanoTime);
-        this.compaction = new CacheCompaction(device, counters, shards, growth, reclaim, driver, options);
+                counters, shards, this.threadCaches, growth, fences, reclaimChoice, options, driver::nanoTime);
+        this.compaction = new CacheCompaction(counters, shards, growth, reclaim, driver, options);
         this.statistics = new CacheStatistics(counters, growth, shards, this.threadCaches);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
@@ -124,7 +124,7 @@ final class DeviceCache {
                     () -> driver.memory().freeBytes(device));
         }
         return new SegmentGrowth(
-                device, capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);
+                capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);
     }
 
     /// Allocates for a request that no block in the calling thread's cache has served.

@@ -108,7 +108,6 @@ public final class TestContext extends OneDeviceContext {
         TestRanges source = new TestRanges(0);
         DeviceCounters counters = counters(source);
         SegmentGrowth maker = new SegmentGrowth(
-                0,
                 source,
                 mock(VirtualMemory.class),
                 counters,

@@ -1,9 +1,11 @@
 package io.cistern.caching.internal.compact;
 
 import io.cistern.caching.internal.base.MemoryRefusal;
+import io.cistern.caching.internal.page.Mapping;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
+import java.util.List;
 
 /// A stream for copies, and addresses where new pages are mapped until they move to their own addresses.
 ///
@@ -65,17 +67,19 @@ final class CopySpace implements AutoCloseable {
         }
     }
 
-    /// Copies within the device and waits for the copies.
+    /// Copies the bytes of some mappings to the [addresses][#addresses], side by side, and waits for the copies.
     ///
     /// @throws CudaException if the driver refuses; the copies may then still be [under way][#isIdle]
-    void copy(long[] targets, long[] sources, long[] byteSizes) {
+    void copy(List<Mapping> mappings) {
         if (!hasStream) {
             stream = newStream();
             hasStream = true;
         }
         isIdle = false;
-        for (int i = 0; i < targets.length; i++) {
-            driver.copies().onDevice(device, targets[i], sources[i], byteSizes[i], stream);
+        long at = address;
+        for (Mapping each : mappings) {
+            driver.copies().onDevice(device, at, each.address, each.page.byteSize, stream);
+            at += each.page.byteSize;
         }
         driver.streams().synchronize(device, stream);
         isIdle = true;

@@ -44,9 +44,8 @@ final class PageSplit {
     private final CopySpace space;
     private final Page page;
     private final Mapping home;
+    private final SparsePage sparse;
     private final boolean mayUseHost;
-    private final long[] froms;
-    private final long[] tos;
     private final int[] parts;
 
     /// The homes of the smaller pages.
@@ -73,10 +72,9 @@ final class PageSplit {
         this.space = space;
         this.page = sparse.page;
         this.home = sparse.home;
+        this.sparse = sparse;
         this.mayUseHost = mayUseHost;
-        this.froms = sparse.froms;
-        this.tos = sparse.tos;
-        this.parts = new int[froms.length];
+        this.parts = new int[sparse.froms.length];
     }
 
     /// Replaces the page.
@@ -106,19 +104,19 @@ final class PageSplit {
             return false;
         }
         makeHomes();
-        isClaimed = home.owner.claimFree(home.arena, froms, tos, parts);
+        isClaimed = home.owner.claimFree(home.arena, sparse.froms, sparse.tos, parts);
         return isClaimed;
     }
 
     /// Makes all objects that later steps need of the Java heap.
     private void makeHomes() {
         long at = home.address;
-        for (int i = 0; i <= froms.length; i++) {
-            long to = i < froms.length ? froms[i] : home.end;
+        for (int i = 0; i <= parts.length; i++) {
+            long to = i < parts.length ? sparse.froms[i] : home.end;
             if (at < to) {
                 homes.add(new Page(0, to - at, home.arena, at).home);
             }
-            at = i < froms.length ? tos[i] : at;
+            at = i < parts.length ? sparse.tos[i] : at;
         }
         table.reserve(homes.size());
         pages.reserveStranded(homes.size());
@@ -173,25 +171,15 @@ final class PageSplit {
     }
 
     private void copy() {
-        int count = homes.size();
-        long[] sources = new long[count];
-        long[] targets = new long[count];
-        long[] sizes = new long[count];
-        long total = 0;
-        for (int i = 0; i < count; i++) {
-            sources[i] = homes.get(i).address;
-            sizes[i] = homes.get(i).page.byteSize;
-            targets[i] = total;
-            total += sizes[i];
-        }
+        long total = sparse.keptBytes();
         scratch = space.addresses(total);
-        for (int i = 0; i < count; i++) {
-            targets[i] += scratch;
-            pages.memory.map(pages.device, targets[i], sizes[i], homes.get(i).page.handle);
+        for (Mapping each : homes) {
+            long target = elsewhere(mappedElsewhere);
+            pages.memory.map(pages.device, target, each.page.byteSize, each.page.handle);
             mappedElsewhere++;
         }
         pages.memory.setAccess(pages.device, scratch, total, pages.accessors, AccessRights.READ_WRITE);
-        space.copy(targets, sources, sizes);
+        space.copy(homes);
     }
 
     private void unmapElsewhere() {

@@ -33,7 +33,6 @@ public final class SegmentGrowth implements Growth {
     /// PyTorch's size, too.
     private static final long LARGE_SEGMENT_BYTES = 20L << 20;
 
-    private final int device;
     private final RangeSource source;
     private final DeviceCounters counters;
     private final AddressRangeMap ranges;
@@ -43,7 +42,6 @@ public final class SegmentGrowth implements Growth {
     private final RefusedSegments refused;
 
     public SegmentGrowth(
-            int device,
             SegmentSource source,
             VirtualMemory memory,
             DeviceCounters counters,
@@ -51,7 +49,6 @@ public final class SegmentGrowth implements Growth {
             SegmentPolicy policy,
             long deviceBytes,
             Fences fences) {
-        this.device = device;
         this.refused = new RefusedSegments(counters);
         this.source = switch (source) {
             case PageSource pages -> new MappedRanges(memory, pages, refused::keep);
@@ -155,12 +152,12 @@ public final class SegmentGrowth implements Growth {
     /// Acquires a segment, with more bytes if its address is not aligned as blocks need it. `cuMemAlloc` aligns
     /// segments of this size to 2 MiB, though it promises only 256 bytes.
     private Segment acquire(long byteSize) {
-        Segment segment = source.acquire(byteSize, ALIGNMENT, device);
+        Segment segment = source.acquire(byteSize, ALIGNMENT, counters.device);
         if (segment.address() % policy.alignment() == 0) {
             return segment;
         }
         giveBack(segment);
-        return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
+        return source.acquire(byteSize + policy.alignment(), ALIGNMENT, counters.device);
     }
 
     /// Counts segments that belong to no shard; any other refused segment stays with its shard.

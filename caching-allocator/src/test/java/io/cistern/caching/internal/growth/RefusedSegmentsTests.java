@@ -106,7 +106,6 @@ class RefusedSegmentsTests {
     private SegmentGrowth growth(AddressRangeMap ranges) {
         when(source.acquire(anyLong(), anyLong(), anyInt())).thenReturn(SEGMENT);
         return new SegmentGrowth(
-                0,
                 source,
                 mock(VirtualMemory.class),
                 counters,
