@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.check.VerifiableAllocator;
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.shard.Shard;
+import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.BlockHistory;
@@ -25,7 +25,6 @@ import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
-import io.cistern.spi.StreamUses;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.EnumSet;
@@ -48,7 +47,7 @@ import org.jspecify.annotations.Nullable;
 /// and a wrong size before it calls. If this class is called directly, it finds addresses outside its ranges at
 /// once, and other errors when the block leaves the thread cache; for a size of 0 no thread cache is used. The
 /// [checking levels][io.cistern.caching.options.CheckLevel] find more.
-final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, StreamUses, MemorySharing {
+final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, MemorySharing {
     /// Made before it is needed.
     private final Runnable closing = this::closeCaches;
 
@@ -150,9 +149,10 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            cache = open(device, source);
-            cache.sleep(driver).ifPresent(sleep::add);
-            caches.set(device, cache);
+            DeviceCache opened = open(device, source);
+            opened.growth.pages().ifPresent(table -> sleep.add(new PageSleep(driver, opened, table)));
+            caches.set(device, opened);
+            return opened;
         }
         return cache;
     }
@@ -243,15 +243,16 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public Availability grant(int device, int peer) {
-        PagePeers peers = cache(device).peers().orElse(null);
-        if (peers == null && source instanceof MemorySharing sharing) {
+        DeviceCache cache = cache(device);
+        PageTable table = cache.growth.pages().orElse(null);
+        if (table == null && source instanceof MemorySharing sharing) {
             return sharing.grant(device, peer);
         }
-        if (peers == null) {
+        if (table == null) {
             return Availability.no("caching over " + options.source() + " can't open its memory to device " + peer
                     + ": only the source could; open the pool over a source of pages");
         }
-        sleep.exclude(() -> peers.grant(peer));
+        sleep.exclude(() -> new PagePeers(cache.shards, table).grant(peer));
         return Availability.yes();
     }
 

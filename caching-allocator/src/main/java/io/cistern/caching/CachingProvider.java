@@ -63,10 +63,7 @@ public final class CachingProvider implements AllocatorProvider {
 
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        return open(CachingOptions.read(context), context);
-    }
-
-    private static DeviceAllocator open(CachingOptions options, AllocatorContext context) {
+        CachingOptions options = CachingOptions.read(context);
         if (options.check() == CheckLevel.OFF) {
             return new CachingAllocator(context, options);
         }
@@ -76,7 +73,8 @@ public final class CachingProvider implements AllocatorProvider {
         boolean isParanoid = options.check() == CheckLevel.PARANOID;
         EventSink events = isParanoid ? poisoned : context.events();
         CachingAllocator caching = new CachingAllocator(context, driver, events, options, blocks::find);
-        DeviceAllocator checked = isParanoid ? new ParanoidAllocator(caching, driver, poisoned) : caching;
+        DeviceAllocator checked =
+                isParanoid ? new ParanoidAllocator(caching, driver, poisoned) : caching;
         return new CheckedAllocator(checked, driver, blocks);
     }
 }

@@ -33,7 +33,6 @@ import io.cistern.spi.StreamOrder;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -82,8 +81,7 @@ final class DeviceCache {
         this.fences = new Fences(device, driver, streams, counters);
         this.order = new CrossStreamOrder(fences, clock, options.pages().reuse(), counters);
         this.growth = growth(driver, source, options, ranges, clock);
-        this.threadCaches =
-                new ThreadCaches(threadCaches, device, options.threadCacheBytes(), counters, ranges);
+        this.threadCaches = new ThreadCaches(threadCaches, device, options.threadCacheBytes(), counters, ranges);
         this.shards = new DeviceShards(
                 growth,
                 fences,
@@ -226,16 +224,6 @@ final class DeviceCache {
                             Math.max(a.largestFreeBytes(), b.largestFreeBytes())));
         }
         return List.copyOf(streams.values());
-    }
-
-    /// Access for other devices; empty if memory comes in whole segments.
-    Optional<PagePeers> peers() {
-        return growth.pages().map(table -> new PagePeers(shards, table));
-    }
-
-    /// Sleep; empty if memory comes in whole segments.
-    Optional<PageSleep> sleep(CudaDriver driver) {
-        return growth.pages().map(table -> new PageSleep(driver, this, table));
     }
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more, since no

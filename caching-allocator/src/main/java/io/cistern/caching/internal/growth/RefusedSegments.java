@@ -38,12 +38,10 @@ final class RefusedSegments {
     }
 
     void keep(Segment segment) {
-        add(segment);
+        synchronized (this) {
+            segments.add(segment);
+        }
         counters.acquired(segment.address(), segment.byteSize());
-    }
-
-    private synchronized void add(Segment segment) {
-        segments.add(segment);
     }
 
     /// Tries again, once for each segment, to give the segments back.

@@ -274,14 +274,15 @@ public final class FreeRuns {
 
     /// Visits the free blocks of `byteSize` and more.
     public void forEachFree(long byteSize, IntConsumer action) {
-        IntConsumer large = block -> {
+        IntPredicate seen = block -> {
             if (blocks.byteSize[block] >= byteSize) {
                 action.accept(block);
             }
+            return false; // go on
         };
-        bins.forEachFrom(Math.max(byteSize, Sizes.GRANULE), large);
+        int _ = bins.findFrom(Math.max(byteSize, Sizes.GRANULE), seen);
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
-            large.accept(block);
+            boolean _ = seen.test(block);
         }
     }
 

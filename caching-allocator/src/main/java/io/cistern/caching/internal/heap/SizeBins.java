@@ -3,7 +3,6 @@ package io.cistern.caching.internal.heap;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
-import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
 /// Sorts free blocks by the size of the [free run][FreeRuns] that they begin (mostly their own size): one list
@@ -219,15 +218,6 @@ final class SizeBins {
             }
         }
         return Blocks.NONE;
-    }
-
-    /// Visits the blocks whose free runs have `gapBytes` or more.
-    void forEachFrom(long gapBytes, IntConsumer action) {
-        for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
-            for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
-                action.accept(block);
-            }
-        }
     }
 
     /// Checks lists and bitmaps against each other: every block listed is free and in the bin of its size.

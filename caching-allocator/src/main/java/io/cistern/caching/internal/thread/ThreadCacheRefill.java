@@ -81,8 +81,13 @@ public final class ThreadCacheRefill {
     private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
         threadCache.large.misses++;
         threadCache.largeMissed(shard, byteSize);
-        if (threadCache.holdsLarge()) {
-            giveBackLarge(threadCache);
+        if (threadCache.holdsLarge() && threadCache.tryEnter()) {
+            try {
+                threadCache.evictLarge(threadCache.batch);
+            } finally {
+                threadCache.leave();
+                threadCache.batch.freeAll(shards.ranges);
+            }
         }
         return shards.find(shard, byteSize);
     }
@@ -102,17 +107,6 @@ public final class ThreadCacheRefill {
         } finally {
             threadCache.leave();
             threadCache.batch.freeAll(shards.ranges);
-        }
-    }
-
-    private void giveBackLarge(ThreadCache threadCache) {
-        if (threadCache.tryEnter()) {
-            try {
-                threadCache.evictLarge(threadCache.batch);
-            } finally {
-                threadCache.leave();
-                threadCache.batch.freeAll(shards.ranges);
-            }
         }
     }
 
