@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.ReserveCap;
@@ -16,6 +15,7 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -397,7 +397,7 @@ final class CacheReclaim {
         if (wait) {
             return shard.settleAfterWaiting(fences);
         }
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             return shard.settle(fences);
         }
     }

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.Availability;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.MemorySleep;
@@ -9,7 +10,6 @@ import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /// Puts a caching allocator to sleep and wakes it, on all its devices or on none.
@@ -18,7 +18,7 @@ import java.util.function.Supplier;
 /// takes it too.
 final class CacheSleep implements MemorySleep {
     private final Availability able;
-    private final ReentrantLock lock = new ReentrantLock();
+    private final HeldLock lock = new HeldLock();
     private final List<PageSleep> devices = new CopyOnWriteArrayList<>();
     private volatile boolean asleep;
 
@@ -128,11 +128,8 @@ final class CacheSleep implements MemorySleep {
 
     /// Runs an action while nothing falls asleep or wakes.
     void exclude(Runnable action) {
-        lock.lock();
-        try {
+        try (HeldLock _ = lock.held()) {
             action.run();
-        } finally {
-            lock.unlock();
         }
     }
 

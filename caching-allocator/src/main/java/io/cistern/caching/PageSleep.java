@@ -1,11 +1,11 @@
 package io.cistern.caching;
 
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.sleep.SleepingPages;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimResult;
@@ -63,7 +63,7 @@ final class PageSleep {
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
         for (Shard shard : cache.shards.all()) {
-            try (Held _ = shard.holdDriver()) {
+            try (HeldLock _ = shard.holdDriver()) {
                 table.lent.unmap(shard);
             }
         }
@@ -81,7 +81,7 @@ final class PageSleep {
     /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (Shard shard : cache.shards.all()) {
-            try (Held _ = shard.holdDriver()) {
+            try (HeldLock _ = shard.holdDriver()) {
                 table.beginChange(shard, which, claimed);
             }
         }

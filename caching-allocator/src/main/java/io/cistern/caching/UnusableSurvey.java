@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheStat;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -11,6 +10,7 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -62,7 +62,7 @@ final class UnusableSurvey {
     }
 
     private void surveyPages(PageTable table, Map<Long, Long> explained) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             for (PageOwner owner : table.owners) {
                 long stream = owner.timeline().key;
                 owner.findIdle((arena, from, to) -> split(stream, arena, from, to, explained));

@@ -170,8 +170,7 @@ final class CacheReturnsTests {
     @Test
     void aRefusalForAGraphSaysThatGraphsKeepTheirMemory() {
         CachingAllocator caching = new TestContext(pages)
-                .open(TestContext.options(PagePolicy.USUAL, false)
-                        .forGraphs());
+                .open(TestContext.options(PagePolicy.USUAL, false).forGraphs());
         allocateAndFree(caching, 40 * MIB, A);
         assertThat(refused(caching, 40 * MIB, B))
                 .hasMessageContaining("graphs keep their memory until they are closed");

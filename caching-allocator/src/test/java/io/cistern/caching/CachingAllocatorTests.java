@@ -95,8 +95,7 @@ class CachingAllocatorTests {
     @Test
     void theyDoSoWherePagesStayToo() {
         TestPages own = new TestPages(64 * MIB);
-        CachingAllocator stable = new TestContext(own)
-                .open(TestContext.options(PagePolicy.USUAL.stable(), false));
+        CachingAllocator stable = new TestContext(own).open(TestContext.options(PagePolicy.USUAL.stable(), false));
         stable.allocate(KIB, 0, A);
         long large = stable.allocate(16 * MIB, 0, B);
         stable.free(large, 0, 0, B);
@@ -354,8 +353,7 @@ class CachingAllocatorTests {
     /// So long that the marks of idle pages are given up.
     @Test
     void idlePagesAreFoundAfterManyHitsToo() {
-        CachingAllocator hitting =
-                new TestContext(pages).open(TestContext.options(PagePolicy.USUAL, false));
+        CachingAllocator hitting = new TestContext(pages).open(TestContext.options(PagePolicy.USUAL, false));
         hitting.free(hitting.allocate(60 * MIB, 0, A), 0, 0, A);
         for (int i = 0; i < 3000; i++) {
             hitting.free(hitting.allocate(2 * MIB, 0, A), 0, 0, A);

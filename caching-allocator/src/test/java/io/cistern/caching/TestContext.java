@@ -20,8 +20,8 @@ import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.page.ReserveLimit;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
@@ -112,8 +112,7 @@ public final class TestContext extends OneDeviceContext {
                 mock(VirtualMemory.class),
                 counters,
                 ranges,
-                options(PagePolicy.USUAL, true)
-                        .segments(),
+                options(PagePolicy.USUAL, true).segments(),
                 TOTAL_BYTES,
                 new Fences(0, mock(CudaDriver.class), new TestOrder(), counters));
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);

@@ -27,7 +27,11 @@ import java.util.Set;
 public final class LockAgent implements ClassFileTransformer {
     private static final String SHORT = "io/cistern/caching/internal/base/ShortLock";
     private static final String BIASED = "io/cistern/internal/threads/BiasedLock";
+    private static final String HELD = "io/cistern/internal/threads/HeldLock";
     private static final String REENTRANT = "java/util/concurrent/locks/ReentrantLock";
+
+    /// Locks that are taken by a call on a field.
+    private static final Set<String> CALLED = Set.of(REENTRANT, SHORT, HELD);
 
     /// Locks whose end is told.
     static final Set<String> EXPLICIT = Set.of(SHORT, BIASED);
@@ -98,7 +102,7 @@ public final class LockAgent implements ClassFileTransformer {
         Marks(String owner, MethodModel method) {
             this.owner = owner;
             this.method = method;
-            this.isOfLock = EXPLICIT.contains(owner);
+            this.isOfLock = EXPLICIT.contains(owner) || owner.equals(HELD);
             this.field = owner.replace('/', '.');
         }
 
@@ -158,11 +162,11 @@ public final class LockAgent implements ClassFileTransformer {
         private void invoked(CodeBuilder builder, InvokeInstruction call) {
             String type = call.owner().asInternalName();
             boolean hasNoArgument = call.type().stringValue().startsWith("()");
-            if (!hasNoArgument || isOfLock || !(type.equals(REENTRANT) || type.equals(SHORT))) {
+            if (!hasNoArgument || isOfLock || !CALLED.contains(type)) {
                 return;
             }
             switch (call.name().stringValue()) {
-                case "lock", "lockInterruptibly", "hold" -> {
+                case "lock", "lockInterruptibly", "hold", "held" -> {
                     builder.dup();
                     call(builder, "entering");
                 }

@@ -102,7 +102,8 @@ public final class LockOrder {
         String type = lock instanceof Class<?> each
                 ? "class " + each.getName()
                 : lock.getClass().getName();
-        return type.startsWith("io.cistern.") && !type.endsWith(".ShortLock") ? type : place;
+        boolean isOnlyLock = type.endsWith(".ShortLock") || type.endsWith(".HeldLock");
+        return type.startsWith("io.cistern.") && !isOnlyLock ? type : place;
     }
 
     /// Locks of one name are told apart by nothing, so their order is not looked at.

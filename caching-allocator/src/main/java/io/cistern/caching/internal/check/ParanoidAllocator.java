@@ -1,11 +1,11 @@
 package io.cistern.caching.internal.check;
 
-import io.cistern.caching.internal.base.Held;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
@@ -16,7 +16,6 @@ import java.util.HashSet;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /// An allocator with the checks of level `paranoid`, around the caching allocator.
@@ -43,8 +42,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
     private final CudaDriver driver;
     private final PoisonedRanges poisoned;
     private final MemoryPattern pattern;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Held held = lock::unlock;
+    private final HeldLock lock = new HeldLock();
 
     /// Live blocks whose guard bytes the driver refused. Guarded by the lock.
     private final Set<Long> unguarded = new HashSet<>();
@@ -60,7 +58,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = lock.held()) {
             return guarded(caching.allocate(byteSize + GUARD_BYTES, device, stream), byteSize, device, stream);
         }
     }
@@ -72,7 +70,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
 
     @Override
     public long tryAllocate(long byteSize, int device, long stream) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = lock.held()) {
             long address = caching.tryAllocate(byteSize + GUARD_BYTES, device, stream);
             return address == 0 ? 0 : guarded(address, byteSize, device, stream);
         }
@@ -111,7 +109,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = lock.held()) {
             long wrong = -1;
             try {
                 wrong = spoiltGuard(address, byteSize, device);
@@ -168,13 +166,8 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
         return inTurn(() -> caching.reclaim(step, refusal, stream));
     }
 
-    private Held hold() {
-        lock.lock();
-        return held;
-    }
-
     private <T> T inTurn(Supplier<T> call) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = lock.held()) {
             T result = call.get();
             caching.checkInvariants();
             return result;
@@ -188,7 +181,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
 
     @Override
     public void streamClosing(int device, long stream) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = lock.held()) {
             caching.streamClosing(device, stream);
             caching.checkInvariants();
         }

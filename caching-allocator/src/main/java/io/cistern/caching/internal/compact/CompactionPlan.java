@@ -1,11 +1,11 @@
 package io.cistern.caching.internal.compact;
 
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -120,7 +120,7 @@ public final class CompactionPlan {
 
     private static List<SparsePage> sparse(PageTable table) {
         Map<Page, SparsePage> found = new LinkedHashMap<>();
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             for (PageOwner owner : table.owners) {
                 owner.findIdle((arena, from, to) -> add(found, arena, from, to));
             }

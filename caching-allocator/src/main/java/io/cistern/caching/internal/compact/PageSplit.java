@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.compact;
 
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -10,6 +9,7 @@ import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -97,7 +97,7 @@ final class PageSplit {
 
     private boolean claim(List<@Nullable Page> pinned) {
         Shard shard = Shard.of(home.arena);
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             table.beginChange(shard, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
         }
         if (pinned.isEmpty() || !table.lent.unmap(page)) {

@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -14,6 +13,7 @@ import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.HeldLock;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -75,7 +75,7 @@ public final class PageGrowth implements Growth {
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             shard.settle(fences);
             if (byteSize > deviceBytes && table.pages.onDevice) {
                 throw new DeviceOutOfMemoryException(
@@ -132,7 +132,7 @@ public final class PageGrowth implements Growth {
     }
 
     private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.look(table.owners, shard, waits);
             growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
@@ -175,7 +175,7 @@ public final class PageGrowth implements Growth {
             return;
         }
         long free = freeBytes.getAsLong();
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             growthPolicy.left(reserved, free);
         }
     }
@@ -184,7 +184,7 @@ public final class PageGrowth implements Growth {
     /// than creating one.
     private void settleAll() {
         List<PageOwner> all;
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             all = List.copyOf(table.owners);
         }
         all.forEach(each -> each.trySettle(fences));

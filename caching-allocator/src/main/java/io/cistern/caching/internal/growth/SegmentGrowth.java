@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
@@ -13,6 +12,7 @@ import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.HeldLock;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -63,7 +63,7 @@ public final class SegmentGrowth implements Growth {
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             shard.settle(fences);
             long found = shard.allocateAfterMiss(byteSize);
             if (found != 0) {

@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -12,6 +11,7 @@ import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.MappingWindow;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.AccessRights;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -278,7 +278,7 @@ final class WindowFill implements AutoCloseable {
     /// under the table's lock alone.
     private void reserve(MappingWindow claimed) {
         stuck.ensureCapacity(added.size());
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             shard.reserve(claimed.arena, end);
             table.beginFill(added);
             inFill = added.size();
@@ -321,7 +321,7 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void publish(MappingWindow claimed) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             for (int i = 0; i < added.size(); i++) {
                 Mapping mapping = added.get(i);
                 table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);
@@ -385,7 +385,7 @@ final class WindowFill implements AutoCloseable {
             shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
             return;
         }
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             undo();
         }
     }

@@ -1,11 +1,11 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.threads.HeldLock;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -105,7 +105,7 @@ public final class AliasMappings {
     /// @return whether all were claimed
     private boolean claim(List<Page> pages, Predicate<Mapping> which, List<Mapping> claimed) {
         boolean areClaimed = true;
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             for (int i = 0; i < pages.size(); i++) {
                 List<Mapping> mappings = pages.get(i).mappings;
                 for (int j = 0; j < mappings.size(); j++) {
@@ -151,14 +151,14 @@ public final class AliasMappings {
     /// Returns the streams of the mappings that are too many, each with the time of the latest free among them.
     private Map<StreamTimeline, Long> streamsOfOld() {
         Map<StreamTimeline, Long> streams = new HashMap<>();
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
         }
         return streams;
     }
 
     private void claimOld(CrossStreamOrder order, List<Mapping> claimed) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             forEachOld(each -> {
                 if (order.isPassed(each.owner.timeline(), each.freedAt)) {
                     tryClaim(each, claimed);
@@ -191,7 +191,7 @@ public final class AliasMappings {
             return false;
         }
         table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             remove(mapping);
             table.unmapped(mapping);
             table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
@@ -201,7 +201,7 @@ public final class AliasMappings {
 
     /// Makes the mappings that were not unmapped aliased again.
     private void release(List<Mapping> claimed) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
                 if (each.entered) {

@@ -2,15 +2,14 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -30,8 +29,7 @@ public final class PageTable {
     /// Whether each virtual page keeps its physical page for life: no page moves, and no address is used twice.
     public final boolean stable;
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Held held = lock::unlock;
+    private final HeldLock lock = new HeldLock();
     private final List<PageArena> arenas = new ArrayList<>();
     /// The owners that have arenas.
     public final List<PageOwner> owners = new ArrayList<>();
@@ -52,13 +50,12 @@ public final class PageTable {
     }
 
     /// Takes the lock for a `try` statement, which releases it.
-    public Held hold() {
-        lock.lock();
-        return held;
+    public HeldLock hold() {
+        return lock.held();
     }
 
     public void enter(PageArena arena) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             arenas.add(arena); // first: a caller that fails later forgets it
             if (!owners.contains(arena.pageOwner)) {
                 owners.add(arena.pageOwner);
@@ -68,7 +65,7 @@ public final class PageTable {
 
     /// Removes an arena that has no mapping left.
     void forget(PageArena arena) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             arenas.remove(arena);
             if (!hasArena(arena.pageOwner)) {
                 owners.remove(arena.pageOwner);
@@ -154,7 +151,7 @@ public final class PageTable {
     /// Tries again to unmap and release new pages that a rollback could not unmap. One thread at a time.
     public synchronized void releaseStuck() {
         List<Page> tried;
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             tried = all.stream().filter(page -> page.home.isStuck).toList();
         }
         for (Page page : tried) {
@@ -163,7 +160,7 @@ public final class PageTable {
             } catch (CudaException refusal) {
                 continue; // retried later
             }
-            try (Held _ = hold()) {
+            try (HeldLock _ = hold()) {
                 remove(page);
                 page.home.owner.unmapped(page.home);
             }
@@ -173,7 +170,7 @@ public final class PageTable {
 
     /// Bytes of these pages, which lie in no shard.
     public long stuckBytes() {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             return sum(page -> page.home.isStuck);
         }
     }
@@ -186,14 +183,14 @@ public final class PageTable {
     /// @throws CudaException if the driver refuses; the page then keeps its home too
     long giveBack(PageArena arena, long from, long to) {
         Page page;
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             page = Objects.requireNonNull(arena.mappingAt(from)).page;
         }
         if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
             return AddressRange.STAYS;
         }
         ranges.remove(arena, from, to - from);
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             remove(page);
             page.home.owner.erase(page.home);
         }
@@ -228,7 +225,7 @@ public final class PageTable {
     /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap. The room stays, whatever
     /// others add meanwhile. One thread at a time.
     public void reserve(int more) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             all.ensureCapacity(all.size() + more + inFills);
             promised = more;
         }
@@ -239,7 +236,7 @@ public final class PageTable {
     /// @param homes the homes of the smaller pages, by address
     /// @param parts claimed blocks of the page that have no memory now
     public void exchange(Page page, List<Mapping> homes, int[] parts) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             promised = 0;
             remove(page);
             long at = page.home.address;
@@ -266,7 +263,7 @@ public final class PageTable {
         if (!(ranges.find(address) instanceof PageArena arena)) {
             return;
         }
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             for (long at = address; at < address + byteSize; ) {
                 Mapping home = arena.mappingAt(at);
                 if (home != null) {
@@ -278,7 +275,7 @@ public final class PageTable {
     }
 
     public List<Mapping> mappings() {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             return all.stream()
                     .flatMap(page -> page.mappings.stream())
                     .filter(mapping -> mapping.page.isMapped || !mapping.isHome())
@@ -287,7 +284,7 @@ public final class PageTable {
     }
 
     public boolean has(Mapping mapping) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
         }
     }
@@ -299,7 +296,7 @@ public final class PageTable {
     /// @param claimed receives the pages, also those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
     public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
                 if (page.home.owner == owner && !page.home.isStuck && which.test(page)) {
@@ -314,7 +311,7 @@ public final class PageTable {
     ///
     /// @param asleep whether the page sleeps now
     public void endChange(Page page, boolean asleep) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             page.unpin(Page.Pin.CHANGING);
             if (asleep) {
                 page.pin(Page.Pin.ASLEEP);
@@ -326,7 +323,7 @@ public final class PageTable {
 
     /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             return sum(page -> !page.hasMemory);
         }
     }
@@ -337,20 +334,20 @@ public final class PageTable {
 
     /// Pages whose memory is on the host.
     public List<Page> onHost() {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             return all.stream().filter(Page::isOnHost).toList();
         }
     }
 
     public void unpinAll(Page.Pin reason) {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             all.forEach(page -> page.unpin(reason));
         }
     }
 
     /// Checks the pages.
     public void checkInvariants() {
-        try (Held _ = hold()) {
+        try (HeldLock _ = hold()) {
             long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);

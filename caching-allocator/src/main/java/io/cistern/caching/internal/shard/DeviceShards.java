@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -12,6 +11,7 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
+import io.cistern.internal.threads.HeldLock;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -203,7 +203,7 @@ public final class DeviceShards {
     /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
     /// calls for the shard.
     public ShardSurvey survey(Shard shard) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             return shard.survey(true);
         }
     }
@@ -299,7 +299,7 @@ public final class DeviceShards {
     }
 
     private void recordFences(Shard shard) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             shard.recordFences(fences);
         }
     }
@@ -470,7 +470,7 @@ public final class DeviceShards {
     /// @param givesBack whether to give its idle memory back first
     /// @return false if its stream's work may still run
     private boolean drop(Shard shard, boolean givesBack) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             if (!isLeft(shard)) {
                 return true;
             }
@@ -494,7 +494,7 @@ public final class DeviceShards {
 
     /// Drops a shard that has no memory and no work any more.
     public void dispose(Shard shard) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
             if (hasNoMemory && shard.quiet(fences) && unmapLent(shard) && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);

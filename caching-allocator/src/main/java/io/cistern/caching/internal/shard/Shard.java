@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.Sizes;
@@ -23,10 +22,10 @@ import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.SegmentMemory;
+import io.cistern.internal.threads.HeldLock;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -53,12 +52,11 @@ public final class Shard implements PageOwner {
 
     public final boolean small;
 
-    public final ReentrantLock driverLock = new ReentrantLock();
-    private final Held heldDriver = driverLock::unlock;
+    public final HeldLock driverLock = new HeldLock();
 
     /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
     /// then finds what the first one's wait made free. Taken before the driver lock.
-    private final ReentrantLock waiting = new ReentrantLock();
+    private final HeldLock waiting = new HeldLock();
 
     public final TransferCache transferCache = new TransferCache(this);
 
@@ -131,9 +129,8 @@ public final class Shard implements PageOwner {
     }
 
     /// Takes the driver lock for a `try` statement, which releases it.
-    public Held holdDriver() {
-        driverLock.lock();
-        return heldDriver;
+    public HeldLock holdDriver() {
+        return driverLock.held();
     }
 
     // Blocks.
@@ -289,18 +286,18 @@ public final class Shard implements PageOwner {
     /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
         FencedFrees.Wait wait;
-        try (Held _ = holdDriver()) {
+        try (HeldLock _ = holdDriver()) {
             recordFences(fences);
             wait = fenced.beginWait();
         }
         try {
             wait.await(fences);
         } finally {
-            try (Held _ = holdDriver()) {
+            try (HeldLock _ = holdDriver()) {
                 fenced.endWait(wait, fences);
             }
         }
-        try (Held _ = holdDriver()) {
+        try (HeldLock _ = holdDriver()) {
             return settle(fences);
         }
     }
@@ -555,16 +552,16 @@ public final class Shard implements PageOwner {
     /// @return bytes given back
     public long giveBack(long wanted, Fences fences) {
         ClaimedBlocks claimed = new ClaimedBlocks(blocks);
-        driverLock.lock();
-        try {
-            claim(wanted, claimed);
-            return !claimed.isEmpty() && quiet(fences) ? giveBack(claimed) : 0;
-        } catch (CudaException refusal) {
-            keepRefused(refusal);
-            return 0;
-        } finally {
-            restore(claimed);
-            driverLock.unlock();
+        try (HeldLock _ = holdDriver()) {
+            try {
+                claim(wanted, claimed);
+                return !claimed.isEmpty() && quiet(fences) ? giveBack(claimed) : 0;
+            } catch (CudaException refusal) {
+                keepRefused(refusal);
+                return 0;
+            } finally {
+                restore(claimed);
+            }
         }
     }
 
@@ -575,17 +572,14 @@ public final class Shard implements PageOwner {
     /// @return bytes given back
     public long giveBackAfterWaiting(long wanted, Fences fences) {
         ClaimedBlocks claimed = new ClaimedBlocks(blocks);
-        waiting.lock();
-        try {
-            return claimAndAwait(wanted, claimed, fences) ? giveBack(claimed) : 0;
-        } catch (CudaException refusal) {
-            keepRefused(refusal);
-            return 0;
-        } finally {
+        try (HeldLock _ = waiting.held()) {
             try {
-                restore(claimed);
+                return claimAndAwait(wanted, claimed, fences) ? giveBack(claimed) : 0;
+            } catch (CudaException refusal) {
+                keepRefused(refusal);
+                return 0;
             } finally {
-                waiting.unlock();
+                restore(claimed);
             }
         }
     }
@@ -593,7 +587,7 @@ public final class Shard implements PageOwner {
     /// Returns whether no work uses the claimed blocks any more.
     private boolean claimAndAwait(long wanted, ClaimedBlocks claimed, Fences fences) {
         long end;
-        try (Held _ = holdDriver()) {
+        try (HeldLock _ = holdDriver()) {
             claim(wanted, claimed);
             end = claimed.isEmpty() ? Fences.PASSED : end(fences);
         }
@@ -619,7 +613,7 @@ public final class Shard implements PageOwner {
     /// @return bytes given back
     private long giveBack(ClaimedBlocks claimed) {
         long bytes = 0;
-        try (Held _ = holdDriver()) {
+        try (HeldLock _ = holdDriver()) {
             while (!claimed.isEmpty()) {
                 bytes += giveBackFirst(claimed);
             }
@@ -688,7 +682,7 @@ public final class Shard implements PageOwner {
     /// Like [#closed], but waits until no thread makes driver calls for this shard: it might be about to record
     /// on the stream.
     void closedAtRest(long end) {
-        try (Held _ = holdDriver()) {
+        try (HeldLock _ = holdDriver()) {
             closed(end);
         }
     }
@@ -704,7 +698,7 @@ public final class Shard implements PageOwner {
     /// @param anew whether that former work may still run, so that only fences from now on cover
     ///     the free blocks
     boolean passTo(StreamTimeline successor, boolean anew, PageTable table) {
-        try (Held _ = table.hold();
+        try (HeldLock _ = table.hold();
                 ShortLock _ = lock.hold()) {
             if (!closed || !hasNothingInUse()) {
                 return false;
@@ -831,7 +825,7 @@ public final class Shard implements PageOwner {
     /// @throws IllegalStateException if an invariant does not hold
     public long checkInvariants() {
         transferCache.checkInvariants();
-        try (Held _ = holdDriver();
+        try (HeldLock _ = holdDriver();
                 ShortLock _ = lock.hold()) {
             return new ShardCheck(this).check();
         }

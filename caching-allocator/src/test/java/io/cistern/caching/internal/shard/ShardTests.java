@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.CacheStat;
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
@@ -13,6 +12,7 @@ import io.cistern.caching.internal.page.PageArena;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -125,13 +125,13 @@ final class ShardTests extends PagesFixture {
     // Pages that leave and come.
 
     private boolean lend(Mapping home, Shard taker) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             return shard.lend(home, taker);
         }
     }
 
     private void takeBack(Mapping home, Shard taker) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             shard.takeBack(home, taker);
         }
     }
@@ -146,7 +146,7 @@ final class ShardTests extends PagesFixture {
         free(taken);
         assertThat(mapping(taken).idle).isTrue();
         other.marks.kept = false;
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             assertThat(other.lend(mapping(taken), shard)).as("nobody knows").isFalse();
         }
     }
@@ -320,7 +320,7 @@ final class ShardTests extends PagesFixture {
     // The end of the stream.
 
     private boolean pass(boolean anew) {
-        try (Held _ = shard.holdDriver()) {
+        try (HeldLock _ = shard.holdDriver()) {
             return shard.passTo(other.timeline(), anew, table);
         }
     }

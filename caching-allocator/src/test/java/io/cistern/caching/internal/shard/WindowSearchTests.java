@@ -2,9 +2,9 @@ package io.cistern.caching.internal.shard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.caching.internal.base.Held;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.page.Page;
+import io.cistern.internal.threads.HeldLock;
 import java.util.StringJoiner;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -32,7 +32,7 @@ final class WindowSearchTests extends PagesFixture {
     }
 
     private String window(int pages, @Nullable Predicate<Page> usable) {
-        try (Held _ = table.hold()) {
+        try (HeldLock _ = table.hold()) {
             MappingWindow window = shard.claimWindow(pages * PAGE, usable);
             if (window == null) {
                 return "none";
