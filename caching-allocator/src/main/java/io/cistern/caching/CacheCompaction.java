@@ -60,8 +60,6 @@ final class CacheCompaction {
         this.freeMemory = new FreeMemory(driver, counters.device);
     }
 
-    /// Compacts.
-    ///
     /// @param asked the bytes of a request, or 0 to free as much as possible
     CompactionResult compact(long asked) {
         return unlessObstacle(table -> {

@@ -95,7 +95,6 @@ final class CacheReclaim {
     /// @param taking takes it, and returns the bytes that it gave
     private record Step(ReclaimStep step, int mostTurns, LongSupplier taking) {}
 
-    /// Returns the steps for a request, in their order.
     private List<Step> steps(Shard shard, long size) {
         return List.of(
                 new Step(ReclaimStep.OTHER_THREADS, 1, () -> threadCaches.empty(shards.of(shard.stream))),
@@ -252,8 +251,6 @@ final class CacheReclaim {
     /// @param freedBytes bytes of blocks that waited or lay in thread caches, and are free now
     /// @param returnedBytes bytes that went back to the driver; some of them may have been freed just before
     private record Given(long freedBytes, long returnedBytes) {
-        static final Given NOTHING = new Given(0, 0);
-
         Given plus(Given other) {
             return new Given(freedBytes + other.freedBytes, returnedBytes + other.returnedBytes);
         }
@@ -265,7 +262,7 @@ final class CacheReclaim {
     }
 
     private Given giveBackOthers(@Nullable Shard own, long wanted, boolean wait) {
-        Given given = Given.NOTHING;
+        Given given = new Given(0, 0);
         for (Shard other : shards.all()) {
             if (other != own && given.returnedBytes < wanted) {
                 given = given.plus(giveBack(other, wanted - given.returnedBytes, wait));
@@ -326,7 +323,7 @@ final class CacheReclaim {
             OptionalLong stream = survey.stream();
             add(left, Reason.IN_USE, stream, survey.liveBytes());
             add(left, Reason.USED_BY_OTHER_STREAM, stream, survey.waitingBytes());
-            add(left, Reason.SHARED_WITH_USED, stream, survey.sharedBytes());
+            add(left, Reason.SHARED_WITH_USED, stream, survey.idleBytes() - survey.returnableBytes());
             add(left, ofWhole, stream, survey.returnableBytes());
         }
         return result(left, returned);

@@ -51,8 +51,6 @@ import java.util.function.Function;
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
-    private static final String ALLOCATED = "allocated";
-    private static final String FREED = "freed";
     private static final String THREAD_CACHE_TIER = "tier.thread_cache";
     private static final String SHARD_TIER = "tier.shard";
     private static final List<String> TIERS = List.of(THREAD_CACHE_TIER, SHARD_TIER, "tier.pages");
@@ -170,8 +168,8 @@ final class CacheStatistics {
         long present = counters.reservedBytes();
         figures.put(name + "current", present);
         figures.put(name + "peak", counters.reservedPeakBytes());
-        figures.put(name + ALLOCATED, obtained);
-        figures.put(name + FREED, obtained - present);
+        figures.put(name + "allocated", obtained);
+        figures.put(name + "freed", obtained - present);
     }
 
     private void put(
@@ -192,7 +190,7 @@ final class CacheStatistics {
         }
         figures.put(name + ".current", current);
         figures.put(name + ".peak", Math.max(current, peak));
-        figures.put(name + '.' + ALLOCATED, totals.added(stat));
-        figures.put(name + '.' + FREED, totals.added(stat) - current);
+        figures.put(name + ".allocated", totals.added(stat));
+        figures.put(name + ".freed", totals.added(stat) - current);
     }
 }

@@ -73,7 +73,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
         this(context, driver(context), context.events(), options, _ -> Optional.empty());
     }
 
-    /// @param histories finds the history of a block
     CachingAllocator(
             AllocatorContext context,
             CudaDriver driver,
@@ -291,11 +290,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     }
 
     private Optional<CompactionResult> compaction(int device, Function<CacheCompaction, CompactionResult> compaction) {
-        DeviceCache cache = caches.get(device);
-        return Optional.of(
-                cache == null
-                        ? CompactionResult.nothing("it has no memory")
-                        : sleep.exclude(() -> compaction.apply(cache.compaction), CacheCompaction.BUSY));
+        return Optional.of(used(device)
+                .map(cache -> sleep.exclude(() -> compaction.apply(cache.compaction), CacheCompaction.BUSY))
+                .orElseGet(() -> CompactionResult.nothing("it has no memory")));
     }
 
     @Override

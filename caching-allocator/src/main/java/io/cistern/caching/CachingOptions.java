@@ -62,8 +62,6 @@ record CachingOptions(
             CachingOption.STABLE_MAPPING,
             CachingOption.COMPACTION_BYTES);
 
-    /// Reads the options of a spec.
-    ///
     /// @throws ConfigurationException if a value is not legal, or two contradict each other
     static CachingOptions read(AllocatorContext context) {
         OptionReader reader = new OptionReader(context.options());

@@ -73,8 +73,7 @@ public final class CachingProvider implements AllocatorProvider {
         boolean isParanoid = options.check() == CheckLevel.PARANOID;
         EventSink events = isParanoid ? poisoned : context.events();
         CachingAllocator caching = new CachingAllocator(context, driver, events, options, blocks::find);
-        DeviceAllocator checked =
-                isParanoid ? new ParanoidAllocator(caching, driver, poisoned) : caching;
+        DeviceAllocator checked = isParanoid ? new ParanoidAllocator(caching, driver, poisoned) : caching;
         return new CheckedAllocator(checked, driver, blocks);
     }
 }

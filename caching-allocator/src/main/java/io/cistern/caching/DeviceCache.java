@@ -46,7 +46,6 @@ import org.jspecify.annotations.Nullable;
 /// Shards count blocks in thread caches as live; these are [emptied][ThreadCaches] when memory is to be given back
 /// or found.
 final class DeviceCache {
-    final int device;
     final DeviceCounters counters;
     final Growth growth;
     final DeviceShards shards;
@@ -76,7 +75,6 @@ final class DeviceCache {
             @Nullable ThreadCache[] threadCaches) {
         AddressRangeMap ranges = new AddressRangeMap();
         AtomicLong clock = new AtomicLong();
-        this.device = device;
         this.counters = new DeviceCounters(device, events);
         this.fences = new Fences(device, driver, streams, counters);
         this.order = new CrossStreamOrder(fences, clock, options.pages().reuse(), counters);
@@ -104,12 +102,13 @@ final class DeviceCache {
 
     private Growth growth(
             CudaDriver driver, SegmentSource source, CachingOptions options, AddressRangeMap ranges, AtomicLong clock) {
-        long deviceBytes = driver.devices().totalBytes(device);
+        long deviceBytes = driver.devices().totalBytes(counters.device);
         ReserveLimit limit = options.limit();
         long capBytes = limit.capBytes(deviceBytes);
-        SegmentSource capped = limit.isSet() ? new ReserveCap(device, capBytes, limit.option()).of(source) : source;
+        SegmentSource capped =
+                limit.isSet() ? new ReserveCap(counters.device, capBytes, limit.option()).of(source) : source;
         if (capped instanceof PageSource physical && options.growsByPages(true)) {
-            PhysicalPages pages = new PhysicalPages(device, driver, physical, counters);
+            PhysicalPages pages = new PhysicalPages(counters.device, driver, physical, counters);
             PageTable table = new PageTable(pages, ranges, options.pages().stableMapping());
             return new PageGrowth(
                     table,
@@ -119,7 +118,7 @@ final class DeviceCache {
                     options.pages(),
                     deviceBytes,
                     capBytes,
-                    () -> driver.memory().freeBytes(device));
+                    () -> driver.memory().freeBytes(counters.device));
         }
         return new SegmentGrowth(
                 capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);
@@ -148,7 +147,7 @@ final class DeviceCache {
 
     private long allocateMissed(Shard shard, long size, long asked) {
         if (asked > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(asked, device, "more than any device has");
+            throw new DeviceOutOfMemoryException(asked, counters.device, "more than any device has");
         }
         shard.missed();
         long address;
@@ -179,7 +178,7 @@ final class DeviceCache {
         } catch (DeviceOutOfMemoryException refused) {
             throw new DeviceOutOfMemoryException(
                     initialBytes,
-                    device,
+                    counters.device,
                     CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, but is"
                             + " not available: lower it, or free memory; " + refused.detail(),
                     refused,

@@ -17,7 +17,6 @@ import org.jspecify.annotations.Nullable;
 /// one option. Programs bring such a string as a whole, so PyTorch's keys without an effect here cause a
 /// warning that says why. A key that PyTorch does not have is an error.
 final class OptionReader {
-    /// The key of the option with such a string.
     private static final String PYTORCH = "pytorch";
 
     /// PyTorch's name for the driver's pool.
@@ -61,8 +60,6 @@ final class OptionReader {
     private final @Nullable AllocatorOptions pytorch;
     private final boolean choosesDriverPool;
 
-    /// Reads from a spec's options.
-    ///
     /// @throws ConfigurationException if a PyTorch string among them does not follow the grammar, or names a
     ///     backend that PyTorch does not have
     OptionReader(AllocatorOptions options) {

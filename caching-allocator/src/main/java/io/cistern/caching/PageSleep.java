@@ -50,7 +50,7 @@ final class PageSleep {
         if (cache.counters.reservedBytes() == 0) {
             return cache.reclaim.leftAsleep(0); // no wait: another's capture would forbid it
         }
-        driver.devices().synchronize(cache.device);
+        driver.devices().synchronize(cache.counters.device);
         if (asleep.count() > 0) {
             takeBack();
         }
@@ -165,8 +165,6 @@ final class PageSleep {
         }
     }
 
-    /// Ends a wake.
-    ///
     /// @param awake whether the pages stay awake
     void settle(boolean awake) {
         try {

@@ -92,7 +92,9 @@ final class RefusalTests extends PoolFixture {
         }
 
         private static long rounded(long byteSize) {
-            return Sizes.hasClass(byteSize) ? Sizes.roundedToClass(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
+            return Sizes.hasClass(byteSize)
+                    ? Sizes.byteSize(Sizes.classOf(byteSize))
+                    : Sizes.rounded(byteSize, Sizes.GRANULE);
         }
     }
 

@@ -120,6 +120,8 @@ class ThreadCacheStatisticsTests {
     }
 
     private static long rounded(long byteSize) {
-        return Sizes.hasClass(byteSize) ? Sizes.roundedToClass(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
+        return Sizes.hasClass(byteSize)
+                ? Sizes.byteSize(Sizes.classOf(byteSize))
+                : Sizes.rounded(byteSize, Sizes.GRANULE);
     }
 }

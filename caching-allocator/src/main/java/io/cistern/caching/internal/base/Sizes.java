@@ -1,8 +1,7 @@
 package io.cistern.caching.internal.base;
 
 /// Sizes that the whole module shares, and the classes of those that thread caches keep: every granule up to 8 KiB,
-/// then
-/// 8 sizes a doubling up to 64 KiB.
+/// then 8 sizes a doubling up to 64 KiB.
 ///
 /// ```
 /// granules − 1   0 … 15         16 … 31     32 … 63     64 … 127
@@ -66,10 +65,5 @@ public final class Sizes {
         int shift = Math.max(0, (sizeClass >>> STEP_SHIFT) - 1);
         long granules = sizeClass - ((long) shift << STEP_SHIFT) + 1;
         return granules << shift << GRANULE_SHIFT;
-    }
-
-    /// The size of the block for a request, which must [have a class][#hasClass].
-    public static long roundedToClass(long byteSize) {
-        return byteSize(classOf(byteSize));
     }
 }

@@ -31,9 +31,7 @@ public final class PoisonedRanges implements EventSink {
         ranges.put(from, new Range(from, from + byteSize));
     }
 
-    /// Forgets a range.
-    ///
-    /// @return the parts that had the pattern
+    /// Forgets a range; returns the parts that had the pattern.
     synchronized List<Range> take(long from, long byteSize) {
         long to = from + byteSize;
         List<Range> taken = new ArrayList<>();

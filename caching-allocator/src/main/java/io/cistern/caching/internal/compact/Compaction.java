@@ -33,9 +33,8 @@ public final class Compaction implements AutoCloseable {
         this.space = new CopySpace(driver, table.pages.device, table.pages.slotBytes);
     }
 
-    /// Replaces the pages of a plan.
+    /// Replaces the pages of a plan; `begun` is the time when compaction began, on the driver's clock.
     ///
-    /// @param begun the time when compaction began, on the driver's clock
     /// @throws CudaException if the driver refuses
     public CompactionResult run(CompactionPlan plan, long begun) {
         DeviceCounters counters = table.pages.counters;

@@ -77,10 +77,8 @@ final class PageSplit {
         this.parts = new int[sparse.froms.length];
     }
 
-    /// Replaces the page.
+    /// Replaces the page; returns false if it changed since the plan, or its source needs it where it is.
     ///
-    /// @return whether the page was replaced; false if it changed since the plan, or its source needs it
-    ///     where it is
     /// @throws CudaException if the driver refuses; then nothing has changed
     boolean run() {
         List<@Nullable Page> pinned = new ArrayList<>(1);

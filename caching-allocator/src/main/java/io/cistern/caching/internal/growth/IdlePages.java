@@ -63,7 +63,6 @@ public final class IdlePages implements PageOwner.FreeBlocks {
                 && home.freedAt <= shard.timeline().newestTakeable;
     }
 
-    /// Records that this survey took the page.
     void taken(Page page) {
         page.takenIn = number;
     }

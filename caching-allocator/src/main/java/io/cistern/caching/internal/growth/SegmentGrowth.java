@@ -127,9 +127,7 @@ public final class SegmentGrowth implements Growth {
         }
     }
 
-    /// Gives back a whole segment.
-    ///
-    /// @return false if the source must keep it for now
+    /// Gives back a whole segment; returns false if the source must keep it for now.
     boolean tryRelease(PlainSegment range) {
         Segment segment = range.segment;
         ranges.remove(range, range.address, range.byteSize); // before another shard can get the addresses

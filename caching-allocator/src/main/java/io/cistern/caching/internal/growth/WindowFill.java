@@ -78,7 +78,6 @@ final class WindowFill implements AutoCloseable {
 
     private @Nullable MappingWindow window;
 
-    /// Bytes of new pages.
     private long createdBytes;
 
     /// Bytes of pages that are new or have their home in other shards.
@@ -365,9 +364,7 @@ final class WindowFill implements AutoCloseable {
         }
     }
 
-    /// Hands the block to the caller, which owns it from now on.
-    ///
-    /// @return its address
+    /// Hands the block to the caller, which owns it from now on; returns its address.
     long keep() {
         isSettled = true;
         return address;
@@ -392,11 +389,13 @@ final class WindowFill implements AutoCloseable {
 
     private void undo() {
         for (int i = 0; i < returning.size(); i++) {
-            takeBack(returning.get(i).page.home);
+            Mapping home = returning.get(i).page.home;
+            home.owner.takeBack(home, shard);
         }
         for (int i = 0; i < added.size(); i++) {
-            if (!added.get(i).isHome()) {
-                takeBack(added.get(i).page.home);
+            Mapping home = added.get(i).page.home;
+            if (home != added.get(i)) {
+                home.owner.takeBack(home, shard);
             }
         }
         if (window != null) {
@@ -407,9 +406,5 @@ final class WindowFill implements AutoCloseable {
             table.stuck(stuck.get(i));
         }
         table.endFill(inFill);
-    }
-
-    private void takeBack(Mapping home) {
-        home.owner.takeBack(home, shard);
     }
 }

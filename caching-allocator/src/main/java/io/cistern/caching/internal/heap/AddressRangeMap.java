@@ -34,9 +34,7 @@ public final class AddressRangeMap {
         return range == null || address >= range.address ? range : range.below;
     }
 
-    /// Returns the range of a live block.
-    ///
-    /// @throws UnknownAddressException if the address lies in no range
+    /// Returns the range of a live block; an address in no range is an [UnknownAddressException].
     public AddressRange get(long address) {
         AddressRange range = find(address);
         if (range == null) {

@@ -140,7 +140,7 @@ public final class BlockHeap {
         blocks.reserve(2);
         range.live.reserve(range.address);
         ranges.add(range);
-        freeRuns.holdSegments();
+        freeRuns.inSegments = true;
         int block = blocks.add(range, Blocks.CLAIMED);
         makeFree(block);
         return handOut(block, byteSize);

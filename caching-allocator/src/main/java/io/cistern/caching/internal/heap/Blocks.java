@@ -8,7 +8,6 @@ import java.util.Arrays;
 /// The blocks of one [AddressRange] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`.
 /// Numbers of removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
 public final class Blocks {
-    /// No block.
     public static final int NONE = -1;
 
     /// A record that is not in use.
@@ -70,9 +69,7 @@ public final class Blocks {
         return block;
     }
 
-    /// Splits a block after `firstSize` bytes.
-    ///
-    /// @return the second part, in the same state as the first
+    /// Splits a block after `firstSize` bytes; returns the second part, in the same state as the first.
     int split(int block, long firstSize) {
         int rest = take();
         set(rest, range[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
@@ -144,7 +141,6 @@ public final class Blocks {
         return range[block] == in && address[block] <= from && to <= end(block);
     }
 
-    /// Returns the first address after a block.
     public long end(int block) {
         return address[block] + byteSize[block];
     }

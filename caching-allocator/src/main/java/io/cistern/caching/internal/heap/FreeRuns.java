@@ -38,7 +38,7 @@ public final class FreeRuns {
     private final ShardCounters counters;
     /// Whether blocks lie in plain segments. Free parts of segments are counted, because they can't go back to
     /// the driver.
-    private boolean inSegments;
+    boolean inSegments;
     private int inner = Blocks.NONE;
     /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
     public int aliases;
@@ -49,11 +49,6 @@ public final class FreeRuns {
         this.counters = counters;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
-    }
-
-    /// Records that blocks lie in plain segments from now on.
-    void holdSegments() {
-        inSegments = true;
     }
 
     private boolean inGap(int block) {
@@ -316,9 +311,7 @@ public final class FreeRuns {
         return bins.findFrom(to - from, block -> blocks.isAround(block, in, from, to));
     }
 
-    /// Checks the lists.
-    ///
-    /// @return the number of free blocks in them
+    /// Checks the lists; returns the number of free blocks in them.
     public int checkInvariants() {
         int count = bins.checkInvariants();
         others.checkInvariants();

@@ -28,7 +28,6 @@ import java.util.function.IntPredicate;
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
-    private static final int GRANULE_SHIFT = Sizes.GRANULE_SHIFT;
     /// The number of sizes with a bin of their own, in granules: up to 1 MiB.
     private static final int EXACT = 1 << 11;
     private static final int EXACT_SHIFT = 11;
@@ -68,9 +67,8 @@ final class SizeBins {
         return heads[bin >>> 6][bin & 63];
     }
 
-    /// Returns the bin for blocks of a size.
     static int binOf(long byteSize) {
-        long granules = byteSize >>> GRANULE_SHIFT;
+        long granules = byteSize >>> Sizes.GRANULE_SHIFT;
         if (granules <= EXACT) {
             return (int) granules - 1;
         }
@@ -80,8 +78,6 @@ final class SizeBins {
         return EXACT + ((doubling - EXACT_SHIFT) << STEP_SHIFT) + step;
     }
 
-    /// Adds a free block.
-    ///
     /// @param gapBytes the bytes of the free run that it begins, at least its own
     void insert(int block, long gapBytes) {
         blocks.gapBytes[block] = gapBytes;
@@ -196,9 +192,7 @@ final class SizeBins {
         return (word << 6) + Long.numberOfTrailingZeros(here);
     }
 
-    /// Visits the blocks of a bin.
-    ///
-    /// @return whether `seen` returned true for any of them
+    /// Visits the blocks of a bin; returns whether `seen` returned true for any of them.
     boolean forEachIn(int bin, IntPredicate seen) {
         boolean any = false;
         for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {

@@ -176,8 +176,7 @@ public final class CrossStreamOrder {
 
     private static void noteAwaited(StreamTimeline giver) {
         // No thread asks about these waits any more. Those for streams that are gone would otherwise stay until the
-        // next
-        // garbage collection and be copied with each fence.
+        // next garbage collection and be copied with each fence.
         giver.awaited.entrySet().removeIf(each -> each.getKey().isGone || each.getValue() <= each.getKey().passedTime);
         giver.awaitedByFence.clear();
         giver.awaitedByFence.putAll(giver.awaited);

@@ -11,7 +11,6 @@ import java.util.function.LongSupplier;
 ///
 /// **Threads.** Any. If no use is recorded, a free only reads one number.
 public final class RecordedUses {
-    /// No streams.
     static final long[] NONE = {};
 
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
@@ -21,6 +20,7 @@ public final class RecordedUses {
     private final AtomicInteger blocks = new AtomicInteger();
 
     /// Adds a stream to those of a block.
+    @SuppressWarnings("ReferenceEquality") // whether the map has this array
     public void add(long address, long key) {
         long[] first = {key};
         blocks.incrementAndGet(); // first, so that a reader that sees the block sees the count
@@ -57,7 +57,6 @@ public final class RecordedUses {
         return fewer.length == 0 ? NONE : fewer;
     }
 
-    /// Returns the streams that use a block.
     public long[] of(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.get(address);
         return keys == null ? NONE : keys;

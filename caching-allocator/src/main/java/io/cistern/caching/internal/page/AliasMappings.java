@@ -102,7 +102,6 @@ public final class AliasMappings {
         }
     }
 
-    /// @return whether all were claimed
     private boolean claim(List<Page> pages, Predicate<Mapping> which, List<Mapping> claimed) {
         boolean areClaimed = true;
         try (HeldLock _ = table.hold()) {
@@ -175,8 +174,6 @@ public final class AliasMappings {
         }
     }
 
-    /// Unmaps claimed mappings.
-    ///
     /// @return whether all are unmapped; the source needs the others where they are
     private boolean unmap(List<Mapping> claimed) {
         boolean areGone = true;
@@ -211,8 +208,6 @@ public final class AliasMappings {
         }
     }
 
-    /// Checks the list.
-    ///
     /// @param known the number of aliased mappings of all pages, without those that a rollback left
     /// @throws IllegalStateException if the list is wrong
     void checkInvariants(long known) {

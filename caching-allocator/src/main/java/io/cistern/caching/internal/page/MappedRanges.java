@@ -47,9 +47,8 @@ public final class MappedRanges implements RangeSource {
         }
     }
 
-    /// Creates the ranges of a source.
-    ///
-    /// @param refused keeps segments whose acquisition failed and was not undone, to [release][#release] them later
+    /// Creates the ranges of a source; `refused` keeps segments whose acquisition failed and was not undone, to
+    /// [release][#release] them later.
     public MappedRanges(VirtualMemory memory, PageSource source, Consumer<Segment> refused) {
         this.memory = memory;
         this.source = source;

@@ -37,7 +37,7 @@ public final class Page {
     /// Its index in [PageTable#all], or -1; without the table's lock, a guess.
     public int number = -1;
     /// All mappings, the home among them; the oldest first.
-    final ArrayList<Mapping> mappings = new ArrayList<>(0);
+    final ArrayList<Mapping> mappings = new ArrayList<>(1);
     /// One bit for each [Pin].
     private int pins;
 
@@ -62,7 +62,6 @@ public final class Page {
         this.handle = handle;
         this.byteSize = byteSize;
         this.home = new Mapping(this, arena, address);
-        mappings.ensureCapacity(mappings.size() + 1);
         add(home);
     }
 

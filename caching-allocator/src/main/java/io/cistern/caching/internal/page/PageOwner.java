@@ -7,9 +7,7 @@ import java.util.List;
 /// The part of a shard that pages need in order to move, sleep or go back to the driver. Callers mostly hold
 /// the lock of the [PageTable]; each method that changes something also takes the shard's own lock.
 public interface PageOwner extends RangeOwner {
-    /// Receives the free blocks of an owner.
     interface FreeBlocks {
-        /// Receives one free block.
         void add(PageArena arena, long from, long to);
     }
 

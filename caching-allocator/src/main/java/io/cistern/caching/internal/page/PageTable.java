@@ -170,9 +170,7 @@ public final class PageTable {
 
     /// Bytes of these pages, which lie in no shard.
     public long stuckBytes() {
-        try (HeldLock _ = hold()) {
-            return sum(page -> page.home.isStuck);
-        }
+        return sum(page -> page.home.isStuck);
     }
 
     /// Unmaps all mappings of a page and releases it. Its block is claimed, and no work uses it any more.
@@ -242,18 +240,12 @@ public final class PageTable {
             long at = page.home.address;
             for (int i = 0; i < homes.size(); i++) {
                 Mapping home = homes.get(i);
-                forgetRange(page, at, home.address);
+                ranges.remove(home.arena, at, home.address - at);
                 at = home.end;
                 add(home.page);
             }
-            forgetRange(page, at, page.home.end);
+            ranges.remove(page.home.arena, at, page.home.end - at);
             page.home.owner.exchange(page.home, homes, parts);
-        }
-    }
-
-    private void forgetRange(Page page, long from, long to) {
-        if (from < to) {
-            ranges.remove(page.home.arena, from, to - from);
         }
     }
 
@@ -323,13 +315,13 @@ public final class PageTable {
 
     /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
-        try (HeldLock _ = hold()) {
-            return sum(page -> !page.hasMemory);
-        }
+        return sum(page -> !page.hasMemory);
     }
 
     private long sum(Predicate<Page> which) {
-        return all.stream().filter(which).mapToLong(page -> page.byteSize).sum();
+        try (HeldLock _ = hold()) {
+            return all.stream().filter(which).mapToLong(page -> page.byteSize).sum();
+        }
     }
 
     /// Pages whose memory is on the host.
@@ -345,7 +337,6 @@ public final class PageTable {
         }
     }
 
-    /// Checks the pages.
     public void checkInvariants() {
         try (HeldLock _ = hold()) {
             long aliasMappings = 0;

@@ -101,9 +101,8 @@ public final class PhysicalPages {
         return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }
 
-    /// Unmaps a mapping.
+    /// Unmaps a mapping; returns false if the source needs it where it is.
     ///
-    /// @return false if the source needs it where it is
     /// @throws CudaException if the driver refuses; the source is then told that the mapping still exists
     public boolean tryUnmap(Mapping mapping) {
         if (!mayUnmap(mapping)) {

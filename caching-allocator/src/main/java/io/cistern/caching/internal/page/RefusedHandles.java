@@ -19,7 +19,6 @@ final class RefusedHandles {
         this.release = release;
     }
 
-    /// Gives a handle back.
     interface Release {
         /// Returns whether the driver took it.
         boolean isDone(long handle, long byteSize);

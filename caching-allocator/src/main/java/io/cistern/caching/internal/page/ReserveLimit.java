@@ -9,7 +9,6 @@ import io.cistern.caching.options.CachingOption;
 /// @param failsAtOnce whether a request that would exceed the fraction fails before anything is given back
 ///     or waited for
 public record ReserveLimit(long maxBytes, double fraction, boolean failsAtOnce) {
-    /// Returns the most that may be reserved, in bytes.
     public long capBytes(long deviceBytes) {
         return fraction == 1 ? maxBytes : (long) (fraction * deviceBytes);
     }

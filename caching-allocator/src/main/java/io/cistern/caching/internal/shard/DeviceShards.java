@@ -128,7 +128,7 @@ public final class DeviceShards {
     /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long byteSize) {
         return hasClasses && Sizes.hasClass(byteSize)
-                ? Sizes.roundedToClass(byteSize)
+                ? Sizes.byteSize(Sizes.classOf(byteSize))
                 : Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), unit);
     }
 

@@ -305,9 +305,7 @@ final class FencedFrees {
         }
     }
 
-    /// Removes a list whose fences have all passed.
-    ///
-    /// @return the first block of the list; [Blocks#NONE] if no list has passed
+    /// Removes a list whose fences have all passed; returns its first block, or [Blocks#NONE] if no list has passed.
     private int takePassed() {
         for (int i = 0; i < recordedCount; i++) {
             if (hasPassed(i)) {

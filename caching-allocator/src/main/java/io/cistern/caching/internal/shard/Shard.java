@@ -232,8 +232,6 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Records that a stream uses a live block.
-    ///
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
     void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
         try (ShortLock _ = lock.hold()) {
@@ -797,10 +795,8 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Surveys the shard.
-    ///
-    /// @param tellReturnable whether to count the bytes that could go back; the caller then holds
-    ///     the driver lock
+    /// Surveys the shard. If `tellReturnable` is set, it counts the bytes that could go back; the caller then holds the
+    /// driver lock.
     public ShardSurvey survey(boolean tellReturnable) {
         try (ShortLock _ = lock.hold()) {
             return ShardSurvey.of(this, heap.blocks, heap.ranges, tellReturnable);
@@ -819,9 +815,8 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Checks the shard's invariants.
+    /// Checks the shard's invariants; returns the bytes that have memory.
     ///
-    /// @return bytes that have memory
     /// @throws IllegalStateException if an invariant does not hold
     public long checkInvariants() {
         transferCache.checkInvariants();

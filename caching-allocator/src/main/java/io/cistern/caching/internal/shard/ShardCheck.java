@@ -32,9 +32,7 @@ final class ShardCheck {
         this.blocks = heap.blocks;
     }
 
-    /// Checks the shard.
-    ///
-    /// @return bytes that have memory, also those that no block can have
+    /// Checks the shard; returns the bytes that have memory, also those that no block can have.
     long check() {
         for (AddressRange range : heap.ranges) {
             checkRegion(range);

@@ -61,9 +61,4 @@ public record ShardSurvey(
         }
         return bytes == 0 ? 0 : bytes + range.edgeBytes();
     }
-
-    /// Free bytes in pages or segments that also have a block in use.
-    public long sharedBytes() {
-        return idleBytes - returnableBytes;
-    }
 }

@@ -137,7 +137,6 @@ public final class TransferCache {
         totals.heldByThreadCaches(blockCount, bytes);
     }
 
-    /// Checks the shelves.
     void checkInvariants() {
         try (ShortLock _ = lock.hold()) {
             long sum = 0;

@@ -219,8 +219,6 @@ final class WindowSearch {
         return true;
     }
 
-    /// Records that the search meets a page.
-    ///
     /// @return the address where it met the page before; 0 if it did not
     private long meet(Page page, long address) {
         int number = Math.max(0, page.number); // a page that is being removed has none: the guess is wrong then

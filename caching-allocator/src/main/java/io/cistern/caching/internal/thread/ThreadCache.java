@@ -197,9 +197,7 @@ public final class ThreadCache extends ThreadState {
         return kept;
     }
 
-    /// Moves the block freed last to its stack.
-    ///
-    /// @return false if the stack has no room, or the block is a large one
+    /// Moves the block freed last to its stack; returns false if that has no room, or the block is a large one.
     private boolean moveToStack() {
         if (key == NOTHING) {
             return true;
@@ -336,9 +334,7 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Records a miss.
-    ///
-    /// @return how many blocks to fetch: one for the caller, and no more than there is room for
+    /// Records a miss; returns how many blocks to fetch: one for the caller, and no more than there is room for.
     int missed(ThreadCacheBins from, int sizeClass) {
         if (!tryEnter()) {
             return 1;
@@ -478,7 +474,6 @@ public final class ThreadCache extends ThreadState {
         large.requested.resetPeak();
     }
 
-    /// Checks the invariants.
     void checkInvariants() {
         long sum = 0;
         for (ThreadCacheBins each : bins) {

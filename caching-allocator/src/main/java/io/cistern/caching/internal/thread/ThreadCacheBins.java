@@ -81,7 +81,6 @@ final class ThreadCacheBins {
     /// Whether the stream has ended; these bins are then in no thread cache.
     boolean ended;
 
-    /// Bytes of the blocks in these bins.
     long bytes;
 
     /// The most bytes that these bins may hold; at least the bytes that they hold now.
@@ -151,9 +150,7 @@ final class ThreadCacheBins {
         return segment != null && segment.holds(address);
     }
 
-    /// Records a shard of the stream.
-    ///
-    /// @return false if these bins belong to an earlier stream of the same handle
+    /// Records a shard of the stream; returns false if these bins belong to an earlier stream of the same handle.
     boolean learn(Shard shard) {
         if (shard.small) {
             small = known(small, shard);
@@ -167,7 +164,6 @@ final class ThreadCacheBins {
         return before == null ? learned : before;
     }
 
-    /// Records an address range of the stream's blocks.
     void learn(AddressRange range) {
         if (range instanceof PageArena arena) { // no pattern switch: it may need Java heap, in a free
             learn(arena);
@@ -192,9 +188,7 @@ final class ThreadCacheBins {
         return shard == small || shard == large;
     }
 
-    /// Pops the address that was pushed last.
-    ///
-    /// @return 0 if the stack is empty
+    /// Pops the address that was pushed last; returns 0 if the stack is empty.
     long pop(int sizeClass) {
         long[] cells = this.cells;
         int head = sizeClass * HEAD;
@@ -213,9 +207,7 @@ final class ThreadCacheBins {
         cells[sizeClass * HEAD + HITS]++;
     }
 
-    /// Pushes an address.
-    ///
-    /// @return false if there is no room
+    /// Pushes an address; returns false if there is no room.
     boolean push(int sizeClass, long address) {
         long[] cells = this.cells;
         int head = sizeClass * HEAD;
@@ -230,9 +222,7 @@ final class ThreadCacheBins {
         return true;
     }
 
-    /// Records that a class had no block.
-    ///
-    /// @return how many blocks to fetch: one for the caller, and no more than fit
+    /// Records a miss; returns how many blocks to fetch: one for the caller, and no more than fit.
     int missed(int sizeClass) {
         missed[sizeClass] = true;
         int batch = (int) Math.min(batches[sizeClass], 1 + (bound - bytes) / Sizes.byteSize(sizeClass));
@@ -369,7 +359,6 @@ final class ThreadCacheBins {
         }
     }
 
-    /// Checks the invariants of these bins.
     void checkInvariants() {
         Invariant.check(bytes <= bound, "bins keep their bound", bytes - bound);
         long held = 0;

@@ -24,7 +24,6 @@ final class ThreadCacheCounters {
     final Gauge requested;
     private long hits;
     private long hitBytes;
-    /// Requests that found no block.
     long misses;
     private long refills;
     private long refillBytes;
@@ -46,7 +45,6 @@ final class ThreadCacheCounters {
         refillBytes += blocks * byteSize;
     }
 
-    /// Adds these counts to those of shards.
     void addTo(ShardTotals totals) {
         totals.servedByThreadCaches(hits - refills, hitBytes - refillBytes);
         totals.add(CacheStat.REQUESTED_BYTES, requested);

@@ -92,9 +92,7 @@ public final class ThreadCacheRefill {
         return shards.find(shard, byteSize);
     }
 
-    /// Makes a stream the thread cache's last used one.
-    ///
-    /// @return null if that is not possible now
+    /// Makes a stream the thread cache's last used one; returns null if that is not possible now.
     private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, Shard shard) {
         if (threadCache.isOn(stream, shard)) {
             return threadCache.last;

@@ -69,9 +69,7 @@ public final class ThreadCaches {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
 
-    /// Frees the blocks of shards in thread caches.
-    ///
-    /// @return bytes freed
+    /// Frees the blocks of shards in thread caches; returns the bytes freed.
     public long empty(List<Shard> shards) {
         long before = bytesOf(shards);
         shards.forEach(this::empty);
@@ -106,7 +104,6 @@ public final class ThreadCaches {
         }
     }
 
-    /// Checks the invariants of every thread cache.
     public void checkInvariants() {
         threads.claimEach(ThreadCache::checkInvariants);
     }
