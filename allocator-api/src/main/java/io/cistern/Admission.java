@@ -3,9 +3,8 @@ package io.cistern;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is
-/// counted like
-/// a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and [DeviceLimits#admit]
-/// admit.
+/// counted like a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and
+/// [DeviceLimits#admit] admit.
 ///
 /// ```java
 /// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
@@ -23,8 +22,7 @@ public final class Admission implements AutoCloseable {
     /// How an admission is decided, after the limits.
     public enum Basis {
         /// The estimates are trusted: the device's memory, less its reserve, what all allocators have
-        /// reserved and
-        /// what is admitted. Other processes are not seen.
+        /// reserved and what is admitted. Other processes are not seen.
         ESTIMATE,
         /// The bytes that the driver says are free, less the reserve and all that is admitted and not
         /// [taken][Admission#taken] yet.

@@ -117,9 +117,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and
-    /// lifted. It
-    /// is the one that it was opened with, if any. Limits of scopes and of the device memory hold as well. An
-    /// allocator around another one has the limit that this one was opened with.
+    /// lifted. It is the one that it was opened with, if any. Limits of scopes and of the device memory hold
+    /// as well. An allocator around another one has the limit that this one was opened with.
     public MemoryLimit limit() {
         LimitHandle set = opened.limit();
         if (set == null) {

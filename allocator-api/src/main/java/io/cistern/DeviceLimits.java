@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take memory past every
 /// allocator. A reserve leaves them some: allocators give back idle memory, and are refused more, before the
-/// driver's
-/// free bytes fall below it. One thread watches it while there is a reserve, and gives idle memory
+/// driver's free bytes fall below it. One thread watches it while there is a reserve, and gives idle memory
 /// back as soon as the reserve is not whole. Cached blocks are handed out as before. `async` grows within the
 /// driver, so it may take from the reserve; the watch restores that from its idle memory.
 ///

@@ -586,12 +586,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Admits memory that other code takes for itself, such as a library that allocates past Cistern. Waits
-    /// until
-    /// the bytes fit into the device, beside its reserve and all that allocators hold and others were
-    /// admitted, and
-    /// into its limit. Requests are admitted in the order in which they came. Idle memory is given back first.
-    /// [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free bytes if that is
-    /// wanted.
+    /// until the bytes fit into the device, beside its reserve and all that allocators hold and others were
+    /// admitted, and into its limit. Requests are admitted in the order in which they came. Idle memory is
+    /// given back first. [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free
+    /// bytes if that is wanted.
     ///
     /// @param byteSize how much the other code will take; the estimate is trusted
     /// @return the admission, to be closed when the memory is free again
@@ -615,10 +613,8 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the statistics of a device, summed over all allocators that are open or still have
     /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
-    /// had
-    /// requested at one moment, those closed since included; it is at most 2 % too high, for small sums some
-    /// KiB a
-    /// thread. Reserved bytes are those of the allocators that report them.
+    /// had requested at one moment, those closed since included; it is at most 2 % too high, for small sums
+    /// some KiB a thread. Reserved bytes are those of the allocators that report them.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
     /// [#allocators]. The peak here starts again with the last of these calls.

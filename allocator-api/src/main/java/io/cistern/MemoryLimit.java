@@ -38,8 +38,7 @@ import org.jspecify.annotations.Nullable;
 /// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
 /// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
 /// is freed, wherever that happens. The devices of one limit count together. A limit that a device or an
-/// allocator
-/// gets later counts the blocks that are alive then, too.
+/// allocator gets later counts the blocks that are alive then, too.
 ///
 /// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
@@ -124,10 +123,9 @@ public final class MemoryLimit {
     }
 
     /// Sets the limit, even while blocks are charged to it. If the allocators that are charged here have
-    /// reserved
-    /// more, they give idle memory back to the driver, without waiting. A limit below the bytes in use takes
-    /// nothing away; it refuses allocations until enough was freed. An allocation that is under way in another
-    /// thread happens before the change or after it.
+    /// reserved more, they give idle memory back to the driver, without waiting. A limit below the bytes in
+    /// use takes nothing away; it refuses allocations until enough was freed. An allocation that is under way
+    /// in another thread happens before the change or after it.
     ///
     /// @param byteSize the most bytes requested at once from now on
     /// @throws IllegalArgumentException if `byteSize` is negative

@@ -367,9 +367,8 @@ public final class MemoryPool extends Allocator {
         }
 
         /// Uses another allocator or pool of the same device memory as the source: its blocks become the
-        /// pool's
-        /// segments, and are charged to its limit. It can be closed before the pool; its memory goes back once
-        /// the pool has drained. Each segment costs a wait for the legacy default stream.
+        /// pool's segments, and are charged to its limit. It can be closed before the pool; its memory goes
+        /// back once the pool has drained. Each segment costs a wait for the legacy default stream.
         ///
         /// @throws IllegalArgumentException if it belongs to other device memory
         public Builder upstream(Allocator allocator) {

@@ -47,8 +47,7 @@ final class TraceFile implements AutoCloseable {
     }
 
     /// Locks the file, since two logs in one file would both be useless; `/dev/null` takes any number. The lock ends
-    /// with
-    /// the channel.
+    /// with the channel.
     private static void lock(Path file, FileChannel channel) throws IOException {
         FileLock lock;
         try {

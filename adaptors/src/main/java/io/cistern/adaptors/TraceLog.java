@@ -128,8 +128,7 @@ public final class TraceLog implements AutoCloseable {
     }
 
     /// Writes the rows so far to the file, where they can be read. In a gzipped file some of them stay with
-    /// the
-    /// compressor until [#close].
+    /// the compressor until [#close].
     ///
     /// @return whether all rows could be written so far; if not, [#failure] says why
     public boolean flush() {

@@ -24,8 +24,7 @@ public final class DeadContext {
     }
 
     /// Makes a call as [#survive] does that gives something back for good. If the driver refuses, the call is made a
-    /// few
-    /// times more, since nobody makes it later.
+    /// few times more, since nobody makes it later.
     ///
     /// @throws CudaException if the driver refuses each time
     public static void insist(Runnable call) {

@@ -137,8 +137,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Allocates from the given allocator or pool for use on a stream, whichever is current and whatever
-    /// scope the
-    /// thread is in.
+    /// scope the thread is in.
     ///
     /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
@@ -468,12 +467,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a
-    /// pool on
-    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that
-    /// it is a
-    /// slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses:
-    /// wait for
-    /// the work that uses the buffer first. Several calls return one view.
+    /// pool on the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the
+    /// one that it is a slice of, is closed, an access throws [IllegalStateException]. Nothing orders the
+    /// host's accesses: wait for the work that uses the buffer first. Several calls return one view.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an

@@ -65,8 +65,7 @@ public final class ManagedMemory {
     }
 
     /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation,
-    /// long)]
-    /// does with each. All are checked before the first is moved.
+    /// long)] does with each. All are checked before the first is moved.
     ///
     /// @throws IllegalArgumentException if one of them is not managed
     /// @throws IllegalStateException if one of them, or the stream, is closed

@@ -16,8 +16,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /// Lets threads use a native library that takes device memory by itself, the compiled `src/main/c/index.c`,
-/// without
-/// running out of memory: each says what the library will take, and waits its turn until there is room.
+/// without running out of memory: each says what the library will take, and waits its turn until there is
+/// room.
 ///
 /// Argument: the path of the library.
 public final class AdmitLibrary {

@@ -11,8 +11,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 
 /// The shortest plug-in that passes the conformance suite, together with the line in
 /// `META-INF/services/io.cistern.spi.AllocatorProvider` that names this class. A segment source provides the memory;
-/// the
-/// framework does metering, limits and ownership.
+/// the framework does metering, limits and ownership.
 public final class ShortestPlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {

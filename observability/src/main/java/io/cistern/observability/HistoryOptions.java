@@ -34,8 +34,7 @@ public record HistoryOptions(
     }
 
     /// Returns these options with the place in the program only for allocations: frees, which are as many,
-    /// cost
-    /// less then.
+    /// cost less then.
     public HistoryOptions onlyStacksOfAllocations() {
         return new HistoryOptions(capacity, true, true, leftOut);
     }

@@ -116,8 +116,7 @@ public final class MemoryHistory implements AutoCloseable {
     }
 
     /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event
-    /// that the
-    /// thread causes from now on is recorded with it: PyTorch's `user_metadata`.
+    /// that the thread causes from now on is recorded with it: PyTorch's `user_metadata`.
     ///
     /// @param text empty for none
     public void text(String text) {

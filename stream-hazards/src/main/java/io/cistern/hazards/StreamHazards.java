@@ -34,8 +34,7 @@ import org.jspecify.annotations.Nullable;
 /// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers
 /// it knows where they begin, and of buffers how long they are. Pinned memory of the host counts as well, as far as
 /// streams use it. Work inside of a capture is compared with the rest of the capture at once, and with all other work
-/// at
-/// each launch.
+/// at each launch.
 ///
 /// **What it must be told**: work of code that calls CUDA itself ([#used]) and the order that such code makes
 /// ([#recorded], [#awaited], [#waitForStream] and others), and when the host reads or writes pinned or managed memory
@@ -221,8 +220,7 @@ public final class StreamHazards {
     }
 
     /// Checks that the host may read or write pinned or managed memory: call it before. Work that uses the bytes must
-    /// be
-    /// known to have finished, by a synchronisation or a query of its stream or of an event after it.
+    /// be known to have finished, by a synchronisation or a query of its stream or of an event after it.
     ///
     /// @param memory the bytes
     /// @param isWritten false if the host only reads them

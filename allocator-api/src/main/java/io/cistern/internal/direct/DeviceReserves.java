@@ -5,8 +5,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /// The memory of each device that is left to kernels and libraries. Allocators ask before they obtain more
-/// from the
-/// driver, which is never on the path of a cached block.
+/// from the driver, which is never on the path of a cached block.
 ///
 /// **Threads.** Any.
 public final class DeviceReserves {

@@ -34,8 +34,7 @@ public final class ReserveWatch implements AutoCloseable {
     }
 
     /// Sets the bytes of a device to be left free, and gives idle memory back if they are not. If that fails,
-    /// the
-    /// reserve is as before.
+    /// the reserve is as before.
     ///
     /// @param byteSize 0 for no reserve
     public void reserve(int device, long byteSize) {

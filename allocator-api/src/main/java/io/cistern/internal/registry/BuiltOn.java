@@ -6,8 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /// An open allocator as the upstream of allocators that the program builds on it. Its blocks are charged to
-/// the
-/// allocator's own limit, and have no owner record: the allocator on top hands them out.
+/// the allocator's own limit, and have no owner record: the allocator on top hands them out.
 ///
 /// **Threads.** Any.
 final class BuiltOn extends SharedUpstream {

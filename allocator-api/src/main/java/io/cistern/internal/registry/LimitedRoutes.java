@@ -21,10 +21,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Owner records have room for the numbers of few routes, while programs may make a limit for each request. So
 /// the routes of a limit that no scope uses, or that nothing refers to any more, serve the next new limit, as
-/// soon
-/// as their last block is gone. The limit gets others when it is used again. A scope or a carrier that holds
-/// such
-/// routes holds their limit too.
+/// soon as their last block is gone. The limit gets others when it is used again. A scope or a carrier that
+/// holds such routes holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {

@@ -160,8 +160,7 @@ public final class OpenAllocator {
     }
 
     /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on;
-    /// the
-    /// former ones end with their last blocks, which count in the budget. Does nothing if that is done.
+    /// the former ones end with their last blocks, which count in the budget. Does nothing if that is done.
     ///
     /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
     void charge(int device, Budget added) {

@@ -75,8 +75,7 @@ public final class Budget {
     }
 
     /// Counts the live blocks of a route here that serves no more, or will soon serve no more. Counting it
-    /// again does
-    /// nothing.
+    /// again does nothing.
     synchronized void count(Route formerRoute) {
         former = Stream.concat(Stream.of(former).filter(each -> !each.retired), Stream.of(formerRoute))
                 .distinct()
@@ -97,8 +96,7 @@ public final class Budget {
     }
 
     /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until
-    /// they
-    /// have at most `keepBytes` reserved together.
+    /// they have at most `keepBytes` reserved together.
     public void trim(long keepBytes) {
         Map<Meter, Route> allocators = new HashMap<>(); // meters are equal only to themselves
         routes.forEach(route -> allocators.putIfAbsent(route.meter, route));

@@ -24,8 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
 /// started again are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
 /// that bound first; a thread that raises one need not. A recall claims all ceilings, so it may subtract what
-/// all
-/// threads together stayed below them. A reader of the peak recalls, if the present leases would decide it.
+/// all threads together stayed below them. A reader of the peak recalls, if the present leases would decide
+/// it.
 final class Meter {
     /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
     /// 1 MiB then rarely comes back for more.
@@ -79,10 +79,8 @@ final class Meter {
     private final List<Route> routes = new ArrayList<>();
 
     /// Results of the last recall: the bytes by which it lowered all ceilings together, the bytes that all
-    /// threads
-    /// together had stayed below their ceilings, and the number of threads of the route that has the most.
-    /// Guarded
-    /// by this.
+    /// threads together had stayed below their ceilings, and the number of threads of the route that has the
+    /// most. Guarded by this.
     long lowered;
 
     long unused;

@@ -24,10 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// A hash directory for each table holds its chunks by number. A chunk is made when the first block begins in
 /// its addresses, and stays while the directory has room, since the driver gives the same addresses again. A full
 /// directory grows, or drops its chunks without blocks if they are seven eighths of all. So it has at most [#FEW]
-/// chunks,
-/// or 16 times as many as had blocks when it last grew. With a tighter bound, programs that cycle through more
-/// addresses
-/// than they use at once would make the same chunks again and again.
+/// chunks, or 16 times as many as had blocks when it last grew. With a tighter bound, programs that cycle
+/// through more addresses than they use at once would make the same chunks again and again.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
 /// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,

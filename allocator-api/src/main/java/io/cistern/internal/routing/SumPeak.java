@@ -7,12 +7,9 @@ import java.util.stream.Stream;
 /// The most bytes that all allocators of a device together had requested at one moment since the last reset.
 ///
 /// **Idea.** It is what a [Meter] does for threads, one level up. While the leases of all meters together
-/// stay below
-/// a limit a little above the most bytes known, nobody looks further. A thread that moves a meter beyond it
-/// makes all
-/// meters take their leases back, which gives the sum at a known moment. So the peak is at most that little
-/// too high,
-/// and never too low.
+/// stay below a limit a little above the most bytes known, nobody looks further. A thread that moves a meter
+/// beyond it makes all meters take their leases back, which gives the sum at a known moment. So the peak is
+/// at most that little too high, and never too low.
 ///
 /// **Threads.** Any. It is asked only where a meter moves, which is some KiB or MiB apart.
 final class SumPeak {

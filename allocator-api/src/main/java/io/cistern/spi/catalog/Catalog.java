@@ -81,8 +81,7 @@ public interface Catalog {
     }
 
     /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or
-    /// module
-    /// path.
+    /// module path.
     static Catalog found() {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }

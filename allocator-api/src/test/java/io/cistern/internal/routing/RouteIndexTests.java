@@ -63,8 +63,7 @@ class RouteIndexTests {
     }
 
     /// Two routes of one allocator, of which the second is the first one's successor: blocks of the first are freed,
-    /// and
-    /// their addresses go to the second, while the first closes.
+    /// and their addresses go to the second, while the first closes.
     @Test
     void aRouteDrainsWhileItsAddressesGoToAnother() throws Exception {
         int threads = 4;

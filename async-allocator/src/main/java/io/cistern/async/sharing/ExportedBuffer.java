@@ -18,10 +18,8 @@ import java.util.stream.Stream;
 /// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come after stream
 /// …
 /// weights.await();                           // later work comes after the work that importers recorded
-/// fill(address, stream);
-/// weights.record(stream);                    // importers that await again come after this
-/// …
-/// weights.close();                           // nobody else maps it, all have released it: free it
+/// fill(address, stream); weights.record(stream); // importers that await again come after this …
+/// weights.close(); // nobody else maps it, all have released it: free it
 /// ```
 ///
 /// The program owns the memory, and must not free it before [#close].

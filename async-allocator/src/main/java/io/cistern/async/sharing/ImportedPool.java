@@ -164,10 +164,8 @@ public final class ImportedPool implements AutoCloseable {
     }
 
     /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
-    /// unmaps
-    /// it, after the work of its stream, and tells the exporter. It is not an allocation here, so no limit
-    /// applies and no
-    /// statistics count it.
+    /// unmaps it, after the work of its stream, and tells the exporter. It is not an allocation here, so no
+    /// limit applies and no statistics count it.
     ///
     /// @param stream a stream of the pool's device, on which it is used first
     /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device

@@ -182,8 +182,7 @@ class HostilePeerTests {
     }
 
     /// Each message of a session is answered, or ends the session. The property `cistern.testkit.sessions` says how
-    /// many
-    /// sessions.
+    /// many sessions.
     @Test
     void damagedSessionsAreAnsweredOrEnd() throws IOException {
         SplittableRandom random = new SplittableRandom(Long.getLong("cistern.testkit.seed", 20_260_101L));

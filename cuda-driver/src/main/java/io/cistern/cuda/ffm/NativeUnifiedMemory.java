@@ -14,8 +14,7 @@ import java.util.List;
 import java.util.Optional;
 
 /// `cuMemAllocManaged`, prefetches, advice and discards through the real driver. A `CUmemLocation` by value is 64 bits
-/// in
-/// one register: its type in the low half, its number in the high half.
+/// in one register: its type in the low half, its number in the high half.
 final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
     /// `CU_MEM_ATTACH_GLOBAL`
     static final int ATTACH_GLOBAL = 1;

@@ -46,8 +46,7 @@ import org.jspecify.annotations.Nullable;
 /// call to the presets, and those that free recognise such memory.
 ///
 /// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread, and
-/// with
-/// it the current context: it can only free, and allocates by [DevicePointer#allocate].
+/// with it the current context: it can only free, and allocates by [DevicePointer#allocate].
 @SuppressWarnings("exports") // JSpecify is not needed at run time
 public final class CisternMalloc {
     private CisternMalloc() {}

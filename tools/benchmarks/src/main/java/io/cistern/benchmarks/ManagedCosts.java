@@ -30,8 +30,7 @@ import java.util.function.Consumer;
 /// | `prefer_host` | managed memory that prefers the host and is mapped on the device: nothing moves |
 ///
 /// Arguments: the limit in MiB (512), passes (3), `managed` or another spec of managed memory. Prints CSV. Times are
-/// the
-/// driver's, so they are virtual on a simulated GPU, which charges nothing for page faults.
+/// the driver's, so they are virtual on a simulated GPU, which charges nothing for page faults.
 public final class ManagedCosts {
     private static final MemoryLocation GPU = MemoryLocation.device(0);
     private static final double[] SHARES = {0.9, 1.1, 1.5};

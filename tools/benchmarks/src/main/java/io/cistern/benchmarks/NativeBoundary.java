@@ -21,8 +21,8 @@ import java.util.List;
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
 /// Arguments: `library` or `brief`, reported after `c`, or `exported`, reported after `java`; rounds (31). Each
-/// direction
-/// needs its own JVM, because its calls would change how the other's are compiled. Needs a C compiler.
+/// direction needs its own JVM, because its calls would change how the other's are compiled. Needs a C
+/// compiler.
 public final class NativeBoundary {
     private static final long BYTES = 4096;
     private static final long PAIRS = 1_000_000;

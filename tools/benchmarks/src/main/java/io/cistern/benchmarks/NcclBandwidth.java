@@ -22,17 +22,14 @@ import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
 /// Measures all-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool
-/// and
-/// from a window, against the same from C and from PyTorch. The peers' programs answer one request at a time between
-/// ours.
+/// and from a window, against the same from C and from PyTorch. The peers' programs answer one request at a
+/// time between ours.
 ///
 /// A figure is the time of one all-reduce out of many that are enqueued one after another: in place, `FLOAT32`, sum,
-/// the
-/// median of the rounds. Below 2 MiB the host decides, so there are twelve times as many rounds; `overMicros` is the
-/// median difference between our round and the peer's round after it, which cancels the host's effect. Our calling
-/// threads and C++'s stay on one processor, because a virtual machine's processors differ; PyTorch's are free, because
-/// it
-/// needs two.
+/// the median of the rounds. Below 2 MiB the host decides, so there are twelve times as many rounds;
+/// `overMicros` is the median difference between our round and the peer's round after it, which cancels the
+/// host's effect. Our calling threads and C++'s stay on one processor, because a virtual machine's processors
+/// differ; PyTorch's are free, because it needs two.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
 public final class NcclBandwidth {

@@ -24,8 +24,7 @@ import org.example.idle.IdlePlugin;
 /// whose `main` is empty: whole processes, in turns.
 ///
 /// Arguments: rounds (15). Runs on a class path with Cistern's JARs and gives the programs those of the library. Prints
-/// a
-/// line for each way to start: the median, the fastest, and how far each is above an empty `main`.
+/// a line for each way to start: the median, the fastest, and how far each is above an empty `main`.
 public final class StartUp {
     private static final String LIBRARY = ".*cistern-(allocator-api|cuda-driver|simulated-gpu|caching-allocator"
             + "|async-allocator|adaptors|pluggable-loader)[^/]*";

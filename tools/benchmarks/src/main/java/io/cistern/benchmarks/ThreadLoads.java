@@ -10,8 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
 /// Measures `caching` under loads of many threads whose sizes never repeat, as `thread_peers` does for peers, and
-/// prints
-/// a line for each load. A thread replaces one of its live blocks at random, again and again.
+/// prints a line for each load. A thread replaces one of its live blocks at random, again and again.
 ///
 /// ```
 /// own       each thread has a stream and 64 live blocks of 512 B to 256 KiB

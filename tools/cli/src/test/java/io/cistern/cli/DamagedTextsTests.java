@@ -19,8 +19,7 @@ import org.junit.jupiter.api.Test;
 
 /// Texts that programs and environments give may be damaged: specs of allocators, strings of PyTorch, numbers of bytes,
 /// and PTX for the simulated GPU. A damaged text is either legal, too, or refused by the exception that is meant for
-/// it,
-/// in bounded time. The property `cistern.testkit.texts` says how many are drawn of each.
+/// it, in bounded time. The property `cistern.testkit.texts` says how many are drawn of each.
 final class DamagedTextsTests {
     private static final long SEED = Long.getLong("cistern.testkit.seed", 20_260_101L);
     private static final int USUAL = 20;

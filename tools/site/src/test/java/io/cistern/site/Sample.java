@@ -10,8 +10,7 @@ import org.commonmark.node.Node;
 /// A block of Java of a page, with what a comment in front of it says:
 ///
 /// - `<!-- sample: run -->`, or with the name of a class with `main`: it is run on the simulated GPU, and prints
-/// what
-/// the block behind `<!-- output -->` says;
+/// what the block behind `<!-- output -->` says;
 /// - `<!-- fragment: REASON -->`: it is not compiled;
 /// - `<!-- given: long stream, … -->`: what the statements are given, as the parameters of a method;
 /// - nothing: it is compiled.

@@ -21,8 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.mockito.Mockito;
 
 /// What a fence tells, which streams can have one, and the fences after ends of streams, for which any number of
-/// threads
-/// may wait.
+/// threads may wait.
 class FencesTests {
     private static final long STREAM = 2;
 

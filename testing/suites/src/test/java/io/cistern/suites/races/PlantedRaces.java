@@ -19,8 +19,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /// Five races of two streams, each also in a correct version, on the driver in the system property
 /// `cistern.testkit.driver`. `torch_races.py` of the benchmarks runs the same under the sanitizer of PyTorch; both
-/// write
-/// a line of JSON for each.
+/// write a line of JSON for each.
 @Tag("races")
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 public class PlantedRaces {

@@ -1,8 +1,8 @@
 package io.cistern.benchmarks.figures;
 
 /// Draws charts as SVG: few colours, real text, a title for screen readers, and colours for light and dark pages. The
-/// same
-/// numbers give the same bytes. Text has the ink's colour by itself; lines of the classes `ink` and `grid` get theirs.
+/// same numbers give the same bytes. Text has the ink's colour by itself; lines of the classes `ink` and
+/// `grid` get theirs.
 abstract class Chart {
     private final StringBuilder svg = new StringBuilder();
 

@@ -9,8 +9,7 @@ import java.util.stream.Stream;
 /// Finds figures that look measured and stand outside the blocks made from raw output: a number with a unit of
 /// time or rate, in digits or in words, a factor, a percentage, a table cell with a fraction, two cells of
 /// numbers side by side. Constants of the program stand in backticks, which it ignores. A paragraph of a decision may
-/// tell
-/// figures beside a link to their raw output.
+/// tell figures beside a link to their raw output.
 final class UnsourcedFigures {
     private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
     private static final Pattern WITH_UNIT = Pattern.compile(

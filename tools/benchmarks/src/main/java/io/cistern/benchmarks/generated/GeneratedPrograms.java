@@ -23,11 +23,10 @@ import java.util.function.ToDoubleFunction;
 /// programs has to be judged on others.
 ///
 /// Arguments: the seeds as `FIRST..LAST`, then specs. Prints a line for each family and spec, then one for each spec
-/// over
-/// all families: the geometric mean and the worst of reserved over requested, with the seed of the worst; the mean of
-/// driver calls in the first pass, and in a pass from the third on; and how many programs are not steady, that is,
-/// call
-/// the driver in some pass from the third on. Seeds draw programs for devices of 1 to 16 GiB.
+/// over all families: the geometric mean and the worst of reserved over requested, with the seed of the
+/// worst; the mean of driver calls in the first pass, and in a pass from the third on; and how many programs
+/// are not steady, that is, call the driver in some pass from the third on. Seeds draw programs for devices
+/// of 1 to 16 GiB.
 ///
 /// ```
 /// tools/benchmarks/java io.cistern.benchmarks.generated.GeneratedPrograms 1..20 caching caching:fit=tight

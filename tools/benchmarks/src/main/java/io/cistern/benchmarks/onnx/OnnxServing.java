@@ -18,8 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.LongStream;
 
 /// Serves requests of many shapes with several models, from the memory of a [MemorySource], and compares each result
-/// with
-/// the first of its kind, which it computed with nothing else running.
+/// with the first of its kind, which it computed with nothing else running.
 ///
 /// Arguments: the source; threads; requests; models: 2 are the encoders, 3 are all. Prints a line.
 public final class OnnxServing {

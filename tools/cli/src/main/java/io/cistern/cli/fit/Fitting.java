@@ -97,8 +97,7 @@ record Fitting(
     }
 
     /// Returns the pages of a file: its own snapshot, and the memory of the judged allocators at the refusal or the
-    /// peak; without
-    /// a snapshot, that of PyTorch's model, too.
+    /// peak; without a snapshot, that of PyTorch's model, too.
     ///
     /// @param name the file's name, for people
     /// @param snapshot null if the file is none

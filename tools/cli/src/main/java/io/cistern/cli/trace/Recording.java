@@ -32,8 +32,7 @@ public record Recording(
     public record Refusal(int row, long byteSize, Refused then) {}
 
     /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on devices other than
-    /// their own is
-    /// not split: all devices count as one.
+    /// their own is not split: all devices count as one.
     public List<Recording> byDevice() {
         if (ordinals.length == 1) {
             return List.of(this);

@@ -746,8 +746,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
     }
 
     /// Events and addresses that the driver refuses to take back stay with it; there are plenty. Addresses may also
-    /// stay
-    /// if the Java heap was full.
+    /// stay if the Java heap was full.
     private Map<String, Long> held(Map<String, Long> all) {
         Map<String, Long> held = new TreeMap<>(all);
         if (combination.has(Trouble.DRIVER)) {

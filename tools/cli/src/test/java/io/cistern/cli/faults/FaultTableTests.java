@@ -28,9 +28,8 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
 /// Each driver call that a [program][FaultyProgram] has Cistern make, and each way in which it fails: nothing hangs,
-/// each
-/// exception has a type of Cistern's, no block is lost, and closing succeeds. Memory can be used afterwards, unless its
-/// context is lost.
+/// each exception has a type of Cistern's, no block is lost, and closing succeeds. Memory can be used
+/// afterwards, unless its context is lost.
 ///
 /// The table of what programs get goes to `target/fault-table.md`, and its summary stands in `docs/reliability.md`.
 /// With

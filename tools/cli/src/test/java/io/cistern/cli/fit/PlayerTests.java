@@ -20,8 +20,7 @@ class PlayerTests {
     private static final int NEXT_SIZES = 4;
 
     /// The programs of seeds 2 and 23 are ones that halving alone gets wrong: pytorch-native serves them on a device,
-    /// and
-    /// refuses on the next but one.
+    /// and refuses on the next but one.
     @ParameterizedTest
     @CsvSource({
         "2, caching",
