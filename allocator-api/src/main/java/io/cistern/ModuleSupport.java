@@ -1,8 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.DeadContext;
-import io.cistern.cuda.Streams;
+import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
@@ -21,6 +20,8 @@ import java.util.function.Supplier;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
+    private static final int MOST_TRIES = 4;
+
     /// Observes each device memory that is opened while the setting `cistern.observe` names it, or, for the observer
     /// `streams`, while `cistern.check=streams`. [java.util.ServiceLoader] finds it.
     public interface Observer {
@@ -162,10 +163,19 @@ public final class ModuleSupport {
     /// @throws io.cistern.cuda.CudaException if the driver refuses a few times; the block is alive then
     public void freeBehindAll(long address) {
         if (address != 0) {
-            int device = router.deviceOf(address);
-            long[] stream = {Streams.LEGACY_DEFAULT};
-            DeadContext.insist(() -> stream[0] = memory.captures.streamBehindAll(device));
-            memory.free(address, stream[0]);
+            memory.free(address, streamBehindAll(router.deviceOf(address)));
+        }
+    }
+
+    private long streamBehindAll(int device) {
+        for (int tries = 1; ; tries++) {
+            try {
+                return memory.captures.streamBehindAll(device);
+            } catch (CudaException refusal) {
+                if (tries == MOST_TRIES) {
+                    throw refusal;
+                }
+            }
         }
     }
 

@@ -109,11 +109,13 @@ final class DriverPool {
     /// Makes the pool obtain memory: allocates and frees it under a threshold that keeps everything. So the
     /// synchronisation leaves it in the pool; without the synchronisation only this stream could use it.
     void prime(CudaDriver driver, long byteSize, long stream) {
+        long[] primed = new long[1];
+        Runnable free = () -> pools.free(device, primed[0], stream); // before, for a full Java heap
         long threshold = attribute(PoolAttribute.RELEASE_THRESHOLD);
         handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
         try {
-            long primed = pools.allocateFrom(device, bareHandle(), byteSize, stream);
-            DeadContext.insist(() -> pools.free(device, primed, stream));
+            primed[0] = pools.allocateFrom(device, bareHandle(), byteSize, stream);
+            DeadContext.insist(free);
             driver.streams().synchronize(device, stream);
         } finally {
             handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, threshold);

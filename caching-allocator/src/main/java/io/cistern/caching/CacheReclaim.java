@@ -349,13 +349,14 @@ final class CacheReclaim {
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more.
     ///
-    /// @return the last try's first failure that does not end the context, with the others suppressed, or null
+    /// @return the first failure that does not end the context, with the others of its try suppressed, or null
     @Nullable
     CudaException giveBackAll() {
         CudaException failed = null;
         for (int tries = MOST_TRIES_TO_CLOSE; tries > 0 && hasMemory(); tries--) {
-            failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
-            failed = forEachShard(shards::dispose, failed);
+            CudaException refusal = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
+            refusal = forEachShard(shards::dispose, refusal);
+            failed = failed != null ? failed : refusal;
             growth.releaseRefused();
         }
         return failed;

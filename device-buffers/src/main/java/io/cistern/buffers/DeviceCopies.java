@@ -29,12 +29,14 @@ final class DeviceCopies {
 
     /// Makes later work of one stream wait for all work enqueued so far on another.
     static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
-        long event = driver.events().create(device);
+        long[] event = new long[1];
+        Runnable destroy = () -> driver.events().destroy(device, event[0]); // before, for a full Java heap
+        event[0] = driver.events().create(device);
         try {
-            driver.events().record(device, event, stream);
-            driver.streams().await(laterDevice, later, event);
+            driver.events().record(device, event[0], stream);
+            driver.streams().await(laterDevice, later, event[0]);
         } finally {
-            DeadContext.insist(() -> driver.events().destroy(device, event));
+            DeadContext.insist(destroy);
         }
     }
 

@@ -9,6 +9,7 @@ import io.cistern.spi.Segment;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /// Provides segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
 ///
@@ -22,6 +23,9 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
     private final Set<Segment> segments = ConcurrentHashMap.newKeySet();
+
+    // Made in advance: closing needs no Java heap for it.
+    private final Consumer<Segment> late = this::freeLate;
 
     NcclSource(NcclApi api, CudaDriver driver) {
         this.api = api;
@@ -115,7 +119,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     @Override
     public void close() {
-        registry.abandonAll(segments, this::freeLate);
+        registry.abandonAll(segments, late);
     }
 
     /// Tries a few times, since nobody does later.

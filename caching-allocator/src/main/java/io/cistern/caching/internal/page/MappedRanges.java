@@ -161,7 +161,15 @@ public final class MappedRanges implements RangeSource {
         try {
             memory.freeReservation(device, address, byteSize);
         } catch (CudaException failure) {
+            tellRefused(byteSize, failure);
+        }
+    }
+
+    private static void tellRefused(long byteSize, CudaException failure) {
+        try {
             LOG.log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // All else has been given back.
         }
     }
 }

@@ -95,11 +95,15 @@ public final class SegmentRegistry {
     /// @param free frees a segment; if it fails, the segment stays reserved
     public void abandonAll(Set<Segment> segments, Consumer<Segment> free) {
         try {
-            segments.forEach(segment -> abandon(segment, free));
+            abandonEach(segments, free);
         } catch (OutOfMemoryError full) {
-            segments.forEach(segment -> abandon(segment, free));
+            abandonEach(segments, free);
             throw full;
         }
+    }
+
+    private void abandonEach(Set<Segment> segments, Consumer<Segment> free) {
+        segments.forEach(segment -> abandon(segment, free));
     }
 
     private void abandon(Segment segment, Consumer<Segment> free) {

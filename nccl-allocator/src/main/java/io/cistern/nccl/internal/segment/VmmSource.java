@@ -18,8 +18,10 @@ import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Provides physical memory by handles. The properties of a device's memory are decided once, when the device
@@ -45,6 +47,10 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private final SegmentRegistry registry = new SegmentRegistry();
     /// The physical memory's handle under each segment.
     private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
+
+    // Made in advance: closing needs no Java heap for them.
+    private final Set<Segment> segments = mapped.keySet();
+    private final Consumer<Segment> late = this::unmapLate;
 
     public VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
         this.driver = driver;
@@ -111,7 +117,7 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// communicator lets it go.
     @Override
     public void close() {
-        registry.abandonAll(mapped.keySet(), this::unmapLate);
+        registry.abandonAll(segments, late);
     }
 
     private void unmapLate(Segment segment) {
@@ -119,10 +125,12 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         if (handle == null) {
             return; // a first try unmapped it
         }
-        DeadContext.insist(() -> virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize()));
+        Runnable unmap = () -> virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize());
+        Runnable release = () -> virtualMemory.release(segment.device(), handle);
+        DeadContext.insist(unmap);
         mapped.remove(segment);
         if (!mapped.containsValue(handle)) {
-            DeadContext.insist(() -> virtualMemory.release(segment.device(), handle));
+            DeadContext.insist(release);
         }
     }
 
@@ -154,8 +162,11 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
 
     private boolean works(PhysicalMemory memory) {
         long granule = virtualMemory.granularity(memory, false);
+        long[] handle = new long[1];
+        Runnable release = () -> virtualMemory.release(memory.device(), handle[0]); // before, for a full Java heap
         try {
-            dropTrial(virtualMemory.create(granule, memory), memory.device());
+            handle[0] = virtualMemory.create(granule, memory);
+            dropTrial(release);
             return true;
         } catch (CudaException refused) {
             if (refused.result() == CudaResult.OUT_OF_MEMORY) {
@@ -167,14 +178,11 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     }
 
     /// Releases the granule of a trial. Its handle type works even if the driver does not take this one back.
-    private void dropTrial(long handle, int device) {
+    private static void dropTrial(Runnable release) {
         try {
-            DeadContext.insist(() -> virtualMemory.release(device, handle));
+            DeadContext.insist(release);
         } catch (CudaException refusal) {
-            LOG.log(
-                    Level.WARNING,
-                    "the granule created to try a handle type stays reserved: {0}",
-                    refusal.getMessage());
+            LOG.log(Level.WARNING, "the granule created to try a handle type stays reserved: " + refusal.getMessage());
         }
     }
 
