@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.routing.BlockUses;
@@ -12,6 +13,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.StreamOrder;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
@@ -74,6 +76,14 @@ public final class ModuleSupport {
     /// @param names separated by commas
     public static List<String> problemsOfObservers(String names) {
         return NamedObservers.problems(names);
+    }
+
+    /// Lets an integration report live blocks at the end of the process, in place of a hook of the JVM that runs while
+    /// others still free theirs.
+    ///
+    /// @param atEnd takes what reports to standard error; called at most once in a process
+    public static void reportLeaksBy(Consumer<Runnable> atEnd) {
+        Leaks.reportBy(atEnd);
     }
 
     /// Returns the process's own device memory if the program has asked for it already: for integrations that

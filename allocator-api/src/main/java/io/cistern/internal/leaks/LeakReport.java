@@ -49,7 +49,13 @@ public final class LeakReport {
                 .max(Comparator.<Duration>naturalOrder())
                 .ifPresent(oldest -> text.append(", up to " + oldest.toMillis() + " ms old"));
         LiveBlock first = blocks.getFirst();
-        first.stream().ifPresent(stream -> text.append(", stream 0x" + Long.toHexString(stream)));
+        long streams = blocks.stream()
+                .flatMapToLong(block -> block.stream().stream())
+                .distinct()
+                .count();
+        first.stream()
+                .ifPresent(stream -> text.append(
+                        streams > 1 ? ", " + streams + " streams" : ", stream 0x" + Long.toHexString(stream)));
         first.thread().ifPresent(thread -> text.append(", thread " + thread));
         if (blocks.stream().anyMatch(LiveBlock::unreachable)) {
             text.append(", in buffers dropped without being closed");

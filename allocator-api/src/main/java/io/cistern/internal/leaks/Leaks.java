@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,9 @@ public final class Leaks {
     /// The instances that report at the end of the process.
     private static final Set<Leaks> ENDING =
             Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
+
+    /// Whether somebody else calls the report at the end of the process.
+    private static volatile boolean othersReport;
 
     private final Router router;
     private final BlockSites sites;
@@ -51,6 +55,18 @@ public final class Leaks {
             System.getLogger(LeakLevel.class.getName())
                     .log(System.Logger.Level.WARNING, e.getMessage() + "; treated as off");
             return LeakLevel.OFF;
+        }
+    }
+
+    /// Lets somebody else report at the end of the process, once what may still free blocks has ended.
+    ///
+    /// @param atEnd takes what reports; called at most once in a process
+    public static void reportBy(Consumer<Runnable> atEnd) {
+        synchronized (ENDING) {
+            if (!othersReport) {
+                atEnd.accept(AtExit::report);
+                othersReport = true;
+            }
         }
     }
 
@@ -135,11 +151,17 @@ public final class Leaks {
     /// Reports at the end of the process, to standard error, since loggers may have ended before.
     private static final class AtExit {
         static {
-            Runtime.getRuntime().addShutdownHook(new Thread(AtExit::report, "cistern-leaks"));
+            Runtime.getRuntime().addShutdownHook(new Thread(AtExit::reportUnlessOthers, "cistern-leaks"));
         }
 
         /// Loads the class, which adds the hook.
         static void arrange() {}
+
+        private static void reportUnlessOthers() {
+            if (!othersReport) {
+                report();
+            }
+        }
 
         @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
         private static void report() {

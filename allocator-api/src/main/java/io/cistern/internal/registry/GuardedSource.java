@@ -48,8 +48,11 @@ final class GuardedSource {
             if (address <= 0 || address > (1L << OwnerTable.ADDRESS_BITS) - segment.byteSize()) {
                 return "which is not between " + byteAlignment + " and 2^" + OwnerTable.ADDRESS_BITS;
             }
-            if (segment.byteSize() < byteSize || segment.device() != device) {
-                return "a range of " + segment.byteSize() + " bytes on device " + segment.device();
+            if (segment.byteSize() < byteSize) {
+                return "where only " + segment.byteSize() + " bytes begin";
+            }
+            if (segment.device() != device) {
+                return "which is a range on device " + segment.device();
             }
             return null;
         }

@@ -1,6 +1,7 @@
 package io.cistern.spring;
 
 import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.micrometer.DeviceMemoryMetrics;
@@ -11,6 +12,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -93,6 +95,7 @@ public final class CisternAutoConfiguration {
 
     /// Opens the current allocator now: an application whose allocator can't be opened should not start.
     private static DeviceMemory checked(DeviceMemory memory) {
+        ModuleSupport.reportLeaksBy(SpringApplication.getShutdownHandlers()::add); // after contexts have closed
         if (memory.driver().devices().count() > 0) {
             memory.current(0);
         }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.Bindable;
@@ -42,10 +43,26 @@ final class ContextSettings implements AutoCloseable {
                 .forEach((key, value) -> {
                     if (key.startsWith(OURS)) {
                         requireKnown(PREFIX + key);
-                    } else if (!value.equals(seenByCistern(PREFIX + key))) {
-                        settings.put(PREFIX + key, value);
+                    } else {
+                        add(PREFIX + key, value.isBlank() ? lower(environment, PREFIX + key) : value);
                     }
                 });
+    }
+
+    private void add(String key, String value) {
+        if (!value.equals(seenByCistern(key))) {
+            settings.put(key, value);
+        }
+    }
+
+    /// Returns the first value that is not blank: a blank one counts as not set. Only exact keys are found.
+    private static String lower(ConfigurableEnvironment environment, String key) {
+        return environment.getPropertySources().stream()
+                .map(source -> String.valueOf(Objects.requireNonNullElse(source.getProperty(key), "")))
+                .map(environment::resolvePlaceholders)
+                .filter(value -> !value.isBlank())
+                .findFirst()
+                .orElse("");
     }
 
     /// Other keys are checked where Cistern reads them.

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.jvm.Cycles;
+import io.cistern.jvm.JavaProgram;
 import io.cistern.jvm.LogOf;
 import io.cistern.micrometer.DeviceMemoryMetrics;
 import io.cistern.simulated.SimulatedGpu;
@@ -16,6 +17,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -31,6 +33,7 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.event.ContextClosedEvent;
 import org.springframework.core.env.MapPropertySource;
 
 /// Device memory in an application of Spring Boot.
@@ -235,6 +238,47 @@ final class CisternAutoConfigurationTests {
         } finally {
             System.clearProperty("cistern.limit");
         }
+    }
+
+    @Test
+    void aBlankArgumentCountsAsNotSet() {
+        try (var context = new AnnotationConfigApplicationContext()) {
+            var sources = context.getEnvironment().getPropertySources();
+            sources.addFirst(new MapPropertySource("arguments", Map.of("cistern.limit", " ")));
+            sources.addLast(new MapPropertySource("file", Map.of("cistern.limit", "${mib}MiB", "mib", "8")));
+            context.register(Driver.class, CisternAutoConfiguration.class);
+            context.refresh();
+            assertThat(limitOf(context)).isEqualTo(8 * MIB);
+        }
+    }
+
+    /// A program that ends while it still uses a block, which it frees if it has no arguments.
+    static final class Ending {
+        public static void main(String[] arguments) {
+            ConfigurableApplicationContext context =
+                    CisternAutoConfigurationTests.run(WithDriver.class, WebApplicationType.NONE, "cistern.leaks=sites");
+            DeviceMemory memory = context.getBean(DeviceMemory.class);
+            long block = memory.allocate(12_345, DEVICE, 0);
+            context.addApplicationListener(event -> {
+                if (event instanceof ContextClosedEvent && arguments.length == 0) {
+                    LockSupport.parkNanos(500_000_000);
+                    memory.free(block, 0);
+                }
+            });
+            System.exit(0);
+        }
+    }
+
+    @Test
+    void whatAContextFreesWhenItClosesIsNoLeak() throws Exception {
+        assertThat(endOf(List.of())).doesNotContain("live block");
+        assertThat(endOf(List.of("leak"))).contains("the process ends: 1 live block of 12345 bytes");
+    }
+
+    private static String endOf(List<String> arguments) throws Exception {
+        List<String> options =
+                List.of("--enable-native-access=ALL-UNNAMED", "--class-path", System.getProperty("java.class.path"));
+        return String.join("\n", new JavaProgram(Ending.class.getName(), options, arguments, Map.of()).run());
     }
 
     @Test
