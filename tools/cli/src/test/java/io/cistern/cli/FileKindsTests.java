@@ -124,8 +124,8 @@ final class FileKindsTests {
         String ofObjects = isRead ? "it makes an object, collections.OrderedDict" : "is a pickle, not a";
         Map<String, byte[]> files = new LinkedHashMap<>();
         files.put("empty", new byte[0]);
-        files.put(isRead ? "the file is truncated" : "is a pickle, not ", Arrays.copyOf(packed, packed.length / 2));
-        files.put("ends too early: the file is truncated", Arrays.copyOf(packed, 5));
+        files.put(isRead ? " of the unpacked data" : "is a pickle, not ", Arrays.copyOf(packed, packed.length / 2));
+        files.put("the file is cut off", Arrays.copyOf(packed, 5));
         files.put("the compressed data is damaged", Arrays.copyOf(zip(Map.of("a", whole)), 300));
         files.put("is a zip archive of 2 recordings, ", zip(Map.of("a", whole, "b", packed)));
         files.put("is a zip archive without a recording; it holds a.npy", zip(Map.of("a.npy", text("NUMPY"))));

@@ -86,9 +86,31 @@ public final class InputFile {
 
     private static InputStream gunzipped(String file, InputStream in) throws InputException, IOException {
         try {
-            return new BufferedInputStream(new GZIPInputStream(in, BUFFER_BYTES), BUFFER_BYTES);
+            return new BufferedInputStream(new Gunzipped(in), BUFFER_BYTES);
         } catch (EOFException e) {
             throw new InputException(file, why(e));
+        }
+    }
+
+    /// Counts what it unpacks, to say where the data ends if that is too early.
+    private static final class Gunzipped extends GZIPInputStream {
+        private long unpackedBytes;
+
+        Gunzipped(InputStream in) throws IOException {
+            super(in, BUFFER_BYTES);
+        }
+
+        @Override
+        public int read(byte[] buffer, int offset, int length) throws IOException {
+            try {
+                int count = super.read(buffer, offset, length);
+                unpackedBytes += Math.max(0, count);
+                return count;
+            } catch (EOFException e) {
+                CutOffException cut = new CutOffException(unpackedBytes);
+                cut.initCause(e);
+                throw cut;
+            }
         }
     }
 
@@ -97,7 +119,8 @@ public final class InputFile {
         return switch (failure) {
             case NoSuchFileException _ -> "no such file";
             case AccessDeniedException _ -> "permission denied";
-            case EOFException _ -> "the compressed data ends too early: the file is truncated";
+            case CutOffException _ -> String.valueOf(failure.getMessage());
+            case EOFException _ -> "the file is cut off";
             case ZipException _ -> "the compressed data is damaged: " + failure.getMessage();
             default -> "can't be read: " + failure.getMessage();
         };

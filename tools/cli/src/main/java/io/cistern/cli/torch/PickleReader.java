@@ -2,6 +2,7 @@ package io.cistern.cli.torch;
 
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.invoke.MethodHandles;
@@ -550,10 +551,12 @@ final class PickleReader {
                 int read = in.read(buffer, to, buffer.length - to);
                 if (read == END) {
                     from = to;
-                    throw error("the file ends too early");
+                    throw new InputException(file, "the file is cut off at byte " + (passed + from));
                 }
                 to += read;
             }
+        } catch (EOFException e) {
+            throw new InputException(file, InputFile.why(e));
         } catch (IOException e) {
             throw error(InputFile.why(e));
         }

@@ -215,7 +215,7 @@ final class TraceReaderTests {
 
         assertThatThrownBy(() -> readGzip(cut))
                 .isInstanceOf(InputException.class)
-                .hasMessageMatching("t\\.csv\\.gz:\\d+: the compressed data ends too early: the file is truncated");
+                .hasMessageMatching("t\\.csv\\.gz:\\d+: the file is cut off at byte \\d+ of the unpacked data");
         assertThatThrownBy(() -> readGzip(corrupt))
                 .isInstanceOf(InputException.class)
                 .hasMessageMatching("t\\.csv\\.gz:\\d+: the compressed data is damaged: .*");
