@@ -56,8 +56,11 @@ class SpecOptionsTests {
     void aValueOfAnotherTypeSaysWhatIsLegal() {
         assertRefused(
                 () -> options("x:a=3GB").bytes("a"),
-                "option 'a' of 'x': '3GB' could mean powers of 1000 or of 1024; write it like 1048576, 64k, 8g or "
-                        + "512MiB, or as a share of the device like 0.5 or 50% (spec x:a=3GB)");
+                "option 'a' of 'x': '3GB' could mean powers of 1000 or of 1024; write 3GiB (spec x:a=3GB)");
+        assertRefused(
+                () -> options("x:a=much").bytes("a"),
+                "option 'a' of 'x': 'much' is not a number of bytes; write it like 1048576, 64k, 8g or "
+                        + "512MiB, or as a share of the device like 0.5 or 50% (spec x:a=much)");
         assertRefused(
                 () -> options("x:a=10").number("a", 0, 9),
                 "option 'a' of 'x': '10' is not a whole number from 0 to 9 (spec x:a=10)");

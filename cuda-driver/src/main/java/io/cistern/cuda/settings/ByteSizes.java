@@ -104,7 +104,9 @@ public final class ByteSizes {
             return 1L << (10 * power);
         }
         if (power > 0 && unit.substring(1).equals("b")) {
-            throw bad(text, "could mean powers of 1000 or of 1024", legal);
+            String amount = text.strip().substring(0, text.strip().length() - unit.length());
+            char letter = Character.toUpperCase(unit.charAt(0));
+            throw bad(text, "could mean powers of 1000 or of 1024", "write " + amount.strip() + letter + "iB");
         }
         throw bad(text, "is not a number of bytes", legal);
     }

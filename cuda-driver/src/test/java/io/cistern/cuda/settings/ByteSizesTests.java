@@ -53,9 +53,6 @@ class ByteSizesTests {
         "0.5,                   'is a share of a device, but this number belongs to no device'",
         "50%,                   'is a share of a device, but this number belongs to no device'",
         "1.5B,                  is a fraction of a byte",
-        "64KB,                  could mean powers of 1000 or of 1024",
-        "80GB,                  could mean powers of 1000 or of 1024",
-        "8gb,                   could mean powers of 1000 or of 1024",
         "9223372036854775808,   is more than 2^63 - 1 bytes",
         "8388608TiB,            is more than 2^63 - 1 bytes",
         "9999999999999999999TiB,is more than 2^63 - 1 bytes",
@@ -66,6 +63,14 @@ class ByteSizesTests {
         assertThatThrownBy(() -> ByteSizes.parse(given))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("'" + given + "' " + reason + LEGAL);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"64KB, 64KiB", "80GB, 80GiB", "8gb, 8GiB", "1.5 Tb, 1.5TiB"})
+    void ofAUnitWithTwoMeaningsTheOtherSpellingIsProposed(String given, String proposed) {
+        assertThatThrownBy(() -> ByteSizes.parse(given))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("'" + given + "' could mean powers of 1000 or of 1024; write " + proposed);
     }
 
     @ParameterizedTest
