@@ -165,7 +165,7 @@ class OptionErrorsTests extends PoolFixture {
                 "caching:expandable_segment=true            | 'expandable_segment' | nearest first: expandable_segments",
                 "caching:pytorch=\"expandable_segment:1\"   | 'expandable_segment' | nearest first: expandable_segments",
                 "caching:pytorch=\"pined_num_register_threads:8\" | 'pined_num_register_threads' | nearest first: ",
-                "caching:pytorch=\"backend:cuda\"          | 'backend'         | nearest first: native",
+                "caching:pytorch=\"backend:cuda\"          | 'backend'         | nearest first: cudaMallocAsync, native",
                 "caching:pytorch=\"backend:cudaMallocAsync\" | 'async'         | caching",
                 "caching:source=page                        | segment source is named 'page' | nearest first: pages",
             })

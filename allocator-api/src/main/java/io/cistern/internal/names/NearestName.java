@@ -5,7 +5,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/// Sorts known names by their distance from a mistyped one, the most likely first.
+/// Sorts known names by their distance from a mistyped one, the most likely first. Names that contain it come before
+/// all others.
 ///
 /// The distance of two names is the number of single characters to insert, delete, replace or swap with their
 /// neighbour to get from one to the other (optimal string alignment), ignoring case.
@@ -17,7 +18,8 @@ public final class NearestName {
         String folded = fold(wanted);
         return known.stream()
                 .distinct()
-                .sorted(Comparator.comparingInt((String name) -> distance(folded, fold(name)))
+                .sorted(Comparator.comparing((String name) -> !fold(name).contains(folded))
+                        .thenComparingInt(name -> distance(folded, fold(name)))
                         .thenComparing(Comparator.naturalOrder()))
                 .toList();
     }

@@ -20,6 +20,12 @@ class NearestNameTests {
     }
 
     @Test
+    void thoseThatContainItComeBeforeNearerOnes() {
+        assertThat(NearestName.first("PyTorch", List.of("python", "direct", "pytorch-expandable", "pytorch-native")))
+                .containsExactly("pytorch-native", "pytorch-expandable", "python", "direct");
+    }
+
+    @Test
     void letterCaseDoesNotCount() {
         assertThat(NearestName.first("DIRECT", List.of("async", "direct"))).containsExactly("direct", "async");
     }
