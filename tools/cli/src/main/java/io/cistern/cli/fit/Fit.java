@@ -20,14 +20,14 @@ import org.jspecify.annotations.Nullable;
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
 /// @param servedPeakBytes the most bytes that the recorded program had at once
-/// @param leaks what looks like a leak
+/// @param leaks what looks like a leak; empty if that can't be found
 /// @param answers by allocator
 record Fit(
         Recording recording,
         Optional<Room> room,
         Moment peak,
         long servedPeakBytes,
-        List<Leak> leaks,
+        Optional<List<Leak>> leaks,
         List<Answer> answers) {
     /// How a program fits with one allocator.
     ///
@@ -94,7 +94,9 @@ record Fit(
         fields.put("refused", recording.refusals().stream().map(this::fields).toList());
         fields.put("allocators", answers.stream().map(this::fields).toList());
         fields.put("peakHolders", peak.holders().stream().map(Fit::fields).toList());
-        fields.put("leaks", leaks.stream().map(Fit::fields).toList());
+        fields.put(
+                "leaks",
+                leaks.map(all -> all.stream().map(Fit::fields).toList()).orElse(null));
         return fields;
     }
 

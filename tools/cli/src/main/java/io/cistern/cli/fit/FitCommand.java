@@ -30,7 +30,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "fit",
         description = "Shows whether a recorded program would fit on a device with another allocator, how small a"
-                + " device would suffice, and which code holds the memory. It needs no GPU.",
+                + " GPU would be enough, and which code holds the memory. It needs no GPU.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false)
@@ -46,15 +46,15 @@ public final class FitCommand implements Callable<Integer> {
             description =
                     "A recording, plain, gzipped or zipped: a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with"
                             + " history), an RMM log (logging_resource_adaptor) or a Cistern trace; or the name of a bundled trace."
-                            + " With two, it also shows what grew from the first to the second, by call stack.")
+                            + " With exactly two, it also shows what grew from the first to the second, by call stack.")
     private List<Path> files = List.of();
 
     @Option(
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "The memory that allocators may take, such as 24GiB: the device's, less about 0.5 GiB for the"
-                    + " CUDA context."
+            description = "The memory that allocators may take of each device, such as 24GiB: the device's, less about"
+                    + " 0.5 GiB for the CUDA context."
                     + " Default: what the program had when its last request was refused, if the file"
                     + " records it.")
     private @Nullable Long capacity;
@@ -93,41 +93,38 @@ public final class FitCommand implements Callable<Integer> {
         List<Recording> recordings = new ArrayList<>();
         boolean fits = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {
+            boolean isFirst = true;
             for (Path file : files) {
                 ProgramFile program = ProgramFile.read(file);
                 if (files.size() == 2) {
                     recordings.add(program.recording());
                 }
-                List<Recording> devices = program.recording().byDevice();
-                List<Fit> answers = new ArrayList<>();
-                StringBuilder text = new StringBuilder();
-                for (Recording device : devices) {
-                    Fit fit = fitting.fit(String.valueOf(file.getFileName()), device);
-                    answers.add(fit);
-                    fits &= fit.fits(fitting.judged());
+                FileFit fitted = fitting.fit(file, program.recording());
+                fits &= fitted.fits();
+                for (Fit fit : fitted.devices()) {
                     writer.write(fit.fields(file.toString()));
-                    text.append(FitText.format(
-                            InputException.oneLine(file.toString()), devices.size() > 1, fit, fitting.judged()));
                 }
-                if (format == OutputFormat.TEXT) {
-                    out.print(text);
-                    out.flush();
-                }
-                String grown = recordings.size() == 2 ? writeGrowth(recordings, writer) : "";
+                print((isFirst ? "" : "\n") + fitted.text(), out);
+                isFirst = false;
                 if (html != null) {
                     pages.addAll(fitting.pages(
                             String.valueOf(file.getFileName()),
                             program.snapshot().orElse(null),
-                            answers,
-                            grown.isEmpty() ? text.toString() : grown + "\n" + text));
-                }
-                if (format == OutputFormat.TEXT && !grown.isEmpty()) {
-                    out.print("\n" + grown);
-                    out.flush();
+                            fitted));
                 }
             }
+            String grown = "";
+            if (files.size() == 2) {
+                Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
+                writer.write(growth.fields(
+                        files.getFirst().toString(), files.getLast().toString()));
+                grown = growth.text(files.getFirst(), files.getLast());
+                print("\n" + grown, out);
+            } else if (files.size() > 2) {
+                fitting.err().println("cistern: what grew is shown for exactly two files");
+            }
             if (html != null) {
-                fitting.err().println("cistern: " + ReportPage.write(pages, html));
+                fitting.err().println("cistern: " + ReportPage.write(pages, grown, html));
             }
         } catch (IOException e) {
             throw OutputFile.unwritable("--html", html, e);
@@ -135,14 +132,10 @@ public final class FitCommand implements Callable<Integer> {
         return fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
     }
 
-    /// Writes what grew from the first file to the second.
-    ///
-    /// @return the same for people
-    private String writeGrowth(List<Recording> recordings, ResultWriter writer) throws IOException {
-        Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
-        String first = files.getFirst().toString();
-        String second = files.getLast().toString();
-        writer.write(growth.fields(first, second));
-        return growth.text(InputException.oneLine(first), InputException.oneLine(second));
+    private void print(String text, PrintWriter out) {
+        if (format == OutputFormat.TEXT) {
+            out.print(text);
+            out.flush();
+        }
     }
 }

@@ -4,6 +4,7 @@ import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Holders.Holder;
+import io.cistern.cli.fit.Holders.Leak;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.simulated.SimulatedGpu;
@@ -21,24 +22,25 @@ final class FitText {
 
     private FitText() {}
 
-    /// Returns the lines for one device.
+    /// A sentence about one allocator on one device.
+    ///
+    /// @param fits whether nothing fails
+    record Verdict(boolean fits, String text) {}
+
+    /// Returns the lines for one device, without a verdict.
     ///
     /// @param file the file's name
     /// @param several whether the program uses several devices
-    /// @param judged the allocators that the answer is about
-    static String format(String file, boolean several, Fit fit, List<String> judged) {
+    static String facts(String file, boolean several, Fit fit) {
         StringBuilder text = new StringBuilder(heading(file, several, fit));
         for (List<String> line : facts(fit)) {
             text.append(String.format(Locale.ROOT, "  %-22s%s%n", line.getFirst(), line.getLast()));
         }
-        text.append('\n')
+        return text.append('\n')
                 .append(table(fit))
                 .append(models(fit))
                 .append(doubt(fit))
-                .append('\n')
-                .append(answer(fit, judged))
-                .append('\n');
-        return text.toString();
+                .toString();
     }
 
     private static String heading(String file, boolean several, Fit fit) {
@@ -100,14 +102,22 @@ final class FitText {
                     count("", recording.recorder().olderBlocks(), "block")
                             + " from before the recording: earlier events are lost"));
         }
-        fit.leaks().stream()
-                .limit(MOST_HOLDERS)
-                .forEach(leak -> facts.add(List.of(
-                        "looks like a leak",
-                        name(leak.site()) + ": " + ByteSize.format(leak.byteSize()) + " that grew in "
-                                + (leak.rises() + 1) + " of 10 parts of the time; " + leak.freed()
-                                + count(" of ", leak.made(), "block") + " freed")));
+        fit.leaks().ifPresent(leaks -> facts.addAll(leakFacts(leaks)));
         return facts;
+    }
+
+    private static List<List<String>> leakFacts(List<Leak> leaks) {
+        String title = "looks like a leak";
+        return leaks.isEmpty()
+                ? List.of(List.of(title, "nothing"))
+                : leaks.stream()
+                        .limit(MOST_HOLDERS)
+                        .map(leak -> List.of(
+                                title,
+                                name(leak.site()) + ": " + ByteSize.format(leak.byteSize()) + " that grew in "
+                                        + (leak.rises() + 1) + " of 10 parts of the time; " + leak.freed()
+                                        + count(" of ", leak.made(), "block") + " freed"))
+                        .toList();
     }
 
     private static String moment(Fit fit, int row) {
@@ -146,8 +156,8 @@ final class FitText {
     }
 
     private static String table(Fit fit) {
-        List<String> upper = new ArrayList<>(List.of("", "", "over", "smallest"));
-        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "requested", "device"));
+        List<String> upper = new ArrayList<>(List.of("", "", "over", "needs"));
+        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "requested", "at least"));
         fit.room().ifPresent(room -> {
             upper.add("on");
             lower.add(ByteSize.format(room.byteSize()));
@@ -167,10 +177,20 @@ final class FitText {
     }
 
     private static String models(Fit fit) {
-        return fit.answers().stream().anyMatch(answer -> Fitting.MODELS.contains(answer.spec()))
-                ? "pytorch-native and pytorch-expandable are models of PyTorch's allocator, without and with"
-                        + " expandable_segments:True\n"
-                : "";
+        List<String> shown = fit.answers().stream()
+                .map(Answer::spec)
+                .filter(Fitting.MODELS::contains)
+                .distinct()
+                .toList();
+        return switch (shown.size()) {
+            case 0 -> "";
+            case 1 ->
+                shown.getFirst() + " is a model of PyTorch's allocator, with"
+                        + (shown.equals(Fitting.MODELS.subList(0, 1)) ? "out" : "") + " expandable_segments:True\n";
+            default ->
+                "pytorch-native and pytorch-expandable are models of PyTorch's allocator, without and with"
+                        + " expandable_segments:True\n";
+        };
     }
 
     /// Says that the recording lacks something, if the model of the allocator that wrote it serves what that one
@@ -202,7 +222,12 @@ final class FitText {
                 : "refuses " + ByteSize.format(fit.recording().trace().byteSizes()[first]) + moment(fit, first);
     }
 
-    private static String answer(Fit fit, List<String> judged) {
+    /// Returns the verdicts for one device.
+    ///
+    /// @param several whether the program uses several devices
+    /// @param judged the allocators that they are about
+    static List<Verdict> verdicts(boolean several, Fit fit, List<String> judged) {
+        String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
         String held = holders.isEmpty() || holders.getFirst().site().isEmpty()
                 ? ""
@@ -210,12 +235,14 @@ final class FitText {
                         + ByteSize.format(holders.getFirst().byteSize());
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
-                .map(answer -> conclusion(fit, answer) + others(fit, judged, answer) + held + "."
-                        + (fit.room().isEmpty() ? " Pass --capacity to check a device." : ""))
-                .collect(Collectors.joining("\n"));
+                .map(answer -> new Verdict(
+                        answer.failures().isEmpty() && fit.capacityFor(answer).isPresent(),
+                        device + conclusion(fit, answer, several) + others(fit, judged, answer) + held + "."
+                                + (fit.room().isEmpty() ? " Pass --capacity to check a device." : "")))
+                .toList();
     }
 
-    private static String conclusion(Fit fit, Answer answer) {
+    private static String conclusion(Fit fit, Answer answer, boolean several) {
         String needs = answer.smallestBytes().stream()
                 .mapToObj(bytes -> " needs " + ByteSize.format(bytes))
                 .collect(Collectors.joining());
@@ -225,7 +252,8 @@ final class FitText {
                             ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
                             : needs);
         }
-        return (answer.failures().isEmpty() ? "It fits on " : "It does not fit on ")
+        return (several ? "it " : "It ")
+                + (answer.failures().isEmpty() ? "fits on " : "does not fit on ")
                 + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()
                 + (needs.isEmpty() ? "" : ", which" + needs);
     }

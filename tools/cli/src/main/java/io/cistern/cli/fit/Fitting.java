@@ -2,17 +2,20 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.common.AllocatorChoice;
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.Progress;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.fit.Fit.Answer;
+import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.Recording;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -54,9 +57,22 @@ record Fitting(
         return new Fitting(catalog, specs, judged, capacity, err);
     }
 
+    /// Finds out how a program fits on each of its devices.
+    ///
+    /// @param file its file
+    FileFit fit(Path file, Recording program) {
+        String shortName = String.valueOf(file.getFileName());
+        return new FileFit(
+                InputException.oneLine(file.toString()),
+                program.byDevice().stream()
+                        .map(device -> fit(shortName, device))
+                        .toList(),
+                judged);
+    }
+
     /// @param name the file's name, for people
     /// @param recording of one device
-    Fit fit(String name, Recording recording) {
+    private Fit fit(String name, Recording recording) {
         Optional<Room> room =
                 capacity == null ? Room.of(recording) : Optional.of(new Room(capacity, "as --capacity says"));
         Holders holders = new Holders(recording);
@@ -72,7 +88,13 @@ record Fitting(
                     })
                     .toList();
         }
-        return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), holders.leaks(), answers);
+        return new Fit(
+                recording,
+                room,
+                holders.peak(),
+                holders.servedPeakBytes(),
+                holders.canFindLeaks() ? Optional.of(holders.leaks()) : Optional.empty(),
+                answers);
     }
 
     private Player player(Recording recording, String spec) {
@@ -101,22 +123,20 @@ record Fitting(
     ///
     /// @param name the file's name, for people
     /// @param snapshot null if the file is none
-    /// @param fits how it fits on each device
-    /// @param text the same for people
-    List<Snapshot> pages(String name, @Nullable TorchSnapshot snapshot, List<Fit> fits, String text)
-            throws IOException {
+    /// @param fitted how it fits
+    List<Snapshot> pages(String name, @Nullable TorchSnapshot snapshot, FileFit fitted) throws IOException {
+        List<Fit> fits = fitted.devices();
+        ShownFit shown = fitted.shown();
         List<Snapshot> pages = new ArrayList<>();
         if (snapshot != null) {
             pages.add(Snapshot.of(
                     name,
                     snapshot,
-                    "A snapshot that PyTorch took"
-                            + (fits.stream().anyMatch(fit -> fit.refusal().isPresent())
-                                    ? "; it shows what was live then, after the exception had freed what the"
-                                            + " refused step"
-                                            + " held: the text above describes the refusal"
-                                    : ""),
-                    text));
+                    fits.stream().anyMatch(fit -> fit.refusal().isPresent())
+                            ? "PyTorch wrote this snapshot after the exception, so blocks may be missing that were live"
+                                    + " at the refusal"
+                            : "A snapshot that PyTorch took",
+                    shown));
         }
         for (Fit fit : fits) {
             for (Answer answer : fit.answers()) {
@@ -136,7 +156,7 @@ record Fitting(
                                         + (fit.refusal().isPresent()
                                                 ? " until the request that was refused"
                                                 : " until the program asked for most"),
-                                pages.isEmpty() ? text : ""));
+                                pages.isEmpty() ? shown : ShownFit.NONE));
                     }
                 }
             }

@@ -1,9 +1,11 @@
 package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -17,15 +19,18 @@ import org.jspecify.annotations.Nullable;
 /// The growth of live memory from one recording of a program to another. Each is looked at when its last request was
 /// refused, since an exception then frees what it held, else at its end.
 ///
-/// @param changes by call stack as it is shown, the greatest growth first; without those that did not change
+/// @param changes by device and call stack as it is shown, the greatest growth first; without those that did not change
 record Growth(List<Change> changes) {
     private static final int MOST_CHANGES = 10;
     private static final int MOST_FRAMES = 4;
 
     /// The growth of one call stack's live memory; negative if it shrank.
     ///
+    /// @param device its ordinal; null if there is only one
     /// @param frames the innermost first; empty if not known
-    record Change(List<String> frames, long byteSize, long blocks) {}
+    record Change(@Nullable Long device, List<String> frames, long byteSize, long blocks) {}
+
+    private record Place(@Nullable Long device, List<String> frames) {}
 
     /// The live memory of one call stack.
     private record Live(long byteSize, long blocks) {
@@ -33,21 +38,27 @@ record Growth(List<Change> changes) {
     }
 
     static Growth between(Recording first, Recording second) {
-        Map<List<String>, Live> before = live(first);
-        Map<List<String>, Live> after = live(second);
-        before.keySet().forEach(stack -> after.putIfAbsent(stack, Live.NONE));
+        boolean several = first.ordinals().length > 1 || second.ordinals().length > 1;
+        Map<Place, Live> before = live(first, several);
+        Map<Place, Live> after = live(second, several);
+        before.keySet().forEach(place -> after.putIfAbsent(place, Live.NONE));
         return new Growth(after.entrySet().stream()
                 .map(each -> {
                     Live was = before.getOrDefault(each.getKey(), Live.NONE);
                     Live is = each.getValue();
-                    return new Change(each.getKey(), is.byteSize - was.byteSize, is.blocks - was.blocks);
+                    return new Change(
+                            each.getKey().device,
+                            each.getKey().frames,
+                            is.byteSize - was.byteSize,
+                            is.blocks - was.blocks);
                 })
                 .filter(change -> change.byteSize != 0 || change.blocks != 0)
                 .sorted(Comparator.comparingLong(Change::byteSize).reversed())
                 .toList());
     }
 
-    private static Map<List<String>, Live> live(Recording recording) {
+    /// @param several whether devices are told apart
+    private static Map<Place, Live> live(Recording recording, boolean several) {
         Trace trace = recording.trace();
         int[] madeBy = new int[trace.slotCount()];
         Arrays.fill(madeBy, -1);
@@ -59,11 +70,14 @@ record Growth(List<Change> changes) {
                 madeBy[trace.slots()[row]] = trace.ops()[row] == Trace.ALLOCATE ? row : -1;
             }
         }
-        Map<List<String>, Live> live = new HashMap<>();
+        int[] devices = trace.origins().devices();
+        Map<Place, Live> live = new HashMap<>();
         for (int row : madeBy) {
             if (row >= 0) {
                 live.merge(
-                        shown(recording.callStacks().lines(recording.stacks()[row])),
+                        new Place(
+                                several ? recording.ordinals()[devices[trace.streams()[row]]] : null,
+                                shown(recording.callStacks().lines(recording.stacks()[row]))),
                         new Live(trace.byteSizes()[row], 1),
                         (one, other) -> new Live(one.byteSize + other.byteSize, one.blocks + other.blocks));
             }
@@ -73,9 +87,9 @@ record Growth(List<Change> changes) {
 
     /// Returns it for people.
     ///
-    /// @param first the name of the first file
-    /// @param second the name of the second
-    String text(String first, String second) {
+    /// @param first the first file
+    /// @param second the second
+    String text(Path first, Path second) {
         long all = changes.stream().mapToLong(Change::byteSize).sum();
         String lines = changes.stream()
                 .limit(MOST_CHANGES)
@@ -85,9 +99,10 @@ record Growth(List<Change> changes) {
                         signed(change.byteSize),
                         change.blocks,
                         Math.abs(change.blocks) == 1 ? " " : "s",
-                        place(change.frames)))
+                        place(change)))
                 .collect(Collectors.joining());
-        return "From " + first + " to " + second + ", at the refused request or else at the end: "
+        return "From " + InputException.oneLine(first.toString()) + " to "
+                + InputException.oneLine(second.toString()) + ", at the refused request or else at the end: "
                 + (changes.isEmpty() ? "nothing grew" : signed(all)) + "\n"
                 + lines
                 + (changes.size() > MOST_CHANGES
@@ -105,9 +120,10 @@ record Growth(List<Change> changes) {
         return (own.isEmpty() ? frames : own).stream().limit(MOST_FRAMES).toList();
     }
 
-    private static String place(List<String> frames) {
-        String place = frames.stream().map(CallStacks::shortened).collect(Collectors.joining(" < "));
-        return place.isEmpty() ? "no call stack recorded" : place;
+    private static String place(Change change) {
+        String lines = change.frames.stream().map(CallStacks::shortened).collect(Collectors.joining(" < "));
+        return (change.device == null ? "" : "device " + change.device + ": ")
+                + (lines.isEmpty() ? "no call stack recorded" : lines);
     }
 
     /// Returns the fields of a JSON object.
@@ -115,12 +131,18 @@ record Growth(List<Change> changes) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("from", first);
         fields.put("to", second);
-        fields.put(
-                "changes",
-                changes.stream()
-                        .map(change ->
-                                Map.of("frames", change.frames, "byteSize", change.byteSize, "blocks", change.blocks))
-                        .toList());
+        fields.put("changes", changes.stream().map(Growth::fields).toList());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> fields(Change change) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        if (change.device != null) {
+            fields.put("device", change.device);
+        }
+        fields.put("frames", change.frames);
+        fields.put("byteSize", change.byteSize);
+        fields.put("blocks", change.blocks);
         return fields;
     }
 }

@@ -20,6 +20,8 @@ final class Holders {
     private static final int MANY_RISES = 8;
     /// Rises in the last parts that do, too.
     private static final int LAST_RISES = 5;
+    /// With fewer rows, no growth is no news.
+    private static final int MIN_ROWS = 20;
     /// Less growth is never a leak.
     private static final long MIN_GROWTH = 1 << 16;
 
@@ -133,9 +135,11 @@ final class Holders {
         return new Moment(lastRow, requested, holders);
     }
 
-    /// Returns the sites whose live bytes only grow, those that grow most first: the least of each tenth of
-    /// the time is above that of the tenth before, in nearly all tenths or in the last half. The page of a
-    /// report has the same rule.
+    /// Returns the sites whose live bytes only grow, those that grow most first: the least of each tenth of the time is
+    /// above that of the tenth before, in nearly all tenths or in the last half. The page of a report has the same
+    /// rule.
+    ///
+    /// Blocks from before the recording that are never freed do not hide growth.
     List<Leak> leaks() {
         int[] parts = parts();
         long[] now = new long[sites.size()];
@@ -146,6 +150,7 @@ final class Holders {
         for (long[] floor : floors) {
             Arrays.fill(floor, Long.MAX_VALUE);
         }
+        long[] older = new long[sites.size()];
         int[] madeBy = new int[trace.slotCount()];
         for (int row = 0; row < trace.ops().length; row++) {
             int slot = trace.slots()[row];
@@ -164,16 +169,20 @@ final class Holders {
             now[site] += (isMade ? 1 : -1) * trace.byteSizes()[madeBy[slot]];
             made[site] += isMade ? 1 : 0;
             freed[site] += isMade ? 0 : 1;
+            if (madeBy[slot] < recording.recorder().olderBlocks()) {
+                older[site] += (isMade ? 1 : -1) * trace.byteSizes()[madeBy[slot]];
+            }
             lower(floors[site], now[site], parts[row], parts[row]);
         }
-        long all = Arrays.stream(now).sum();
+        long all = Arrays.stream(now).sum() - Arrays.stream(older).sum();
         List<Leak> leaks = new ArrayList<>();
         for (int site = 0; site < floors.length; site++) {
             long[] floor = floors[site];
             lower(floor, now[site], lastPart[site], PARTS - 1);
             long growth = floor[PARTS - 1] - floor[0];
             int rises = rises(floor, 1);
-            boolean isMuch = growth > Math.max(MIN_GROWTH, all / 50) && floor[PARTS - 1] > 1.5 * floor[1];
+            boolean isMuch = growth > Math.max(MIN_GROWTH, all / 50)
+                    && floor[PARTS - 1] - older[site] > 1.5 * (floor[1] - older[site]);
             if (!sites.get(site).isEmpty()
                     && isMuch
                     && (rises >= MANY_RISES || rises(floor, PARTS - LAST_RISES) == LAST_RISES)) {
@@ -182,6 +191,11 @@ final class Holders {
         }
         leaks.sort(Comparator.comparingLong(Leak::byteSize).reversed());
         return leaks;
+    }
+
+    /// Returns whether leaks can be found: the recording has call stacks, and enough rows to compare its tenths.
+    boolean canFindLeaks() {
+        return trace.ops().length >= MIN_ROWS && sites.stream().anyMatch(site -> !site.isEmpty());
     }
 
     private static void lower(long[] floor, long bytes, int from, int to) {

@@ -8,6 +8,7 @@ import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
+import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.Recording;
@@ -50,7 +51,8 @@ public final class ReportCommand implements Callable<Integer> {
             paramLabel = "SNAPSHOT",
             description =
                     "Snapshots, as JSON or pickles of PyTorch or Cistern, plain, gzipped or zipped. If there are several,"
-                            + " the others are compared with the first.")
+                            + " the others are compared with the first; of exactly two of PyTorch's with history, it also shows"
+                            + " what grew.")
     private List<Path> files = List.of();
 
     @Option(
@@ -64,43 +66,42 @@ public final class ReportCommand implements Callable<Integer> {
         OutputFile.check("--output", output, files);
         PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         List<Snapshot> snapshots = new ArrayList<>();
+        List<Recording> recordings = new ArrayList<>();
         try {
             for (Path file : files) {
-                snapshots.addAll(read(file, err));
+                snapshots.addAll(read(file, recordings, err));
             }
-            err.println("cistern: " + ReportPage.write(snapshots, output));
+            String grown = files.size() == 2 && recordings.size() == 2
+                    ? Growth.between(recordings.getFirst(), recordings.getLast())
+                            .text(files.getFirst(), files.getLast())
+                    : "";
+            err.println("cistern: " + ReportPage.write(snapshots, grown, output));
         } catch (IOException e) {
             throw OutputFile.unwritable("--output", output, e);
         }
         return ExitCode.OK;
     }
 
-    private static List<Snapshot> read(Path file, PrintWriter err) throws InputException, IOException {
+    /// @param recordings where the file's program goes if it has a history
+    private List<Snapshot> read(Path file, List<Recording> recordings, PrintWriter err)
+            throws InputException, IOException {
         String shortName = String.valueOf(file.getFileName());
         Object read = InputFile.read(file, (name, in) -> switch (Content.of(in)) {
             case PICKLE -> TorchSnapshot.read(name, in);
             case JSON -> Snapshot.read(name, shortName, in);
             case Content other -> throw other.error(name, "a snapshot");
         });
-        return read instanceof TorchSnapshot snapshot
-                ? pages(file.toString(), shortName, snapshot, err)
-                : List.of((Snapshot) read);
-    }
-
-    private static List<Snapshot> pages(String name, String shortName, TorchSnapshot snapshot, PrintWriter err)
-            throws InputException, IOException {
+        if (!(read instanceof TorchSnapshot snapshot)) {
+            return List.of((Snapshot) read);
+        }
         if (snapshot.eventCount() == 0) {
-            return List.of(Snapshot.of(shortName, snapshot, "A snapshot that PyTorch took", ""));
+            return List.of(Snapshot.of(shortName, snapshot, "A snapshot that PyTorch took", ShownFit.NONE));
+        }
+        Recording program = ProgramFile.of(file.toString(), snapshot).recording();
+        if (files.size() == 2) {
+            recordings.add(program);
         }
         Fitting fitting = Fitting.with(List.of(), null, err);
-        List<Fit> fits = new ArrayList<>();
-        StringBuilder text = new StringBuilder();
-        List<Recording> devices = ProgramFile.of(name, snapshot).recording().byDevice();
-        for (Recording device : devices) {
-            Fit fit = fitting.fit(shortName, device);
-            fits.add(fit);
-            text.append(FitText.format(shortName, devices.size() > 1, fit, fitting.judged()));
-        }
-        return fitting.pages(shortName, snapshot, fits, text.toString());
+        return fitting.pages(shortName, snapshot, fitting.fit(file, program));
     }
 }

@@ -53,7 +53,11 @@ final class TorchLog {
         }
         if (log.events.stream().allMatch(event -> event.kind() == Kind.TRIMMED)) {
             throw new InputException(
-                    file, "has no history: call torch.cuda.memory._record_memory_history() before the code to record");
+                    file,
+                    "has no history: call torch.cuda.memory._record_memory_history() before the code to record"
+                            + (snapshot.eventCount() == 0
+                                    ? "; `cistern report " + file + "` shows its memory without it"
+                                    : ""));
         }
         log.events.sort(Comparator.comparingLong(ForeignEvent::nanos));
         Recorder recorder = new Recorder(

@@ -40,30 +40,38 @@ public final class ReportPage {
 
     private ReportPage() {}
 
-    /// Writes the page to a file. A name in a snapshot may hold half a surrogate pair, which is
-    /// replaced.
+    /// Writes the page to a file.
     ///
     /// @return the file and its size, for people
     public static String write(List<Snapshot> snapshots, Path file) throws IOException {
+        return write(snapshots, "", file);
+    }
+
+    /// Writes the page to a file. A name in a snapshot may hold half a surrogate pair, which is
+    /// replaced.
+    ///
+    /// @param grown what grew from the first snapshot to the second, for people; empty if that is not known
+    /// @return the file and its size, for people
+    public static String write(List<Snapshot> snapshots, String grown, Path file) throws IOException {
         try (Writer out =
                 new BufferedWriter(new OutputStreamWriter(Files.newOutputStream(file), StandardCharsets.UTF_8))) {
-            write(snapshots, out);
+            write(snapshots, grown, out);
         }
         return file + ", " + ByteSize.format(Files.size(file));
     }
 
-    private static void write(List<Snapshot> snapshots, Writer out) throws IOException {
+    private static void write(List<Snapshot> snapshots, String grown, Writer out) throws IOException {
         String[] parts = resource("page.html").split("@", -1);
         for (int i = 0; i < parts.length; i++) {
             if (i % 2 == 0) {
                 out.write(parts[i]);
             } else {
-                write(parts[i], snapshots, out);
+                write(parts[i], snapshots, grown, out);
             }
         }
     }
 
-    private static void write(String part, List<Snapshot> snapshots, Writer out) throws IOException {
+    private static void write(String part, List<Snapshot> snapshots, String grown, Writer out) throws IOException {
         switch (part) {
             case "chartLicense" -> out.write(resource(CHARTS + "LICENSE"));
             case "chartStyle" -> out.write(resource(CHARTS + "dist/uPlot.min.css"));
@@ -71,6 +79,7 @@ public final class ReportPage {
             case "styles" -> writeAll(STYLES, out);
             case "scripts" -> writeAll(SCRIPTS, out);
             case "snapshots" -> writeSnapshots(snapshots, out);
+            case "grown" -> out.write(attribute(grown));
             default -> throw new IllegalStateException("page.html names no part '" + part + "'");
         }
     }

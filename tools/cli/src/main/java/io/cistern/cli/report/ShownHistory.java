@@ -37,12 +37,7 @@ record ShownHistory(List<List<Event>> traces, String note) {
             traces.add(whole.shown(limit));
         }
         return new ShownHistory(
-                traces,
-                String.format(
-                        java.util.Locale.ROOT,
-                        "; of %,d events, those of freed blocks below %s are shown as one block",
-                        snapshot.eventCount(),
-                        ByteSize.format(largest)));
+                traces, "blocks below " + ByteSize.format(largest) + " that were freed are drawn as one");
     }
 
     /// The events of one device.

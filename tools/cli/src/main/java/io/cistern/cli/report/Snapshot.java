@@ -38,15 +38,15 @@ public record Snapshot(String name, String json) {
     /// Returns a PyTorch snapshot, or one in its form.
     ///
     /// @param reason what it shows
-    /// @param answer how the program fits, for the head of the page; empty if nobody asked
-    public static Snapshot of(String name, TorchSnapshot snapshot, String reason, String answer) throws IOException {
-        return new Snapshot(name, json(snapshot, reason, answer));
+    /// @param fit how the program fits
+    public static Snapshot of(String name, TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
+        return new Snapshot(name, json(snapshot, reason, fit));
     }
 
-    private static String json(TorchSnapshot snapshot, String reason, String answer) throws IOException {
+    private static String json(TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
         StringWriter written = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(written)) {
-            TorchJson.write(snapshot, reason, answer, out);
+            TorchJson.write(snapshot, reason, fit, out);
         }
         return written.toString();
     }

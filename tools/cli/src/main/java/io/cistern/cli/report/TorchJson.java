@@ -41,17 +41,20 @@ final class TorchJson {
     }
 
     /// @param reason what the snapshot shows
-    /// @param answer how the program fits; empty if nobody asked
-    static void write(TorchSnapshot snapshot, String reason, String answer, JsonGenerator json) throws IOException {
-        new TorchJson(json).write(snapshot, reason, answer);
+    /// @param fit how the program fits
+    static void write(TorchSnapshot snapshot, String reason, ShownFit fit, JsonGenerator json) throws IOException {
+        new TorchJson(json).write(snapshot, reason, fit);
     }
 
-    private void write(TorchSnapshot snapshot, String reason, String answer) throws IOException {
+    private void write(TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
         ShownHistory history = ShownHistory.of(snapshot);
         json.writeStartObject();
-        json.writeStringField("reason", reason + history.note());
-        if (!answer.isEmpty()) {
-            json.writeStringField("fit", answer);
+        json.writeStringField("reason", reason);
+        if (!history.note().isEmpty()) {
+            json.writeStringField("note", history.note());
+        }
+        if (!fit.facts().isEmpty()) {
+            write(fit);
         }
         json.writeObjectFieldStart("settings");
         for (Map.Entry<String, String> setting : snapshot.settings().entrySet()) {
@@ -83,6 +86,17 @@ final class TorchJson {
             json.writeArray(stack.stream().mapToInt(Integer::intValue).toArray(), 0, stack.size());
         }
         json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void write(ShownFit fit) throws IOException {
+        json.writeObjectFieldStart("fit");
+        json.writeArrayFieldStart("verdicts");
+        for (String verdict : fit.verdicts()) {
+            json.writeString(verdict);
+        }
+        json.writeEndArray();
+        json.writeStringField("facts", fit.facts());
         json.writeEndObject();
     }
 

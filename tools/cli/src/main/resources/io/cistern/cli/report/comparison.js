@@ -4,7 +4,11 @@ const OF_THE_MOMENT = new Set(["Requested now", "Reserved now", "Idle now", "Lar
   "Mean allocation", "Segments acquired"]);
 
 function comparisonSection(runs, charts) {
-  const made = section("comparison", "Runs side by side", figureTable(runs));
+  const replays = runs.filter((run) => (run.snapshot.reason || "").startsWith("A replay with "));
+  const made = section("comparison", "Runs side by side", replays.length === 0 ? null
+    : element("p", { class: "faint" }, "Each replay runs on a device with enough memory for it, whether it fits or not. "
+      + replays.map((run) => run.name + ": " + run.snapshot.reason[0].toLowerCase() + run.snapshot.reason.slice(1)).join("; ")
+      + "."), figureTable(runs));
   const withHistory = runs.filter((run) => run.history);
   if (withHistory.length > 1) {
     const chart = overlaid(withHistory);

@@ -30,7 +30,8 @@ function refusals(run) {
 
 /**
  * Sites whose live bytes only grow: the least of each tenth of the time is above the least of the one before, in
- * nearly all tenths or in the last half. Blocks without a call stack are of many sites, so they tell nothing.
+ * nearly all tenths or in the last half. Blocks without a call stack are of many sites, so they tell nothing. Blocks
+ * from before the recording that are never freed do not count when growth is compared with what was there.
  */
 function leaks(run) {
   const history = run.history;
@@ -38,17 +39,31 @@ function leaks(run) {
     return leaksByAge(run);
   }
   const time = tenthsOf(run);
+  const older = olderBytes(history);
+  const all = run.requestedBytes - sum(older.values(), (bytes) => bytes);
   const found = [];
   for (const [site, floors] of floorsBySite(run, time.tenths)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
     const isKnown = run.sites.texts[site] !== NO_STACK;
-    const isMuch = growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1];
+    const kept = older.get(site) || 0;
+    const isMuch = growth > Math.max(2 ** 16, all / 50) && floors[9] - kept > 1.5 * (floors[1] - kept);
     if (isKnown && isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
       found.push({ site, growth, rises });
     }
   }
   return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each, time));
+}
+
+/** For each site, the bytes of its blocks from before the recording that are live at its end. */
+function olderBytes({ lives, size }) {
+  const older = new Map();
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.born[i] < 0 && lives.died[i] === size) {
+      older.set(lives.site[i], (older.get(lives.site[i]) || 0) + lives.bytes[i]);
+    }
+  }
+  return older;
 }
 
 /**
@@ -107,12 +122,15 @@ function leakFinding(run, { site, rises }, time) {
       + time.text + ". "
       + (rate > 0 ? "From the first allocation that was recorded there to the last, in " + secondsText(last - first)
         + ", it grew by " + bytesText(growth) + ", that is " + bytesText(rate) + "/s. " : "")
-      + (isNeverFreed ? "None of the " + countText(made) + " blocks that were allocated there was ever freed."
+      + (isNeverFreed ? "None of its " + countText(made) + " blocks was ever freed."
         : countText(freed) + " of its " + countText(made) + " blocks were freed.")
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
       + (threads.length === 1 && threads[0] !== "unknown thread" ? " All are from thread " + threads[0] + "." : "")
       + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
-    advice: "Check what keeps these buffers: they need a close(), or a limit on how many are kept." };
+    advice: /\.py:\d+\)/.test(run.sites.texts[site])
+      ? "Check what keeps these tensors: a list that collects them without .item() or .detach(), a global, or a graph"
+        + " that is kept for a backward pass."
+      : "Check what keeps these buffers: they need a close(), or a limit on how many are kept." };
 }
 
 function floorsBySite(run, tenths) {

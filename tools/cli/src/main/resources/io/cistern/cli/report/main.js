@@ -5,11 +5,13 @@ const sources = [...document.querySelectorAll("script.snapshot")].map((script, i
   script.remove();
   return { snapshot, name: script.dataset.name, index };
 });
+const names = sources.map((source) => source.name);
 for (const source of sources) {
-  if (sources.some((other) => other !== source && other.name === source.name)) {
+  if (names.indexOf(source.name) !== names.lastIndexOf(source.name)) {
     source.name += " (" + (source.index + 1) + ")";
   }
 }
+const grown = document.getElementById("growth").dataset.text;
 const state = { index: 0, device: null };
 const charts = [];
 const maps = [];
@@ -32,7 +34,7 @@ function build() {
       (index) => change({ index: Number(index) })) : element("span", { class: "runs" }, name),
     ...(devices.length > 1 ? [choice("Device", [["", "all"], ...devices.map((each) => [each, "device " + each])],
       state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []));
-  const sections = [...fitSections(sources), summarySection(run)];
+  const sections = [...fitSections(sources), ...grownSections(), summarySection(run)];
   if (sources.length > 1) {
     const runs = sources.map((each) => each.index === state.index ? run : new Run(each.snapshot, each.name, state.device));
     sections.push(comparisonSection(runs, charts));
@@ -51,11 +53,17 @@ function fitSections(all) {
     asked.length > 1 ? "Would it fit? " + each.name : "Would it fit?", ...answer(each.snapshot.fit)));
 }
 
-/** The last line is the answer: it comes first, and wraps; the table above it keeps its columns. */
-function answer(text) {
-  const end = text.trimEnd().lastIndexOf("\n");
-  return [element("p", {}, element("strong", {}, text.slice(end).trim())),
-    element("pre", { class: "answer" }, text.slice(0, end).trimEnd())];
+/** The verdicts come first, and wrap; the tables below them keep their columns. */
+function answer({ verdicts, facts }) {
+  return [...verdicts.map((verdict) => element("p", {}, element("strong", {}, verdict))),
+    element("pre", { class: "answer" }, facts.trimEnd())];
+}
+
+/** What grew from the first file to the second, if there are two. */
+function grownSections() {
+  const end = grown.indexOf("\n");
+  return grown === "" ? [] : [section("grown", "What grew", element("p", {}, element("strong", {}, grown.slice(0, end))),
+    element("pre", { class: "answer" }, grown.slice(end + 1).trimEnd()))];
 }
 
 function change(changes) {

@@ -17,7 +17,8 @@ function momentLine(run) {
     ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
   const moment = snapshot.takenAt ? "Taken " + snapshot.takenAt.replace(/(\.\d+)?Z$/, " UTC").replace("T", " ") + ", " : "";
   return element("p", { class: "faint" }, moment + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
-    + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds)
+    + (history ? counted(snapshot.note ? history.recorded.capacity : history.size, "event") + " in "
+      + secondsText(run.recordedSeconds) + (snapshot.note ? "; " + snapshot.note : "")
       + ". Times count from the beginning of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
 

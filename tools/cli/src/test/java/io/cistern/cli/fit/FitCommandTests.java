@@ -6,14 +6,19 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.ProgramRun;
+import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import java.util.zip.GZIPOutputStream;
 import net.razorvine.pickle.Pickler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -206,6 +211,25 @@ class FitCommandTests {
                 .contains("PyTorch reserved      20.0 MiB at most");
     }
 
+    /// The page begins with the device that decides, the text keeps the order of the devices.
+    @Test
+    void eachVerdictNamesItsDevice() throws Exception {
+        TorchProgram small = new TorchProgram(0).segment(0x7e00_0000_0000L, 20 * MIB);
+        small.allocate(0x7e00_0000_0000L, 8 * MIB, 5);
+        Path file = TorchProgram.write(folder.resolve("two.pickle"), small, TorchProgram.fragmented(1));
+        Path page = folder.resolve("two.html");
+
+        ProgramRun run = fit(file, "--allocator=caching", "--capacity=600MiB", "--html=" + page);
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out())
+                .containsPattern("\nDevice 0: it fits on 600 MiB with caching, .*\\.\n\n.*two.pickle, device 1: ")
+                .contains("\nDevice 1: it does not fit on 600 MiB with caching, ");
+        assertThat(page)
+                .content()
+                .containsPattern("\"verdicts\":\\[\"Device 1: it does not fit on 600 MiB .*\",\"Device 0: it fits on ");
+    }
+
     @Test
     void eachDeviceCountsItsOwnOlderBlocks() throws Exception {
         long base = 0x7f00_0000_0000L;
@@ -295,12 +319,140 @@ class FitCommandTests {
 
         ProgramRun run = fit(first, second.toString(), "--allocator=caching", "--html=" + page);
 
-        assertThat(page).content().contains("at the refused request or else at the end: +0 B\\n   +4.00 MiB");
+        assertThat(page).content().contains("at the refused request or else at the end: +0 B\n   +4.00 MiB");
         assertThat(run.out().lines().toList().reversed().subList(0, 3))
                 .containsExactly(
                         "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
                         "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
                         "From " + first + " to " + second + ", at the refused request or else at the end: +0 B");
+    }
+
+    @Test
+    void growthOfSeveralDevicesNamesThem() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram zero = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);
+        TorchProgram one = new TorchProgram(1).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);
+        Path first = TorchProgram.write(folder.resolve("first.pickle"), zero, one);
+        zero.allocate(base + 8 * MIB, 2 * MIB, 30);
+        one.allocate(base + 8 * MIB, 4 * MIB, 30);
+        Path second = TorchProgram.write(folder.resolve("second.pickle"), zero, one);
+
+        ProgramRun run = fit(first, second.toString(), "--allocator=caching");
+
+        assertThat(run.out())
+                .contains("at the refused request or else at the end: +6.00 MiB\n")
+                .endsWith("""
+                           +4.00 MiB      +1 block   device 1: train.py:30 (step) < train.py:99 (<module>)
+                           +2.00 MiB      +1 block   device 0: train.py:30 (step) < train.py:99 (<module>)
+                        """);
+        assertThat(fit(first, second.toString(), "--allocator=caching", "--format=json")
+                        .out())
+                .contains("{\"device\":1,\"frames\":[\"step(/home/me/train.py:30)\"");
+    }
+
+    @Test
+    void growthNeedsExactlyTwoFiles() throws Exception {
+        String file =
+                TorchProgram.fragmented(0).write(folder.resolve("one.pickle")).toString();
+
+        ProgramRun run = fit(Path.of(file), file, file, "--allocator=caching");
+
+        assertThat(run.err()).contains("cistern: what grew is shown for exactly two files");
+        assertThat(run.out()).doesNotContain("From ");
+    }
+
+    @Test
+    void theReportOfTwoSnapshotsIsThePageOfFit() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram program = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 8 * MIB, 10);
+        Path first = program.write(folder.resolve("first.pickle"));
+        Path second = program.allocate(base + 8 * MIB, 4 * MIB, 20).write(folder.resolve("second.pickle"));
+        Path ofFit = folder.resolve("fit.html");
+        Path ofReport = folder.resolve("report.html");
+
+        fit(first, second.toString(), "--html=" + ofFit);
+        ProgramRun.inProcess("report", first.toString(), second.toString(), "-o", ofReport.toString());
+
+        assertThat(ofReport).content().contains("+4.00 MiB      +1 block");
+        assertThat(ofReport).hasSameTextualContentAs(ofFit);
+    }
+
+    @Test
+    void onlyModelsInTheTableAreExplained() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        assertThat(fit(file, "--allocator=caching").out()).doesNotContain("model");
+        assertThat(fit(file, "--allocator=pytorch-native").out())
+                .contains("pytorch-native is a model of PyTorch's allocator, without expandable_segments:True\n");
+        assertThat(fit(file, "--allocator=pytorch-expandable").out())
+                .contains("pytorch-expandable is a model of PyTorch's allocator, with expandable_segments:True\n");
+    }
+
+    /// Blocks of the same line from before the recording are many times as many.
+    @Test
+    void aLeakIsFoundThoughTheRecordingLostItsBeginning() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        long base = 0x7f00_0000_0000L;
+        for (int block = 0; block < 478; block++) {
+            if (block == 400) {
+                program.forget();
+            }
+            program.segment(base + block * 32 * MIB, 20 * MIB).allocate(base + block * 32 * MIB, 2 * MIB, 41);
+        }
+        Path file = program.write(folder.resolve("ring.pickle"));
+
+        ProgramRun run = fit(file, "--allocator=direct");
+
+        assertThat(run.out())
+                .contains("400 blocks from before the recording")
+                .contains("looks like a leak     train.py:41 (step): 956 MiB that grew in 10 of 10 parts of the time;"
+                        + " 0 of 478 blocks freed");
+    }
+
+    @Test
+    void noLeakIsSaidWhereOneWasLookedFor() throws Exception {
+        Path known = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+        StringBuilder rows = new StringBuilder("op,id,bytes,stream,device,thread,nanos\n");
+        for (int id = 0; id < 100; id++) {
+            rows.append("a," + id + ",2200000,0,0,0," + id + "\n");
+        }
+        Path withoutStacks = Files.writeString(folder.resolve("own.csv"), rows);
+
+        assertThat(fit(known, "--allocator=direct").out()).contains("looks like a leak     nothing\n");
+        assertThat(fit(withoutStacks, "--allocator=direct").out()).doesNotContain("looks like a leak");
+        assertThat(fit(known, "--allocator=direct", "--format=json").out()).contains("\"leaks\":[]");
+        assertThat(fit(withoutStacks, "--allocator=direct", "--format=json").out())
+                .contains("\"leaks\":null");
+    }
+
+    @Test
+    void aCutFileSaysWhere() throws Exception {
+        byte[] whole = Files.readAllBytes(TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")));
+        ByteArrayOutputStream gzipped = new ByteArrayOutputStream();
+        try (OutputStream out = new GZIPOutputStream(gzipped)) {
+            out.write(whole);
+        }
+        byte[] packed = gzipped.toByteArray();
+        Path cut = Files.write(folder.resolve("cut.pickle"), Arrays.copyOf(whole, 1000));
+        Path cutPacked = Files.write(folder.resolve("cut.pickle.gz"), Arrays.copyOf(packed, packed.length / 2));
+
+        assertThat(fit(cut).err()).isEqualToIgnoringNewLines(cut + ": the file is cut off at byte 1000");
+        assertThat(fit(cutPacked).err().strip())
+                .matches(Pattern.quote(cutPacked + ": the file is cut off at byte ") + "\\d+ of the unpacked data");
+    }
+
+    @Test
+    void ofASnapshotWithoutHistoryTheReportIsProposed() throws Exception {
+        Path file = snapshot("none.pickle", List.of(), List.of());
+
+        assertThat(fit(file).err()).contains("`cistern report " + file + "` shows its memory without it");
+        assertThat(ProgramRun.inProcess(
+                                "report",
+                                file.toString(),
+                                "-o",
+                                folder.resolve("none.html").toString())
+                        .exitCode())
+                .isZero();
     }
 
     @Test

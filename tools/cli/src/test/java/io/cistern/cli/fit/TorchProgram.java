@@ -83,6 +83,12 @@ public final class TorchProgram {
         return event("free_requested", address, byteSize, 0).event("free_completed", address, byteSize, 0);
     }
 
+    /// Loses the events so far, as a ring does. What is live stays.
+    TorchProgram forget() {
+        trace.clear();
+        return this;
+    }
+
     public TorchProgram refused(long byteSize, long deviceFree, int line) {
         return event("oom", deviceFree, byteSize, line);
     }

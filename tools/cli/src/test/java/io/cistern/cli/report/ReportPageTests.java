@@ -74,7 +74,7 @@ final class ReportPageTests {
                 .singleElement()
                 .asString()
                 .contains("Likely leak: 600 MiB live from " + SampleSnapshots.LEAKING_SITE)
-                .contains("None of the 200 blocks", "All are from thread indexer", "the device is full in")
+                .contains("None of its 200 blocks", "All are from thread indexer", "the device is full in")
                 .contains("From the first allocation that was recorded there to the last, in 19.7 s")
                 .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 equal parts of the 19.8 s");
     }
@@ -92,7 +92,12 @@ final class ReportPageTests {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")));
 
         assertThat(text("#fit")).contains("It fits on 850 MiB with caching");
-        assertThat(text("#comparison")).contains("oom.pickle with caching", "Requests refused");
+        assertThat(text("#comparison"))
+                .contains("oom.pickle with caching", "Requests refused")
+                .contains(
+                        "oom.pickle with caching: a replay with caching on 850 MiB until the request that was refused.");
+        assertThat(text("#summary"))
+                .contains("so blocks may be missing that were live at the refusal. ", " events in ");
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
@@ -109,6 +114,26 @@ final class ReportPageTests {
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
     }
 
+    @Test
+    void whatGrewBetweenTwoSnapshotsHasALink() throws Exception {
+        Path first = TorchProgram.ofManyEvents(1).write(folder.resolve("first.pickle"));
+        Path second =
+                TorchProgram.ofManyEvents(2).allocate(1L << 40, 1 << 21, 31).write(folder.resolve("second.pickle"));
+        show("light", WIDE, 11, first, second);
+
+        assertThat(text("#grown")).contains("What grew", "+2.00 MiB      +1 block   train.py:31 (step)");
+        assertThat(text("nav")).contains("What grew");
+    }
+
+    /// Each heading says which file it is about, though both have one name.
+    @Test
+    void snapshotsOfOneNameAreNumbered() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("same.pickle"));
+        show("light", WIDE, 11, file, file);
+
+        assertThat(text("nav")).contains("Would it fit? same.pickle (1)", "Would it fit? same.pickle (3)");
+    }
+
     /// 201,000 events: small blocks are shown together, and the peak is that of the file.
     @Test
     void theSmallBlocksOfALongHistoryAreShownTogether() throws Exception {
@@ -117,7 +142,7 @@ final class ReportPageTests {
 
         assertThat(Files.size(folder.resolve("page.html"))).isLessThan(8 << 20);
         assertThat(text("#summary"))
-                .contains("those of freed blocks below", "are shown as one block")
+                .contains("events in ", "; blocks below ", " that were freed are drawn as one.")
                 .contains("Live bytes peaked at 64.4 MiB");
         assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
         assertThat(browser.evaluate(MEDIAN_FRAME_MILLIS).toString())
