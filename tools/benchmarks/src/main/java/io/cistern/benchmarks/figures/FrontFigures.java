@@ -30,7 +30,7 @@ final class FrontFigures {
         figures.pair();
         figures.threads("Sixteen threads, each block a new size up to 256 KiB: µs a pair", "own");
         figures.threads("… blocks of 1 to 16 MiB: µs a pair", "large");
-        figures.generated("Memory reserved for what is requested, 90 unseen programs: factor", "meanRatio");
+        figures.generated("Memory reserved per byte requested, 90 programs not used for tuning", "meanRatio");
         figures.generated("… at worst", "worstRatio");
         figures.firstPasses();
         figures.fills();
