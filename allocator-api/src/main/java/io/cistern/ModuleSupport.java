@@ -78,8 +78,8 @@ public final class ModuleSupport {
         return NamedObservers.problems(names);
     }
 
-    /// Lets an integration report live blocks at the end of the process, in place of a hook of the JVM that runs while
-    /// others still free theirs.
+    /// Lets an integration report live blocks at the end of the process. The JVM's own hook would report while others
+    /// still free theirs.
     ///
     /// @param atEnd takes what reports to standard error; called at most once in a process
     public static void reportLeaksBy(Consumer<Runnable> atEnd) {

@@ -32,7 +32,7 @@ public final class MappedRanges implements RangeSource {
     /// By address.
     private final Map<Long, Range> ranges = new ConcurrentHashMap<>();
 
-    /// What exists of a segment beside its addresses.
+    /// The parts of a segment that exist, beside its addresses.
     private static final class Range {
         final Segment segment;
         long handle;

@@ -7,7 +7,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.ThreadIdGen;
 import org.junit.jupiter.api.Test;
 
-/// A block is found until its free, while the part of the table that it lies in leaves and comes again: each new part
+/// A block is found until its free, while the part of the table that it lies in leaves and is made again: each new part
 /// drives out those without blocks.
 @Param(name = "thread", gen = ThreadIdGen.class)
 @Param(name = "chunk", gen = IntGen.class, conf = "0:2")

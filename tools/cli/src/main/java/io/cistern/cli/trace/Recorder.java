@@ -9,7 +9,7 @@ import java.util.OptionalLong;
 /// @param name `PyTorch` or `RMM`; empty if the recording does not say
 /// @param olderBlocks blocks that were live before the recording began
 /// @param reserved the bytes that it held from the driver, by time; empty if the recording does not say
-/// @param refused what was there at each refused request, in the order of their rows; the last ones may be missing
+/// @param refused the memory at each refused request, in the order of their rows; the last ones may be missing
 /// @param marks notes of the program
 /// @param settings the allocator's settings
 public record Recorder(
@@ -27,7 +27,7 @@ public record Recorder(
     /// @param device the device's ordinal
     public record Reserved(long nanos, long device, long byteSize) {}
 
-    /// What was there when a request was refused. −1 is unknown.
+    /// The memory at a refused request. −1 is unknown.
     ///
     /// @param freeBytes the bytes that the device had free
     /// @param reservedBytes the bytes that the allocator held of that device

@@ -37,7 +37,7 @@ public final class TraceReader {
     private final InputLines lines;
     private final TraceRows builder = new TraceRows();
 
-    /// What was there at each refusal; null if requests that were refused are skipped.
+    /// The memory at each refusal; null if requests that were refused are skipped.
     private final @Nullable Iterator<Refused> refused;
     private final int stackCount;
 
