@@ -78,7 +78,7 @@ final class AdaptorSpecTests {
         try (Allocator allocator = memory.open("limit:bytes=1MiB,upstream=\"caching\"")) {
             assertThatThrownBy(() -> allocator.allocate((1 << 20) + 1, 0, 0))
                     .isInstanceOf(DeviceOutOfMemoryException.class)
-                    .hasMessageContaining("limit of 1048576 bytes reached");
+                    .hasMessageContaining("limit of 1048576 bytes, 0 of them in use");
         }
     }
 
