@@ -60,7 +60,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aGraphThatCanNotBeInstantiatedGoesThoughTheDriverRefusesOnce() {
+    void aGraphThatCanNotBeInstantiatedGoesDespiteARefusal() {
         GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.RELAXED);
         gpu.faults().failOn(DriverCall.GRAPH_INSTANTIATE, 0, 1, CudaResult.UNKNOWN);
         gpu.faults().failOn(DriverCall.GRAPH_DESTROY, 0, 1, CudaResult.UNKNOWN);
