@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -29,7 +30,7 @@ public final class Leaks {
             Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
 
     /// Whether somebody else calls the report at the end of the process.
-    private static volatile boolean othersReport;
+    private static final AtomicBoolean OTHERS_REPORT = new AtomicBoolean();
 
     private final Router router;
     private final BlockSites sites;
@@ -62,11 +63,8 @@ public final class Leaks {
     ///
     /// @param atEnd takes what reports; called at most once in a process
     public static void reportBy(Consumer<Runnable> atEnd) {
-        synchronized (ENDING) {
-            if (!othersReport) {
-                atEnd.accept(AtExit::report);
-                othersReport = true;
-            }
+        if (!OTHERS_REPORT.getAndSet(true)) {
+            atEnd.accept(AtExit::report);
         }
     }
 
@@ -158,7 +156,7 @@ public final class Leaks {
         static void arrange() {}
 
         private static void reportUnlessOthers() {
-            if (!othersReport) {
+            if (!OTHERS_REPORT.get()) {
                 report();
             }
         }
