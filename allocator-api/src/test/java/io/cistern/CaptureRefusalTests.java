@@ -16,6 +16,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
@@ -89,6 +90,32 @@ class CaptureRefusalTests {
         memory.free(block, stream);
     }
 
+    /// A thread on another captured stream asks which capture that is, while this one ends.
+    @Test
+    void nobodyAsksAboutAStreamWhoseCaptureHasEnded() throws InterruptedException {
+        GraphMemory into = GraphMemory.of(memory);
+        long asking = gpu.streams().create(DEVICE);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, asking, CaptureMode.RELAXED, into)) {
+            beginCapture();
+            Thread ending = Thread.ofPlatform().unstarted(() -> {
+                endCapture();
+                gpu.streams().destroy(DEVICE, captured);
+            });
+            doAnswer(_ -> {
+                        ending.start();
+                        ending.join(100); // it may be made to wait for this answer
+                        return gpu.graphs().captureId(DEVICE, captured);
+                    })
+                    .doAnswer(_ -> gpu.graphs().captureId(DEVICE, captured))
+                    .when(graphs)
+                    .captureId(DEVICE, captured);
+            memory.free(allocator.allocate(100, DEVICE, asking), asking);
+            ending.join();
+        }
+        assertThat(into.isGone()).isTrue();
+        memory.free(block, stream);
+    }
+
     private static void await(CyclicBarrier barrier) {
         try {
             barrier.await();
@@ -107,19 +134,24 @@ class CaptureRefusalTests {
         GraphCapture.announceEnd(memory, DEVICE, captured, 0);
     }
 
-    /// Another thread ends the capture right after the driver has said for the n-th time from now on that it is on.
-    private void endCaptureBehindAnswer(int n) {
+    /// Another thread ends the capture right after the driver has said for the n-th time from now on that it is on,
+    /// or as soon as it is let.
+    private Thread endCaptureBehindAnswer(int n) {
         AtomicInteger answers = new AtomicInteger();
+        Thread ending = Thread.ofPlatform().unstarted(this::endCapture);
         doAnswer(call -> {
                     long id = gpu.graphs().captureId(DEVICE, captured);
                     if (answers.incrementAndGet() == n) {
-                        Thread ending = Thread.ofPlatform().start(this::endCapture);
-                        ending.join();
+                        ending.start();
+                        while (ending.isAlive() && ending.getState() != Thread.State.BLOCKED) {
+                            Thread.onSpinWait();
+                        }
                     }
                     return id;
                 })
                 .when(graphs)
                 .captureId(DEVICE, captured);
+        return ending;
     }
 
     private void driverGivesNoFence() {
@@ -151,11 +183,17 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aFreedBlockIsOrdinaryIfItsGraphsMemoryGoesFirst() {
-        beginCapture();
-        endCaptureBehindAnswer(2);
-        memory.free(block, captured);
-        assertThat(counting.streamsOfFrees).containsExactly(captured);
+    void aFreedBlockGoesBackThoughItsGraphsMemoryGoesMeanwhile() throws InterruptedException {
+        memory.free(block, stream);
+        for (int round = 1; round <= 500; round++) {
+            long freed = allocator.allocate(1000, DEVICE, captured);
+            beginCapture();
+            Thread ending = endCaptureBehindAnswer(2);
+            memory.free(freed, captured);
+            ending.join();
+            memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+            assertThat(counting.streamsOfFrees).hasSize(round + 1);
+        }
     }
 
     @Test

@@ -113,7 +113,8 @@ public final class GraphCapture implements AutoCloseable {
         GraphMemory.captures(memory).announce(checked(memory, device), stream, shared.blocks());
     }
 
-    /// Announces that an [announced][#announce] capture has ended.
+    /// Announces that an [announced][#announce] capture has ended. Call it before the stream is destroyed or
+    /// captured again.
     ///
     /// @param stream the stream on which it began
     /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if

@@ -196,7 +196,7 @@ public final class Captures implements CaptureRoutes {
         } else {
             newer.older = capture.older;
         }
-        capture.isOver = true;
+        capture.end();
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
             router.routes().forEach(capture.device, RESUME);

@@ -17,7 +17,6 @@ public final class StreamCapture {
     /// looks through all finds those behind it. Written by [Captures].
     volatile @Nullable StreamCapture older;
 
-    /// Whether it has ended. Written by [Captures].
     volatile boolean isOver;
 
     /// Made in advance, since a capture ends in a full Java heap too.
@@ -44,7 +43,7 @@ public final class StreamCapture {
 
     private final Graphs graphs;
 
-    /// 0 until the capture has begun.
+    /// 0 until somebody has asked for it since the capture began. Written under the monitor of this.
     private volatile long id;
 
     StreamCapture(Graphs graphs, int device, long origin, GraphBlocks memory, ClosedGraphs closed) {
@@ -89,14 +88,27 @@ public final class StreamCapture {
         return memory;
     }
 
-    /// Returns the driver's number of the capture; 0 if it has not begun yet.
+    /// Returns the driver's number of the capture; 0 if it has not begun yet, or had ended before anybody asked.
     ///
     /// @throws CudaException if the driver doesn't report it
     long id() {
         if (id == 0) {
-            id = idOf(graphs, device, origin);
+            askForId();
         }
         return id;
+    }
+
+    /// Asks the driver while the capture can't end: after that the program may destroy the stream, or capture it
+    /// again.
+    private synchronized void askForId() {
+        if (id == 0 && !isOver) {
+            id = idOf(graphs, device, origin);
+        }
+    }
+
+    /// Says that the capture has ended.
+    synchronized void end() {
+        isOver = true;
     }
 
     /// Whether a stream is in this capture.
