@@ -160,8 +160,18 @@ final class DeferredFrees {
         waitingBytes.addAndGet(byteSize);
         for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
             use.on.liveBlocks--;
+            releaseUnusedEnd(use.on);
         }
         awaitEnd(block, UsingStream.ENDED);
+    }
+
+    /// Releases the fence at the end of a stream, if no block waits for it or ever will.
+    private void releaseUnusedEnd(UsingStream stream) {
+        FencedBatch end = stream.end;
+        if (stream.liveBlocks == 0 && end.isEmpty() && end.fence != FencedBatch.NONE) {
+            order.release(device, end.fence);
+            end.fence = FencedBatch.NONE;
+        }
     }
 
     private void join(BlockUse use) {

@@ -25,6 +25,9 @@ abstract class AsyncFixture {
     final long stream;
     final long other;
 
+    /// Then nothing can be destroyed.
+    boolean contextDies;
+
     AsyncFixture() {
         this(8192 * MIB);
     }
@@ -50,6 +53,9 @@ abstract class AsyncFixture {
         latch.close();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
+        if (!contextDies) {
+            assertThat(gpu.heldObjects()).doesNotContainKey("events");
+        }
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
     }
 

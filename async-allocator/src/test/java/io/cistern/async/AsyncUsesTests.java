@@ -148,6 +148,17 @@ class AsyncUsesTests extends AsyncFixture {
         assertThat(comesBackTo(third)).isTrue();
     }
 
+    /// The fence of the stream that used the block is needed no more; the fixture counts what is left.
+    @Test
+    void aBlockWhoseStreamsHaveAllEndedLeavesNoFence() {
+        memory.recordUse(block, other);
+        memory.streamClosing(DEVICE, other);
+        memory.streamClosing(DEVICE, stream);
+        memory.free(block, stream);
+        letFinish(other);
+        assertThat(comesBackTo(third)).isTrue();
+    }
+
     /// Streams that go on do not hold up what waits for one that has ended.
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -224,6 +235,7 @@ class AsyncUsesTests extends AsyncFixture {
     /// On a dead context a free is book-keeping.
     @Test
     void inADeadContextNothingIsThrown() {
+        contextDies = true;
         memory.free(block, stream);
         latch.release();
         gpu.faults().failOn(DriverCall.EVENT_QUERY, 0, 1, CudaResult.ILLEGAL_ADDRESS);
@@ -253,6 +265,7 @@ class AsyncUsesTests extends AsyncFixture {
         letFinish(other);
         pairs(400);
         assertThat(figure(async, "pool.waiting_bytes")).isZero();
+        gpu.events().destroy(DEVICE, event);
     }
 
     private void pairs(int count) {

@@ -93,6 +93,7 @@ class CheckLevelTests extends PoolFixture {
             assertThatThrownBy(() -> memory.freeAfter(block, event))
                     .isInstanceOf(UnknownAddressException.class)
                     .hasMessageContainingAll("freed before", "allocateHere", "freeHere");
+            gpu.events().destroy(DEVICE, event);
         }
     }
 

@@ -56,6 +56,7 @@ abstract class PoolFixture {
         memory.pools().all().forEach(MemoryPool::close);
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
         var info = gpu.memory().info(DEVICE);
         assertThat(info.freeBytes()).isEqualTo(info.totalBytes());
