@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
@@ -22,8 +23,6 @@ import java.util.function.Supplier;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
-    private static final int MOST_TRIES = 4;
-
     /// Observes each device memory that is opened while the setting `cistern.observe` names it, or, for the observer
     /// `streams`, while `cistern.check=streams`. [java.util.ServiceLoader] finds it.
     public interface Observer {
@@ -182,7 +181,7 @@ public final class ModuleSupport {
             try {
                 return memory.captures.streamBehindAll(device);
             } catch (CudaException refusal) {
-                if (tries == MOST_TRIES) {
+                if (tries == DeadContext.MOST_TRIES) {
                     throw refusal;
                 }
             }

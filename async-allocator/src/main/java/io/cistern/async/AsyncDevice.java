@@ -16,9 +16,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 final class AsyncDevice {
-    /// How often closing waits and frees if the driver refuses.
-    private static final int MOST_TRIES = 4;
-
     final int device;
     final DevicePools pools;
     final DeferredFrees later;
@@ -274,7 +271,9 @@ final class AsyncDevice {
     private void close() {
         if (pools.all().length > 0) {
             waitForAll();
-            for (int tries = 1; tries < MOST_TRIES && later.waitingBytes() + refused.latest() > 0; tries++) {
+            for (int tries = 1;
+                    tries < DeadContext.MOST_TRIES && later.waitingBytes() + refused.latest() > 0;
+                    tries++) {
                 waitForAll(); // no later call makes the frees that are left
             }
             failures.gather(closingPools);

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Only for calls that need no answer; a call that allocates or copies has to report the dead context.
 public final class DeadContext {
-    /// How often [#insist] makes a call.
-    private static final int MOST_TRIES = 4;
+    /// How often a call that gives something back for good is made while the driver refuses it.
+    public static final int MOST_TRIES = 4;
 
     private DeadContext() {}
 

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.nccl.internal.call.BlockingWork;
 import io.cistern.nccl.internal.segment.SegmentRegistry;
@@ -17,8 +18,6 @@ import java.util.function.Consumer;
 /// is in a call. Segments that are left when the source is closed go back when the last communicator
 /// deregisters them.
 final class NcclSource implements RangeSource, SegmentRegistry.Owner {
-    private static final int MOST_TRIES = 4;
-
     private final NcclApi api;
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
@@ -124,7 +123,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     /// Tries a few times, since nobody does later.
     private void freeLate(Segment segment) {
-        for (int tries = 0; tries < MOST_TRIES; tries++) {
+        for (int tries = 0; tries < DeadContext.MOST_TRIES; tries++) {
             try {
                 free(segment);
                 return;

@@ -3,6 +3,7 @@ package io.cistern.internal.direct;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -16,8 +17,6 @@ import org.jspecify.annotations.Nullable;
 final class OwedFrees {
     /// More than the threads that free at one moment.
     private static final int ROOM = 64;
-
-    private static final int MOST_TRIES = 4;
 
     private final CudaDriver driver;
 
@@ -85,7 +84,7 @@ final class OwedFrees {
 
     /// Tries all owed frees again, a few times if need be, since no later call does.
     void retryAtLast() {
-        for (int tries = MOST_TRIES; tries > 0 && count > 0; tries--) {
+        for (int tries = DeadContext.MOST_TRIES; tries > 0 && count > 0; tries--) {
             long _ = retryAll();
         }
     }

@@ -20,9 +20,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; the lists of idle events are locked for a few instructions, never across driver calls.
 public final class EventOrder implements StreamOrder, AutoCloseable {
-    /// How often closing tries to destroy each event that the driver refuses.
-    private static final int MOST_TRIES = 4;
-
     private final CudaDriver driver;
     private final OwedFences[] owed;
 
@@ -243,7 +240,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
             release(device, owed[device].take());
         }
         CudaException first = null;
-        for (int left = MOST_TRIES * refused.size(); left > 0 && !refused.isEmpty(); left--) {
+        for (int left = DeadContext.MOST_TRIES * refused.size(); left > 0 && !refused.isEmpty(); left--) {
             Event event = refused.poll();
             CudaException refusal = event == null ? null : destroy(event);
             first = first == null ? refusal : first;
