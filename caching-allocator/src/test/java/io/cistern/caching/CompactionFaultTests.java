@@ -6,6 +6,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
@@ -47,6 +48,17 @@ final class CompactionFaultTests extends CompactionFixture {
         failEach(call, 1, 0);
         assertThat(figure("on_host_bytes")).isZero();
         assertThat(figure("compaction.freed_bytes")).isPositive();
+    }
+
+    /// The stream of its copies.
+    @Test
+    void aRefusalToDestroyTheStreamLeavesNone() {
+        fragment("caching", 26 * MIB);
+        long before = gpu.heldObjects().get("streams");
+        gpu.faults().failOn(DriverCall.STREAM_DESTROY, 0, 1, CudaResult.UNKNOWN);
+        memory.current(DEVICE).compact(DEVICE);
+        assertThat(gpu.faults().failedCalls()).isOne();
+        assertThat(gpu.heldObjects()).containsEntry("streams", before);
     }
 
     private void failEach(DriverCall call, int times, long free) {

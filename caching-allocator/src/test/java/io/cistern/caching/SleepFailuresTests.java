@@ -13,9 +13,11 @@ import io.cistern.spi.TrimMode;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// Each driver call of going to sleep and of waking fails, early and late, once and for good: contents are there in
@@ -59,6 +61,24 @@ final class SleepFailuresTests extends PoolFixture {
         pool.extension(CachingAllocator.class).orElseThrow().checkInvariants();
         var info = gpu.memory().info(DEVICE);
         assertThat(pool.reservedBytes(DEVICE)).hasValue(info.totalBytes() - info.freeBytes());
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"STREAM_DESTROY", "EVENT_DESTROY"})
+    void aRefusalToDestroyWhatTheCopiesNeededLeavesNone(DriverCall call) {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            Map<String, Long> before = gpu.heldObjects();
+            gpu.faults().failOn(call, 0, 1, CudaResult.UNKNOWN);
+            pool.sleep(SleepMode.KEEP);
+            pool.wake();
+            assertThat(gpu.faults().failedCalls()).isOne();
+            assertThat(gpu.heldObjects())
+                    .containsEntry("streams", before.get("streams"))
+                    .doesNotContainKey("events");
+            assertIntact(block);
+            memory.free(block, stream);
+        }
     }
 
     @ParameterizedTest(name = "{0} after {1}, then {2} times")

@@ -2,7 +2,7 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
-import io.cistern.cuda.Events;
+import java.util.function.LongConsumer;
 
 /// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
 final class DeviceCopies {
@@ -29,12 +29,17 @@ final class DeviceCopies {
 
     /// Makes later work of one stream wait for all work enqueued so far on another.
     static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
+        mark(driver, device, stream, event -> driver.streams().await(laterDevice, later, event));
+    }
+
+    /// Records an event behind a stream's work so far, uses it and destroys it.
+    private static void mark(CudaDriver driver, int device, long stream, LongConsumer use) {
         long[] event = new long[1];
         Runnable destroy = () -> driver.events().destroy(device, event[0]); // before, for a full Java heap
         event[0] = driver.events().create(device);
         try {
             driver.events().record(device, event[0], stream);
-            driver.streams().await(laterDevice, later, event[0]);
+            use.accept(event[0]);
         } finally {
             DeadContext.insist(destroy);
         }
@@ -66,14 +71,7 @@ final class DeviceCopies {
 
     /// Keeps a buffer's memory from reuse until a stream of another device has passed all work enqueued so far.
     private static void recordUse(DeviceBuffer buffer, int device, long stream) {
-        Events events = buffer.memory().driver().events();
-        long event = events.create(device);
-        try {
-            events.record(device, event, stream);
-            buffer.recordUseUntil(buffer.block(), event);
-        } finally {
-            events.destroy(device, event);
-        }
+        mark(buffer.memory().driver(), device, stream, event -> buffer.recordUseUntil(buffer.block(), event));
     }
 
     static void rows(DeviceRows target, DeviceRows source, long stream) {

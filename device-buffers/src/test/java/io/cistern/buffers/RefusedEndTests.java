@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 
 /// The driver refuses once to end what a call made: nothing stays.
 final class RefusedEndTests {
-    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);
     private final Map<String, Long> before = gpu.heldObjects();
@@ -54,5 +54,14 @@ final class RefusedEndTests {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1 << 20, 0, stream);
         refuseOnce(DriverCall.EVENT_DESTROY);
         buffer.moveToStream(other).close();
+    }
+
+    @Test
+    void aCopyBetweenDevicesLeavesNoEvent() {
+        try (DeviceBuffer source = DeviceBuffer.allocate(memory, 1 << 20, 0, stream);
+                DeviceBuffer target = DeviceBuffer.allocate(memory, 1 << 20, 1, 0)) {
+            refuseOnce(DriverCall.EVENT_DESTROY);
+            target.copyFrom(source, stream);
+        }
     }
 }

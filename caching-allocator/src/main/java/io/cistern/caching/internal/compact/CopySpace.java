@@ -101,7 +101,8 @@ final class CopySpace implements AutoCloseable {
         } finally {
             boolean _ = !hasStream
                     || stream == DEFAULT_STREAM
-                    || DeadContext.isDone(() -> driver.streams().destroy(device, stream));
+                    || DeadContext.isDone(
+                            () -> DeadContext.insist(() -> driver.streams().destroy(device, stream)));
         }
     }
 }
