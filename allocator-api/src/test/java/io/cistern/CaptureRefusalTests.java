@@ -9,6 +9,7 @@ import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -23,6 +24,8 @@ import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -67,6 +70,29 @@ class CaptureRefusalTests {
         gpu.faults().failOn(DriverCall.GRAPH_DESTROY, 0, 1, CudaResult.UNKNOWN);
         assertThatExceptionOfType(CudaException.class).isThrownBy(capture::endAndInstantiate);
         assertThat(gpu.heldObjects()).doesNotContainKey("graphs");
+        memory.free(block, stream);
+    }
+
+    @Test
+    void anAbandonedCaptureEndsDespiteARefusal() {
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.RELAXED)) {
+            gpu.faults().failOn(DriverCall.STREAM_END_CAPTURE, 0, 1, CudaResult.UNKNOWN);
+        }
+        assertThat(graphs.captureStatus(DEVICE, captured)).isEqualTo(CaptureStatus.NONE);
+        assertThat(gpu.heldObjects()).doesNotContainKey("graphs");
+        memory.free(block, stream);
+    }
+
+    @Test
+    void aCaptureClosedOnTheWrongThreadGoesOn() {
+        GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.GLOBAL);
+        CompletableFuture<Void> elsewhere = CompletableFuture.runAsync(capture::close, Thread.ofPlatform()::start);
+        assertThatExceptionOfType(CompletionException.class)
+                .isThrownBy(elsewhere::join)
+                .withMessageContaining("STREAM_CAPTURE_WRONG_THREAD");
+        memory.free(allocator.allocate(100, DEVICE, captured), captured);
+        capture.close();
+        assertThat(capture.memory().isGone()).isTrue();
         memory.free(block, stream);
     }
 
@@ -185,7 +211,7 @@ class CaptureRefusalTests {
     @Test
     void aFreedBlockGoesBackThoughItsGraphsMemoryGoesMeanwhile() throws InterruptedException {
         memory.free(block, stream);
-        for (int round = 1; round <= 500; round++) {
+        for (int round = 1; round <= 200; round++) {
             long freed = allocator.allocate(1000, DEVICE, captured);
             beginCapture();
             Thread ending = endCaptureBehindAnswer(2);

@@ -5,6 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Graphs;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.StreamCapture;
@@ -149,19 +150,32 @@ public final class GraphCapture implements AutoCloseable {
         if (ended) {
             throw new IllegalStateException("the capture has ended already");
         }
-        long graph;
+        long graph = endInDriver();
+        captures.endWithNew(capture, graph);
+        return graph;
+    }
+
+    /// Ends the capture in the driver. If there is no graph, but no capture either, that is announced.
+    private long endInDriver() {
         try {
-            graph = graphs.endCapture(capture.device(), capture.origin());
+            long graph = graphs.endCapture(capture.device(), capture.origin());
+            ended = true;
+            return graph;
         } catch (CudaException failure) {
-            if (graphs.captureStatus(capture.device(), capture.origin()) == CaptureStatus.NONE) {
+            if (!isOn()) {
                 ended = true;
                 captures.end(capture, 0);
             }
             throw failure;
         }
-        ended = true;
-        captures.endWithNew(capture, graph);
-        return graph;
+    }
+
+    private boolean isOn() {
+        try {
+            return graphs.captureStatus(capture.device(), capture.origin()) != CaptureStatus.NONE;
+        } catch (CudaException untold) {
+            return !untold.result().endsContext();
+        }
     }
 
     /// Called when the graph of this capture has no executable.
@@ -188,19 +202,28 @@ public final class GraphCapture implements AutoCloseable {
 
     /// Abandons the capture, unless it has [ended][#end]. No work may use live blocks of the capture then, but
     /// the program must still free them.
+    ///
+    /// @throws CudaException if the stream is still captured, as on the wrong thread; close it again on the
+    ///     right one
     @Override
     public void close() {
-        if (!ended) {
-            abandon();
+        for (int tries = 1; !ended; tries++) {
+            abandon(tries == DeadContext.MOST_TRIES);
         }
     }
 
-    private void abandon() {
-        ended = true;
+    private void abandon(boolean isLastTry) {
+        long graph;
         try {
-            captures.giveUp(capture, graphs.endCapture(capture.device(), capture.origin()));
-        } catch (CudaException invalidated) {
-            // There is no graph then.
+            graph = endInDriver();
+        } catch (CudaException | OutOfMemoryError refused) {
+            if (!ended && isLastTry) {
+                throw refused;
+            }
+            return;
+        }
+        try {
+            captures.giveUp(capture, graph);
         } finally {
             captures.end(capture, 0);
         }
