@@ -1,15 +1,21 @@
 package io.cistern.caching;
 
-import io.cistern.Allocator;
+import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
-import io.cistern.OpenOptions;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.MemoryPool;
 import io.cistern.caching.internal.check.VerifiableAllocator;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
@@ -48,7 +54,7 @@ public final class RandomOperations {
     private final MemoryKernels kernels = MemoryKernels.load(gpu, 0);
     private final MemorySegment mismatches = gpu.memory().allocateHost(0, Long.BYTES);
     private final CudaStream[] streams = new CudaStream[3];
-    private final Allocator allocator;
+    private final MemoryPool pool;
     private final SplittableRandom random;
     private final List<Block> live = new ArrayList<>();
     private final TreeMap<Long, Long> ends = new TreeMap<>();
@@ -59,10 +65,12 @@ public final class RandomOperations {
 
     private int word;
     private long refusals;
+    private boolean canSleep = true;
 
     RandomOperations(String spec, long seed) {
         random = new SplittableRandom(seed);
-        allocator = memory.open(OpenOptions.spec(spec));
+        memory.listeners().onCompaction(WorkPause.ofOneThread());
+        pool = MemoryPool.builder(memory).spec(spec).open();
         for (int i = 0; i < streams.length; i++) {
             streams[i] = CudaStream.open(memory, 0);
         }
@@ -119,12 +127,18 @@ public final class RandomOperations {
             useElsewhere();
         } else if (dice < 980) {
             gpu.keepBusy(0, stream().handle(), BUSY_NANOS);
-        } else if (dice < 995) {
+        } else if (dice < 993) {
             gpu.passTime(BUSY_NANOS);
+        } else if (dice < 994) {
+            capture();
+        } else if (dice < 995) {
+            if (random.nextInt(16) == 0) { // it copies all
+                moveLiveMemory();
+            }
         } else if (dice < 997) {
             endAStream();
         } else if (dice < 999) {
-            allocator.trim(0, random.nextLong(CAPACITY), TrimMode.WITHOUT_WAITING);
+            pool.trim(0, random.nextLong(CAPACITY), TrimMode.WITHOUT_WAITING);
         } else {
             boolean isTooMuch = random.nextInt(20) == 0;
             wantedBytes = isTooMuch ? 2 * CAPACITY : random.nextLong(CAPACITY / 2);
@@ -140,7 +154,7 @@ public final class RandomOperations {
         CudaStream stream = stream();
         long address;
         try {
-            address = allocator.allocate(byteSize, 0, stream.handle());
+            address = pool.allocate(byteSize, 0, stream.handle());
         } catch (DeviceOutOfMemoryException full) {
             require(!live.isEmpty(), "memory is in use: ", full.getMessage());
             refusals++;
@@ -161,6 +175,19 @@ public final class RandomOperations {
         if (live.isEmpty()) {
             return;
         }
+        Block block = takeOne();
+        CudaStream on = random.nextInt(8) == 0 ? stream() : block.stream;
+        look(block, on);
+        if (random.nextInt(16) > 0) {
+            memory.free(block.address, on.handle());
+            return;
+        }
+        try (CudaEvent event = CudaEvent.open(memory, 0)) {
+            memory.freeAfter(block.address, event.record(on).handle());
+        }
+    }
+
+    private Block takeOne() {
         int at = random.nextInt(live.size());
         Block block = live.get(at);
         Block last = live.removeLast();
@@ -169,9 +196,7 @@ public final class RandomOperations {
         }
         ends.remove(block.address);
         liveBytes -= block.byteSize;
-        CudaStream on = random.nextInt(8) == 0 ? stream() : block.stream;
-        look(block, on);
-        memory.free(block.address, on.handle());
+        return block;
     }
 
     /// Has a stream wait for a block's, and count words that are not the block's.
@@ -193,6 +218,41 @@ public final class RandomOperations {
         }
     }
 
+    /// Captures work on blocks of a graph, and launches it.
+    private void capture() {
+        CudaStream on = stream();
+        try (GraphCapture capture = GraphCapture.begin(on, CaptureMode.RELAXED)) {
+            for (int i = random.nextInt(1, 4); i > 0; i--) {
+                long address = pool.allocate(random.nextLong(1, 1 << 18), 0, on.handle());
+                gpu.copies().fillBytes(0, address, (byte) 1, 1, on.handle());
+                memory.free(address, on.handle());
+            }
+            try (CudaGraph graph = capture.endAndInstantiate()) {
+                graph.launch(on);
+            }
+        } catch (DeviceOutOfMemoryException full) {
+            refusals++;
+        }
+    }
+
+    /// Puts the pool to sleep and wakes it, or compacts it.
+    private void moveLiveMemory() {
+        if (!canSleep || random.nextBoolean()) {
+            pool.compact(0);
+            return;
+        }
+        try {
+            pool.sleep(SleepMode.KEEP);
+            if (!live.isEmpty()) {
+                Block block = takeOne();
+                memory.free(block.address, block.stream.handle());
+            }
+            pool.wake();
+        } catch (UnsupportedOperationException never) {
+            canSleep = false;
+        }
+    }
+
     /// Ends a stream, whose blocks belong to another from then on.
     private void endAStream() {
         int at = random.nextInt(streams.length);
@@ -207,13 +267,14 @@ public final class RandomOperations {
 
     private void check() {
         gpu.devices().synchronize(0);
+        GraphMemory.collect(memory);
         require(mismatches.get(ValueLayout.JAVA_LONG, 0) == 0, "words as written: ", mismatches);
         require(gpu.misuses().isEmpty(), "no misuse: ", gpu.misuses());
-        var statistics = allocator.statistics(0);
+        var statistics = pool.statistics(0);
         require(statistics.liveBlocks() == live.size(), "live blocks: ", statistics);
         require(statistics.requestedBytes() == liveBytes, "live bytes: ", statistics);
         require(statistics.reservedBytes().orElse(liveBytes) >= liveBytes, "reserved bytes: ", statistics);
-        allocator.extension(VerifiableAllocator.class).ifPresent(VerifiableAllocator::checkInvariants);
+        pool.extension(VerifiableAllocator.class).ifPresent(VerifiableAllocator::checkInvariants);
     }
 
     private void end() {
