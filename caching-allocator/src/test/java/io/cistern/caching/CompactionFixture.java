@@ -65,6 +65,7 @@ abstract class CompactionFixture {
             gpu.memory().free(DEVICE, rest);
         }
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
         assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(CAPACITY);
     }
 

@@ -41,6 +41,7 @@ abstract class ReclaimFixture {
         opened.forEach(DeviceMemory::close);
         opened.clear();
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
     }
 
     DeviceMemory open(Set<ReclaimStep> steps) {

@@ -90,6 +90,7 @@ final class HandlePoolFixture implements AutoCloseable {
         assertThat(library.alive()).as("handles that are alive").isZero();
         assertThat(memory.leaks()).isEmpty();
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
         gpu.close();
     }
 }

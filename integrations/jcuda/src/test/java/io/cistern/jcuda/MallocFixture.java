@@ -48,6 +48,7 @@ final class MallocFixture implements AutoCloseable {
         assertThat(memory.leaks()).isEmpty();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
         gpu.close();
     }
 }

@@ -57,6 +57,7 @@ final class OnnxFixture implements AutoCloseable {
         onnx.close();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.heldObjects()).doesNotContainKey("events");
         gpu.close();
     }
 }
