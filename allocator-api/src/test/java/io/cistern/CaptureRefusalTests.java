@@ -142,6 +142,59 @@ class CaptureRefusalTests {
         memory.free(block, stream);
     }
 
+    private void end(long each) {
+        memory.streamClosing(DEVICE, each);
+        gpu.streams().destroy(DEVICE, each);
+    }
+
+    @Test
+    void nobodyAsksAboutAStreamThatHasEndedWhenItsBlockIsFreed() {
+        end(stream);
+        beginCapture();
+        memory.free(block, stream);
+        assertThat(counting.streamsOfFrees).as("a later stream may be captured").isEmpty();
+        endCapture();
+        assertThat(counting.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
+    void aStreamThatHasTheHandleOfAnEndedOneIsCapturedLikeAny() {
+        end(captured);
+        assertThat(gpu.streams().create(DEVICE)).isEqualTo(captured);
+        memory.currents().set(allocator);
+        beginCapture();
+        long kept = memory.allocate(1000, DEVICE, captured);
+        memory.free(kept, captured);
+        assertThat(memory.allocate(1000, DEVICE, captured)).isEqualTo(kept);
+        memory.free(kept, captured);
+        endCapture();
+        memory.free(block, stream);
+    }
+
+    /// The capture ends, and the stream with it, between two questions about it.
+    @Test
+    void nobodyAsksAboutAStreamThatHasEndedThoughItUsedTheBlock() throws InterruptedException {
+        memory.recordUse(block, captured);
+        beginCapture();
+        Thread ending = Thread.ofPlatform().unstarted(() -> {
+            endCapture();
+            end(captured);
+        });
+        doAnswer(_ -> {
+                    long id = gpu.graphs().captureId(DEVICE, captured);
+                    ending.start();
+                    return id;
+                })
+                .doAnswer(_ -> {
+                    ending.join(100); // it may be made to wait for this answer
+                    return gpu.graphs().captureId(DEVICE, captured);
+                })
+                .when(graphs)
+                .captureId(DEVICE, captured);
+        memory.free(block, stream);
+        ending.join();
+    }
+
     private static void await(CyclicBarrier barrier) {
         try {
             barrier.await();

@@ -114,6 +114,7 @@ public final class Captures implements CaptureRoutes {
     /// Announces a capture that begins, or has just begun. Gives nothing back, since waiting for the device would
     /// invalidate a capture that has begun.
     public synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
+        router.opened(device, stream);
         StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
         Consumer<Route> suspending = this::suspend;
         into.use(capture);
@@ -294,22 +295,45 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
+    /// Frees a block of a route that not all captures share, unless the usual allocator has to: on a captured stream
+    /// as [#freeCaptured]. On one that has ended, the block is kept, since a later stream of that handle may be
+    /// captured.
+    ///
+    /// @return false if the usual allocator has to
+    private boolean freeBesideCaptures(Route route, long address, long byteSize, long stream) {
+        try {
+            if (router.hasEnded(route.device(), stream)) {
+                return keepWithAny(route, address, byteSize);
+            }
+        } catch (OutOfMemoryError full) {
+            router.adoptAgain(route, address, byteSize);
+            throw full;
+        }
+        return freeCaptured(route, address, byteSize, stream);
+    }
+
     @Override
     public void keep(Route route, long address, long byteSize) {
         try {
-            keepWithAny(route, address, byteSize);
+            if (!keepWithAny(route, address, byteSize)) {
+                keepForNone(route, address, byteSize);
+            }
         } catch (OutOfMemoryError full) {
             router.adoptAgain(route, address, byteSize);
             throw full;
         }
     }
 
-    private void keepWithAny(Route route, long address, long byteSize) {
+    private boolean keepWithAny(Route route, long address, long byteSize) {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
-                return;
+                return true;
             }
         }
+        return false;
+    }
+
+    private void keepForNone(Route route, long address, long byteSize) {
         GraphBlocks ofNoGraph = newMemory();
         ofNoGraph.use();
         ofNoGraph.keep(route, address, byteSize);
@@ -319,6 +343,7 @@ public final class Captures implements CaptureRoutes {
 
     @Override
     public long allocate(Route route, long byteSize, long stream) {
+        router.opened(route.device(), stream);
         StreamCapture capture = find(route.device(), stream);
         if (capture == null) {
             return router.allocateThrough(route, byteSize, stream);
@@ -610,7 +635,7 @@ public final class Captures implements CaptureRoutes {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            if (isOfAll(route) || !freeCaptured(route, address, byteSize, stream)) {
+            if (isOfAll(route) || !freeBesideCaptures(route, address, byteSize, stream)) {
                 usual.free(address, byteSize, device, stream);
             }
         }

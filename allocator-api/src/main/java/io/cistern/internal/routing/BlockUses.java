@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /// Handles blocks that are used on streams other than that of their free, for allocators that can't do this
@@ -61,7 +62,7 @@ public final class BlockUses {
     private final Map<Name, StreamUse> streams = new HashMap<>();
 
     /// Streams that have ended; a handle that is reused is not known to before it is [opened][#opened] or used.
-    private final Set<Name> ended = new HashSet<>();
+    private final Set<Name> ended = ConcurrentHashMap.newKeySet();
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
 
@@ -226,9 +227,17 @@ public final class BlockUses {
         }
     }
 
-    /// Notes that a stream was created.
-    public synchronized void opened(int device, long stream) {
-        ended.remove(name(device, stream));
+    /// Notes that a stream exists.
+    public void opened(int device, long stream) {
+        if (hasEnded(device, stream)) {
+            ended.remove(name(device, stream));
+        }
+    }
+
+    /// Returns whether a stream has ended, so that nothing may be asked about its handle, unless this is called
+    /// under the monitor of this object: then the answer stays.
+    public boolean hasEnded(int device, long stream) {
+        return !ended.isEmpty() && ended.contains(name(device, stream));
     }
 
     private static Name name(int device, long stream) {

@@ -441,7 +441,10 @@ public final class Router implements OwnerTable.Freeing {
         boolean ended = false;
         try {
             if (forGraph) {
-                ended = !captures.freeCaptured(route, address, byteSize, waits.captured);
+                synchronized (others) { // until the answer that stream can't end
+                    ended = others.hasEnded(route.device, waits.captured)
+                            || !captures.freeCaptured(route, address, byteSize, waits.captured);
+                }
             } else {
                 captures.keep(route, address, byteSize);
             }
@@ -455,6 +458,18 @@ public final class Router implements OwnerTable.Freeing {
             }
         }
         return !ended;
+    }
+
+    /// Notes that a stream exists.
+    public void opened(int device, long stream) {
+        if (uses != null) {
+            uses.opened(device, stream);
+        }
+    }
+
+    /// See [BlockUses#hasEnded].
+    public boolean hasEnded(int device, long stream) {
+        return uses != null && uses.hasEnded(device, stream);
     }
 
     /// Refuses the per-thread default stream on a virtual thread: it changes with the thread's carrier.
