@@ -10,6 +10,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.StreamUses;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,6 +26,8 @@ import java.util.concurrent.ConcurrentHashMap;
 ///    its second launch.
 /// 4. Memory that launches left allocated is freed when the graphs are gone, or later by the program: the end
 ///    of a graph frees nothing.
+/// 5. A block that the program frees on a stream that has ended is freed when the graphs are gone, or when this
+///    closes.
 ///
 /// **Threads.** Any.
 final class GraphAllocations implements GraphAllocator, StreamUses {
@@ -36,6 +39,11 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
     private volatile boolean graphsAreGone;
 
     private final Set<Integer> devices = ConcurrentHashMap.newKeySet();
+
+    /// The streams that have ended, and whether their handles are known to name later ones.
+    private final Map<Stream, Boolean> ended = new ConcurrentHashMap<>();
+
+    private record Stream(int device, long handle) {}
 
     private static final class Block extends AddressTable.Entry {
         final long captureId;
@@ -59,6 +67,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
     @Override
     public long allocate(long byteSize, int device, long stream) {
         devices.add(device);
+        ended.replace(new Stream(device, stream), true);
         long capture = driver.graphs().captureId(device, stream);
         long address;
         try {
@@ -92,10 +101,30 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         if (block == null) {
             return;
         }
-        if (graphsAreGone) {
+        if (mayHaveEnded(device, stream)) {
+            block.done = true;
+        } else if (graphsAreGone) {
             freeWhatALaunchLeft(block, stream);
         } else if (block.usedElsewhere || !isFreeNode(block, stream)) {
             block.done = true;
+        }
+    }
+
+    /// Whether a free may mean a stream that has ended. If a later stream has the handle, only a free after the
+    /// end of the graphs may: before, the driver hears only of frees on streams of the block's own capture.
+    private boolean mayHaveEnded(int device, long stream) {
+        try {
+            Boolean isUsedAgain = ended.isEmpty() ? null : ended.get(new Stream(device, stream));
+            return isUsedAgain != null && (graphsAreGone || !isUsedAgain);
+        } catch (OutOfMemoryError untold) {
+            return true;
+        }
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {
+        if (stream > Streams.PER_THREAD_DEFAULT) {
+            ended.put(new Stream(device, stream), false);
         }
     }
 

@@ -70,4 +70,42 @@ class GraphAllocationsTests {
         assertThatThrownBy(allocations::graphsGone).isInstanceOf(CudaException.class);
         assertThat(usedBytes()).isPositive();
     }
+
+    private void endStream() {
+        allocations.streamClosing(DEVICE, stream);
+        gpu.streams().destroy(DEVICE, stream);
+    }
+
+    @Test
+    void aBlockFreedOnAnEndedStreamGoesWithTheGraphs() {
+        launchOnce();
+        endStream();
+        free();
+    }
+
+    @Test
+    void aBlockFreedOnAnEndedStreamAfterTheGraphsGoesAtTheClose() {
+        launchOnce();
+        allocations.graphsGone();
+        endStream();
+        free();
+        allocations.close();
+        gpu.devices().synchronize(DEVICE);
+        assertThat(usedBytes()).isZero();
+    }
+
+    @Test
+    void aBlockIsNotFreedOnALaterStreamOfTheHandle() {
+        launchOnce();
+        gpu.keepBusy(DEVICE, stream, 1_000_000);
+        gpu.copies().fillBytes(DEVICE, block, (byte) 1, MIB, stream);
+        endStream();
+        assertThat(gpu.streams().create(DEVICE)).isEqualTo(stream);
+        gpu.graphs().beginCapture(DEVICE, stream, CaptureMode.RELAXED);
+        allocations.free(allocations.allocate(MIB, DEVICE, stream), MIB, DEVICE, stream);
+        gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, stream));
+        allocations.graphsGone();
+        free();
+        assertThat(usedBytes()).isPositive();
+    }
 }
