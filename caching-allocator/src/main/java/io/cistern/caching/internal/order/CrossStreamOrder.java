@@ -62,11 +62,10 @@ public final class CrossStreamOrder {
 
     /// Returns the time of the newest frees that the policy lets another stream take. If the policy is
     /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had
-    /// gone back and been created again. Mostly called without the monitor: a stream that closes meanwhile
-    /// counts as one that closes just after.
+    /// gone back and been created again.
     ///
     /// @param waits whether the taker may be made to wait
-    public long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
+    public synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }

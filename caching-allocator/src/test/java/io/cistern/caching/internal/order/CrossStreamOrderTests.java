@@ -9,6 +9,7 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.EventSink;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -256,5 +257,28 @@ class CrossStreamOrderTests {
     private StreamTimeline begin(long key) {
         streams.busy.add(key);
         return new StreamTimeline(key, clock.get(), false);
+    }
+
+    @Test
+    void aStreamEndsOnlyAfterAQuestionAboutIt() throws InterruptedException {
+        StreamTimeline giver = begin(2);
+        Thread ending = Thread.ofPlatform().unstarted(() -> order.closing(giver, fences.end(2)));
+        boolean[] endedMeanwhile = {false};
+        streams.asking = _ -> {
+            streams.asking = _ -> {};
+            ending.start();
+            endedMeanwhile[0] = hasEnded(ending);
+        };
+        long _ = order.newestTakeable(lasting, giver, true);
+        ending.join();
+        assertThat(endedMeanwhile[0]).isFalse();
+    }
+
+    private static boolean hasEnded(Thread thread) {
+        try {
+            return thread.join(Duration.ofMillis(100));
+        } catch (InterruptedException impossible) {
+            throw new AssertionError(impossible);
+        }
     }
 }
