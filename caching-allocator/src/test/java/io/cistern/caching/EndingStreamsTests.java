@@ -14,9 +14,12 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// What happens while a stream ends: other streams end, other threads ask how far it is, and the driver refuses.
 @Timeout(60)
@@ -63,8 +66,9 @@ class EndingStreamsTests {
         assertThat(order.recordedOn).as("before its handle may come again").contains(B);
     }
 
-    @Test
-    void nobodyRecordsOnAStreamWhoseEndWasAnnounced() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void nobodyRecordsOnAStreamWhoseEndWasAnnounced(boolean keepsMemory) throws Exception {
         endStreamsWithWork();
         free(allocate(512, A), A);
         free(allocate(8 * MIB, C), B); // has B recorded on when A ends, after A's own shard was seen to
@@ -80,12 +84,49 @@ class EndingStreamsTests {
                 endedMeanwhile[0] = awaitFor(ended, PATIENCE_MILLIS);
             }
         };
-        caching.streamClosing(0, A);
+        if (keepsMemory) {
+            order.recordedOn.add(A); // nothing else is recorded there
+            caching.streamEnded(0, A);
+        } else {
+            caching.streamClosing(0, A);
+        }
         ended.countDown();
         others.shutdown();
         assertThat(others.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
         assertThat(trims.getCount()).as("asked about A").isZero();
         assertThat(endedMeanwhile[0]).isFalse();
+    }
+
+    @Test
+    void itsMemoryIsSeenAllTheTime() throws Exception {
+        long live = allocate(8 * MIB, A);
+        free(allocate(16 * MIB, A), A);
+        free(allocate(8 * MIB, C), B); // has B recorded on when A ends, after A's own shard was seen to
+        Thread ending = Thread.currentThread();
+        CountDownLatch trims = new CountDownLatch(1);
+        boolean[] seen = {false};
+        order.recording = stream -> {
+            if (stream == B) {
+                others.submit(() -> caching.trim(0, 0));
+                awaitFor(trims, PATIENCE_MILLIS);
+            } else if (stream == A && order.recordedOn.contains(A)) {
+                trims.countDown();
+                awaitFor(() -> ending.getState() == Thread.State.WAITING, PATIENCE_MILLIS);
+                seen[0] = isInASegment(live);
+            }
+        };
+        caching.streamClosing(0, A);
+        others.shutdown();
+        assertThat(others.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(trims.getCount()).as("asked about A").isZero();
+        assertThat(seen[0]).isTrue();
+        free(live, C);
+    }
+
+    private boolean isInASegment(long block) {
+        return caching.segments(0).stream()
+                .flatMap(segment -> segment.blocks().stream())
+                .anyMatch(each -> each.address() == block);
     }
 
     @Test
@@ -181,8 +222,12 @@ class EndingStreamsTests {
     }
 
     private static void awaitFor(Future<?> done, long millis) {
+        awaitFor(done::isDone, millis);
+    }
+
+    private static void awaitFor(BooleanSupplier state, long millis) {
         CountDownLatch latch = new CountDownLatch(1);
-        for (long waited = 0; !done.isDone() && waited < millis; waited += 10) {
+        for (long waited = 0; !state.getAsBoolean() && waited < millis; waited += 10) {
             awaitFor(latch, 10);
         }
     }

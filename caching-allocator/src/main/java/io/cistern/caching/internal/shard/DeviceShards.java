@@ -13,7 +13,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.internal.threads.HeldLock;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -195,8 +194,11 @@ public final class DeviceShards {
 
     /// Returns all shards, those of ended streams first.
     public List<Shard> all() {
-        List<Shard> all = new ArrayList<>(ended());
-        all.addAll(open.all());
+        List<Shard> all = open.all(); // first: when a stream ends, its shards are there before they leave here
+        synchronized (ended) {
+            all.removeAll(ended);
+            all.addAll(0, ended);
+        }
         return all;
     }
 
@@ -292,6 +294,7 @@ public final class DeviceShards {
         uses.replace(key, () -> fences.end(key));
         recordFences();
         fences.closed(key);
+        recordFences(); // waits for a thread that was about to record on the stream
     }
 
     private void recordFences() {
