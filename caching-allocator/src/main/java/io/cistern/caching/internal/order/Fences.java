@@ -104,7 +104,7 @@ public final class Fences {
     }
 
     public boolean passed(long fence) {
-        return isEnd(fence) ? endPassed(fence) : fence == PASSED || order.passed(device, fence);
+        return isEnd(fence) ? endPassed(fence) : fence == PASSED || allFinished || order.passed(device, fence);
     }
 
     /// Whether [#finished] can tell about a stream that is [recordable][#recordable].
@@ -204,7 +204,7 @@ public final class Fences {
     private boolean endPassed(long end) {
         synchronized (ends) {
             End found = ends.get(end);
-            boolean passed = found == null || allFinished || passed(found.fence);
+            boolean passed = found == null || passed(found.fence);
             if (found != null && passed && found.waiting == 0) {
                 forget(end, found);
             }

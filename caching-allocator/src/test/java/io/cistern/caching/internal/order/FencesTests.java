@@ -206,4 +206,12 @@ class FencesTests {
     private static CudaException failure(CudaResult result) {
         return new CudaException(DriverCall.EVENT_SYNCHRONIZE, result.code(), "in a test");
     }
+
+    @Test
+    void allHavePassedOnceTheHostHasWaitedForTheContext() {
+        order.busy.add(STREAM);
+        long fence = fences.record(STREAM);
+        fences.finishAll();
+        assertThat(fences.passed(fence)).isTrue();
+    }
 }
