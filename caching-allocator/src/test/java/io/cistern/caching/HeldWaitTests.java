@@ -12,10 +12,12 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -75,6 +77,33 @@ final class HeldWaitTests {
         }
         assertThat(gpu.misuses()).isEmpty();
         assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(CAPACITY);
+    }
+
+    @Test
+    void aStreamThatEndsWhileAParanoidAllocatorClosesFindsNothingWrong() throws Exception {
+        try (DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                        .open();
+                ExecutorService threads = Executors.newCachedThreadPool()) {
+            for (int round = 0; round < 300; round++) {
+                Allocator closing = memory.open("caching:check=paranoid");
+                for (long each : List.of(busy, other)) {
+                    memory.free(closing.allocate(MIB, DEVICE, each), each);
+                    memory.free(closing.allocate(8 * MIB, DEVICE, each), each);
+                }
+                CyclicBarrier together = new CyclicBarrier(2);
+                Future<?> end = threads.submit(() -> {
+                    together.await();
+                    while (!closing.isDrained()) {
+                        memory.streamClosing(DEVICE, 0x1000);
+                    }
+                    return true;
+                });
+                together.await();
+                closing.close();
+                end.get(20, TimeUnit.SECONDS);
+            }
+        }
     }
 
     private static boolean free(DeviceMemory memory, long address, long stream) {

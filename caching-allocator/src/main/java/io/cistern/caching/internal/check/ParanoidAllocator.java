@@ -195,6 +195,8 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
 
     @Override
     public void close() {
-        caching.close();
+        try (HeldLock _ = lock.held()) {
+            caching.close();
+        }
     }
 }
