@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -14,6 +16,7 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -163,6 +166,22 @@ final class AdaptorSpecTests {
             assertThatThrownBy(() -> retrying.allocate(most, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
             hoarder.trim(0, 0, TrimMode.WITHOUT_WAITING);
             memory.free(retrying.allocate(most, 0, 0), 0);
+        }
+    }
+
+    /// The driver refuses to wait for the work of the device, as it does while streams are captured.
+    @Test
+    void aCaptureThatBeginsMeanwhileLeavesTheCloseForLater() {
+        long free = gpu.memory().freeBytes(0);
+        for (String spec : List.of("limit:bytes=1GiB,upstream=caching", "caching")) {
+            for (Allocator each : List.of(memory.open(spec), memory.pools().open(spec))) {
+                memory.free(each.allocate(1 << 20, 0, 0), 0);
+                gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, 1, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+                each.close();
+                assertThat(each.isDrained()).isTrue();
+                assertThat(memory.allocators()).doesNotContain(each);
+                assertThat(gpu.memory().freeBytes(0)).as(spec).isEqualTo(free);
+            }
         }
     }
 }

@@ -185,7 +185,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     @Override
     public void close() {
         for (AsyncDevice device : devices) {
-            failures.gather(device.closing);
+            failures.gatherUnlessCaptured(device.closing);
         }
         failures.rethrow();
     }

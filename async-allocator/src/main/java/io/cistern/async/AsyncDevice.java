@@ -40,7 +40,7 @@ final class AsyncDevice {
 
     // Made in advance, so that closing needs no Java heap.
     private final Failures failures = new Failures();
-    private final Runnable synchronizing = this::synchronize;
+    private final Runnable synchronizing = this::synchronizeNow;
     private final Runnable closingPools;
 
     /// Waits for all work and closes the pools, even if some of that fails.
@@ -228,41 +228,44 @@ final class AsyncDevice {
         }
     }
 
-    /// Waits for all work, so that every free completes. Frees that the driver had not heard of are made after
-    /// the wait; they need a second one, since pools notice completed frees when the host waits. Frees that
-    /// other threads make meanwhile do not count as waited for.
+    /// Waits for all work as [#synchronizeNow].
     ///
     /// @return false if a capture under way forbids the wait; then this frees only blocks whose fences have
     ///     passed
     boolean synchronize() {
-        events.synchronisations.increment();
-        long waiting = later.sealAll();
-        long before = refused.latest();
-        if (!waitForDevice()) {
+        try {
+            synchronizeNow();
+            return true;
+        } catch (CudaException failure) {
+            if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw failure;
+            }
             later.freePassed();
             return false;
         }
+    }
+
+    /// Waits for all work, so that every free completes. Frees that the driver had not heard of are made after
+    /// the wait; they need a second one, since pools notice completed frees when the host waits. Frees that
+    /// other threads make meanwhile do not count as waited for.
+    ///
+    /// @throws CudaException if the driver refuses, as it does while streams are captured
+    private void synchronizeNow() {
+        events.synchronisations.increment();
+        long waiting = later.sealAll();
+        long before = refused.latest();
+        driver.devices().synchronize(device);
         boolean some = later.free(waiting);
         some |= refused.freeAgain(before);
-        return !some || waitForDevice();
+        if (some) {
+            driver.devices().synchronize(device);
+        }
     }
 
     /// Gives back memory that the driver keeps for graphs and no graph uses; nobody else asks for it once they
     /// are gone.
     long trimGraphs() {
         return driver.devices().isUsed(device) ? GraphAllocations.trim(driver, device, 0) : 0;
-    }
-
-    private boolean waitForDevice() {
-        try {
-            driver.devices().synchronize(device);
-            return true;
-        } catch (CudaException failure) {
-            if (failure.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                return false;
-            }
-            throw failure;
-        }
     }
 
     /// Needs no Java heap of its own.

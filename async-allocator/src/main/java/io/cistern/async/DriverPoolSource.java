@@ -79,7 +79,7 @@ final class DriverPoolSource implements RangeSource {
 
     @Override
     public void close() {
-        failures.gather(closingPools);
+        failures.gatherUnlessCaptured(closingPools);
         for (int device = 0; device < streams.length(); device++) {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -12,6 +13,7 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Map;
@@ -158,5 +160,31 @@ final class PoolClosingTests {
         assertThat(settings.keySet())
                 .filteredOn(each -> gpu.pools().attribute(0, pool, each) == 1)
                 .hasSize(2);
+    }
+
+    @Test
+    void aCaptureThatBeginsMeanwhileLeavesTheCloseForLater() {
+        try (DeviceMemory memory = open("async")) {
+            Map<String, Long> before = gpu.heldObjects();
+            Allocator closing = memory.open("async");
+            long stream = gpu.streams().create(0);
+            long block = closing.allocate(MIB, 0, stream);
+            memory.recordUse(block, 0);
+            gpu.keepBusy(0, 0, 1_000_000);
+            memory.free(block, stream);
+            gpu.faults()
+                    .failOn(
+                            DriverCall.CONTEXT_SYNCHRONIZE,
+                            0,
+                            Integer.MAX_VALUE,
+                            CudaResult.STREAM_CAPTURE_UNSUPPORTED);
+            closing.close();
+            assertThat(memory.allocators()).hasSize(2);
+            gpu.faults().clear();
+            memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+            assertThat(memory.allocators()).hasSize(1);
+            gpu.streams().destroy(0, stream);
+            assertThat(gpu.heldObjects()).isEqualTo(before);
+        }
     }
 }

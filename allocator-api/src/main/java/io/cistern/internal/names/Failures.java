@@ -1,5 +1,7 @@
 package io.cistern.internal.names;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import org.jspecify.annotations.Nullable;
 
 /// Collects the failures of several steps. Each step is taken even if others failed. After the last step
@@ -12,6 +14,19 @@ public final class Failures {
         try {
             step.run();
         } catch (RuntimeException | Error failure) {
+            add(failure);
+        }
+    }
+
+    /// Takes a step as [#gather] does, but throws a refusal at once that says that streams are captured: the caller
+    /// takes the step again after the capture.
+    public void gatherUnlessCaptured(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error failure) {
+            if (failure instanceof CudaException refusal && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw failure;
+            }
             add(failure);
         }
     }

@@ -1,7 +1,5 @@
 package io.cistern.internal.registry;
 
-import io.cistern.cuda.CudaException;
-import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
@@ -62,6 +60,10 @@ public final class OpenAllocator {
     private final Runnable oneOpened = this::opened;
 
     private final NodeQueue.Node<Runnable> whenNoneIsLeft = new NodeQueue.Node<>(this::closeBackend);
+
+    private final Runnable closingBackend;
+    private final Failures failures = new Failures();
+    private boolean backendIsClosed;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
 
@@ -100,6 +102,7 @@ public final class OpenAllocator {
         this.limit = limit;
         this.servesGraphs = servesGraphs;
         this.whenDrained = whenDrained;
+        this.closingBackend = backend::close;
         this.routes = new Route[registry.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
@@ -573,24 +576,14 @@ public final class OpenAllocator {
         }
     }
 
-    /// If a capture that has begun meanwhile forbids it, the caller calls again after the capture.
+    /// If a capture that has begun meanwhile forbids a step, the caller calls again after the capture.
     private void closeBackend() {
-        try {
-            backend.close();
-        } catch (Throwable failure) {
-            if (failure instanceof CudaException refusal && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                throw refusal;
-            }
-            try {
-                whenDrained.run();
-            } catch (Throwable second) {
-                if (!second.equals(failure)) {
-                    failure.addSuppressed(second);
-                }
-            }
-            throw failure;
+        if (!backendIsClosed) {
+            failures.gatherUnlessCaptured(closingBackend);
+            backendIsClosed = true;
         }
-        whenDrained.run();
+        failures.gatherUnlessCaptured(whenDrained);
+        failures.rethrow();
     }
 
     @Override

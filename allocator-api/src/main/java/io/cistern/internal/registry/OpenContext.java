@@ -138,11 +138,13 @@ public final class OpenContext implements AllocatorContext {
 
     /// Closes everything that the plug-in took.
     ///
+    /// @throws io.cistern.cuda.CudaException if a capture forbids it; then the next call goes on with the rest
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     then
     public void close() {
         while (!closings.isEmpty()) {
-            failures.gather(closings.pop());
+            failures.gatherUnlessCaptured(closings.getFirst());
+            closings.pop();
         }
         failures.rethrow();
     }

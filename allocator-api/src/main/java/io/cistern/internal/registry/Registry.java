@@ -25,7 +25,6 @@ import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -234,11 +233,13 @@ public final class Registry {
             Consumer<OpenAllocator> known,
             Runnable whenDrained) {
         OpenContext context;
-        PoolEnd end;
+        Closing end;
         DeviceAllocator backend;
         try {
             context = context(spec, poolName, ownSource);
-            end = new PoolEnd(whenDrained, context, ownSource.values());
+            List<Runnable> steps = new ArrayList<>(List.of(whenDrained, context::close));
+            ownSource.values().forEach(source -> steps.add(source::close));
+            end = new Closing(steps);
             backend = openBackend(catalog.allocator(spec.name()), context);
         } catch (Throwable failure) {
             ownSource.values().forEach(SegmentSource::close);
@@ -248,22 +249,22 @@ public final class Registry {
         return add(named, backend, context.reserved(), limit, false, known, end);
     }
 
-    /// Takes the steps after the last use of a pool, each even if others failed. It needs no Java heap, since
-    /// nobody takes the steps again.
-    private static final class PoolEnd implements Runnable {
+    /// Takes the steps after the last use of an allocator, each even if others failed. It needs no Java heap, since
+    /// nobody takes the steps again. If a capture forbids one, the next run goes on with it.
+    private static final class Closing implements Runnable {
         private final Failures failures = new Failures();
         private final Runnable[] steps;
+        private int next;
 
-        PoolEnd(Runnable whenDrained, OpenContext context, Collection<SegmentSource> ownSources) {
-            List<Runnable> all = new ArrayList<>(List.of(whenDrained, context::close));
-            ownSources.forEach(source -> all.add(source::close));
-            steps = all.toArray(Runnable[]::new);
+        Closing(List<Runnable> steps) {
+            this.steps = steps.toArray(Runnable[]::new);
         }
 
         @Override
         public void run() {
-            for (Runnable step : steps) {
-                failures.gather(step);
+            while (next < steps.length) {
+                failures.gatherUnlessCaptured(steps[next]);
+                next++;
             }
             failures.rethrow();
         }
@@ -317,11 +318,11 @@ public final class Registry {
         OpenAllocator[] opened = new OpenAllocator[1];
         int changes = changesOfBudgets.get();
         DeviceAllocator recorded = leaks.sites().around(backend);
-        opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, () -> {
-            allocators.remove(opened[0]);
-            surroundings.drained().accept(opened[0]);
-            whenDrained.run();
-        });
+        Runnable closing = new Closing(List.of(
+                whenDrained, // first: until that is done, it must be told of ends of streams
+                () -> allocators.remove(opened[0]),
+                () -> surroundings.drained().accept(opened[0])));
+        opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, closing);
         try {
             known.accept(opened[0]);
             allocators.add(opened[0]);
