@@ -12,6 +12,7 @@ import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphCapture;
 import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.StreamLatch;
@@ -158,5 +159,17 @@ class SymmetricOrderTests {
         assertThat(gpu.calls().of(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
         memory.free(block, other);
         memory.free(behind, other);
+    }
+
+    /// Calls of other threads may come just after the close.
+    @Test
+    void afterTheCloseItHasNothingToGiveBackAndKeepsNoEvent() {
+        DeviceAllocator allocator =
+                (DeviceAllocator) pool.extension(SymmetricMemory.class).orElseThrow();
+        memory.free(pool.allocate(MIB, 0, stream), stream);
+        gpu.keepBusy(0, stream, 1_000_000); // so that it stays until the close
+        pool.close();
+        allocator.streamClosing(0, other);
+        assertThat(allocator.trim(0, 0)).isZero();
     }
 }

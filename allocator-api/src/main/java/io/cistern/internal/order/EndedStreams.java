@@ -27,6 +27,9 @@ public final class EndedStreams {
     /// By handle; absent once the work is known to be done. Guarded by the monitor.
     private final Map<Long, Long> fences = new HashMap<>();
 
+    /// Whether nobody asks any more. Guarded by the monitor.
+    private boolean closed;
+
     public EndedStreams(int device, StreamOrder order) {
         this.device = device;
         this.order = order;
@@ -34,7 +37,7 @@ public final class EndedStreams {
 
     /// Records the end of a stream, which is still there. The default streams do not end.
     public synchronized void closing(long stream) {
-        if (Long.compareUnsigned(stream, Streams.PER_THREAD_DEFAULT) <= 0) {
+        if (closed || Long.compareUnsigned(stream, Streams.PER_THREAD_DEFAULT) <= 0) {
             return;
         }
         // A stream whose work is done keeps no event, since its handle may never be reused.
@@ -104,8 +107,9 @@ public final class EndedStreams {
                         && DeadContext.isDone(() -> order.await(device, stream, fence)));
     }
 
-    /// Releases the fences; no stream has ended then.
+    /// Releases the fences; no stream has ended then. Ends that are announced later are not recorded.
     public synchronized void close() {
+        closed = true;
         fences.values().forEach(fence -> order.release(device, fence));
         fences.clear();
         handles = new long[0];

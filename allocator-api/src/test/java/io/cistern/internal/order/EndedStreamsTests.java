@@ -207,4 +207,12 @@ class EndedStreamsTests {
         ended.close();
         assertThat(take()).isEmpty();
     }
+
+    @Test
+    void anEndAfterTheCloseIsNotRecorded() {
+        ended.close();
+        ended.closing(7);
+        assertThat(notes.calls).isEmpty();
+        assertThat(ended.contains(7)).isFalse();
+    }
 }

@@ -161,7 +161,8 @@ public final class SymmetricAllocator extends AllocatorAdaptor implements Symmet
         for (int device = 0; device < arenas.length(); device++) {
             SymmetricArena arena = arenas.get(device);
             if (arena != null) {
-                failures.gather(arena::close);
+                failures.gatherUnlessCaptured(arena::close);
+                arenas.set(device, null);
             }
         }
         failures.rethrow();

@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.EndedStreams;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -77,6 +78,7 @@ final class SymmetricArena {
     private final EndedStreams ended;
     private final UnfinishedFrees unfinished = new UnfinishedFrees();
     private final UnfinishedFrees.Freeing freeing = this::putBack;
+    private final Failures failures = new Failures();
     private boolean retired;
 
     SymmetricArena(Segment segment, StreamOrder order) {
@@ -231,6 +233,9 @@ final class SymmetricArena {
 
     /// Records the fence of a stream that ends, and forgets fences that have passed.
     synchronized void streamClosing(long stream) {
+        if (retired) {
+            return;
+        }
         unfinished.finish(freeing);
         Use ending = new Use(key(stream), 0);
         if (free.values().stream().anyMatch(range -> range.last.contains(ending))) {
@@ -301,13 +306,21 @@ final class SymmetricArena {
         ended.close();
     }
 
-    /// Waits for all work that may still use the segment; no block is live.
+    /// Waits for all work that may still use the segment, which its source takes back; no block is live.
+    ///
+    /// @throws CudaException if a capture forbids it; then the arena is as before
     synchronized void close() {
-        try {
-            DeadContext.survive(() -> free.values().forEach(range -> range.last.forEach(this::synchronize)));
-        } finally {
-            releaseFences();
+        if (retired) {
+            return;
         }
+        failures.gatherUnlessCaptured(() -> DeadContext.survive(this::synchronize));
+        retired = true;
+        releaseFences();
+        failures.rethrow();
+    }
+
+    private void synchronize() {
+        free.values().forEach(range -> range.last.forEach(this::synchronize));
     }
 
     private void synchronize(Use use) {
