@@ -316,7 +316,7 @@ final class DeferredFrees {
     /// and so does the batch that its live blocks will wait in. Blocks freed on it are freed after their
     /// batches.
     void streamClosing(long stream) {
-        if (any || used.any()) {
+        if (used.any() || any) { // in this order: a free sets `any` before it takes the block from the used ones
             synchronized (this) {
                 UsingStream ending = streams.find(stream);
                 if (ending != null) {
