@@ -21,12 +21,37 @@ import org.jspecify.annotations.Nullable;
 /// as long as the graph.
 ///
 /// **Threads.** One thread at a time has the handle and sets streams; streams and graphs end on any thread. The
-/// monitor guards the workspaces; no thread holds it during a call of the library, the driver or an allocator.
+/// monitor guards the workspaces; no thread holds it during a call of the library, the driver or an allocator. A
+/// workspace's own monitor is held while it is freed, so that its stream can't end meanwhile.
 ///
 /// @param <H> the handle
 final class PooledHandle<H> {
-    /// @param stream the stream whose work uses it
-    record Workspace(long address, long stream) {}
+    /// Memory that is freed once, by whichever thread comes first.
+    static final class Workspace {
+        private final long address;
+
+        /// The stream whose work uses it.
+        private final long stream;
+
+        private boolean freed;
+
+        Workspace(long address, long stream) {
+            this.address = address;
+            this.stream = stream;
+        }
+
+        /// Frees the memory, unless it is free; a thread that comes second waits for the first. On the default stream
+        /// of a thread no other thread can free, but on the legacy default stream, which waits for that.
+        synchronized boolean free(DeviceMemory memory) {
+            if (freed) {
+                return false;
+            }
+            boolean ofThread = stream == Streams.PER_THREAD_DEFAULT;
+            memory.free(address, ofThread ? Streams.LEGACY_DEFAULT : stream);
+            freed = true;
+            return true;
+        }
+    }
 
     /// The stream and the workspace that launches of a graph use.
     private record GraphUse(GraphMemory graph, long stream, long workspace) {}
@@ -48,6 +73,9 @@ final class PooledHandle<H> {
 
     /// Of the stream that was set before.
     private @Nullable Workspace before;
+
+    /// Those that are set, and those that were taken away and are not free yet.
+    private final List<Workspace> workspaces = new ArrayList<>();
 
     private final List<GraphUse> graphUses = new ArrayList<>();
 
@@ -124,6 +152,7 @@ final class PooledHandle<H> {
     }
 
     private synchronized void bind(Workspace workspace) {
+        workspaces.add(workspace);
         before = bound;
         bound = workspace;
     }
@@ -141,30 +170,39 @@ final class PooledHandle<H> {
         return taken;
     }
 
-    private synchronized @Nullable Workspace takeOf(long stream) {
-        if (isOf(bound, stream)) {
-            return takeBound();
-        }
-        return isOf(before, stream) ? takeBefore() : null;
-    }
-
-    /// Gives back a workspace that was taken away. That of a thread's own default stream, which another thread can't
-    /// name, is freed on the legacy default stream, which waits for it.
+    /// Gives back a workspace that was taken away.
     ///
     /// @return its bytes
     long free(@Nullable Workspace workspace) {
-        if (workspace == null) {
+        if (workspace == null || !workspace.free(memory)) {
             return 0;
         }
-        boolean ofThread = workspace.stream == Streams.PER_THREAD_DEFAULT;
-        memory.free(workspace.address, ofThread ? Streams.LEGACY_DEFAULT : workspace.stream);
+        forget(workspace);
         return byteSize;
     }
 
-    /// Gives back the workspace of a stream that ends and that nobody may use any more. The stream exists until
-    /// this returns, so the free can still name it.
+    private synchronized void forget(Workspace workspace) {
+        workspaces.remove(workspace);
+    }
+
+    /// Gives back the workspaces of a stream that ends and that nobody may use any more. The stream exists until
+    /// this returns, so the frees can still name it, also one that another thread has begun.
     void streamEnds(long stream) {
-        long _ = free(takeOf(stream));
+        for (Workspace each : takeOf(stream)) {
+            long _ = free(each);
+        }
+    }
+
+    private synchronized List<Workspace> takeOf(long stream) {
+        List<Workspace> taken =
+                workspaces.stream().filter(each -> each.stream == stream).toList();
+        if (isOf(bound, stream)) {
+            bound = null;
+        }
+        if (isOf(before, stream)) {
+            before = null;
+        }
+        return taken;
     }
 
     /// @return null if the stream is not captured, or the capture has ended since

@@ -3,6 +3,7 @@ package io.cistern.handles;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.OpenOptions;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -10,6 +11,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.handles.CheckedLibrary.Handle;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
@@ -265,5 +267,49 @@ final class WorkspaceTests {
         fixture.gpu.graphs().destroy(0, graph);
         HandlePoolFixture.await(its::isGone);
         fixture.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+    }
+
+    /// Its thread ends it while another one frees the workspace of a handle that had it.
+    @Test
+    void aStreamEndsOnlyAfterItsWorkspaceIsFreed() throws InterruptedException {
+        long third = fixture.gpu.streams().create(0);
+        Thread ending = Thread.ofPlatform().unstarted(() -> {
+            fixture.memory.streamClosing(0, stream);
+            fixture.gpu.streams().destroy(0, stream);
+        });
+        fixture.memory.currents().set(fixture.memory.open(OpenOptions.made("asking", new AskingAllocator(ending))));
+        pool.handle(0, stream);
+        pool.handle(0, other);
+        pool.handle(0, third);
+        ending.join();
+    }
+
+    /// Asks about the stream of the first free, after another thread had time to end it.
+    private final class AskingAllocator implements DeviceAllocator {
+        private final Thread ending;
+        private long last = 1 << 20;
+
+        AskingAllocator(Thread ending) {
+            this.ending = ending;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long itsStream) {
+            last += byteSize;
+            return last - byteSize;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long itsStream) {
+            if (ending.getState() == Thread.State.NEW) {
+                ending.start();
+                try {
+                    ending.join(100); // it may be made to wait for this free
+                } catch (InterruptedException impossible) {
+                    throw new AssertionError(impossible);
+                }
+                fixture.gpu.streams().isIdle(device, itsStream);
+            }
+        }
     }
 }
