@@ -65,7 +65,16 @@ public abstract class BiasedLock extends LinePadding {
 
     /// Enters, for a thread that shares the lock, and waits while another thread is inside.
     public final void enterShared() {
-        while (!tryEnterShared()) {
+        for (int spins = 1; !tryEnterShared(); spins++) {
+            pause(spins);
+        }
+    }
+
+    /// Waits for a moment. A virtual thread that is inside may have stopped for another one, which needs a carrier.
+    static void pause(int spins) {
+        if (spins % SPINS == 0) {
+            Thread.yield();
+        } else {
             Thread.onSpinWait();
         }
     }

@@ -177,16 +177,16 @@ public final class ThreadTable<S extends ThreadState> {
     }
 
     /// Enters a shared state and returns it; the caller leaves it. The loop ends, since each thread that has
-    /// entered a state leaves it after a few instructions, even after an error.
+    /// entered a state leaves it soon, even after an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
-        int at = (int) Thread.currentThread().threadId();
-        while (true) {
-            S state = states[at++ & (SHARED - 1)];
+        int first = (int) Thread.currentThread().threadId();
+        for (int spins = 1; true; spins++) {
+            S state = states[first + spins & (SHARED - 1)];
             if (state.tryEnterShared()) {
                 return state;
             }
-            Thread.onSpinWait();
+            BiasedLock.pause(spins);
         }
     }
 

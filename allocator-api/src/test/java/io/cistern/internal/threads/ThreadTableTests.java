@@ -2,13 +2,17 @@ package io.cistern.internal.threads;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Threads whose ids agree in their low bits have the same entries of the table.
 class ThreadTableTests {
@@ -54,6 +58,51 @@ class ThreadTableTests {
         end.countDown();
         for (Thread thread : running) {
             thread.join();
+        }
+    }
+
+    /// Threads that wait for a shared state leave their carriers to those that have one, and to those for whom these
+    /// wait.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void virtualThreadsInsideGoOnBesideOthersThatWait(boolean oneState) throws Exception {
+        Counters one = threads.makeShared()[0];
+        int carriers = Runtime.getRuntime().availableProcessors();
+        CountDownLatch inside = new CountDownLatch(oneState ? 1 : threads.makeShared().length);
+        CountDownLatch other = new CountDownLatch(1);
+        List<Thread> all = new ArrayList<>();
+        for (long left = inside.getCount(); left > 0; left--) {
+            all.add(Thread.startVirtualThread(() -> {
+                Counters entered = oneState ? one : threads.enterShared();
+                if (oneState) {
+                    one.enterShared();
+                }
+                inside.countDown();
+                await(other);
+                entered.leave();
+            }));
+        }
+        assertThat(inside.await(20, TimeUnit.SECONDS)).isTrue();
+        for (int i = 0; i < 4 * carriers; i++) {
+            all.add(Thread.startVirtualThread(() -> {
+                Counters entered = oneState ? one : threads.enterShared();
+                if (oneState) {
+                    one.enterShared();
+                }
+                entered.leave();
+            }));
+        }
+        all.add(Thread.startVirtualThread(other::countDown));
+        for (Thread each : all) {
+            assertThat(each.join(Duration.ofSeconds(20))).isTrue();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 
