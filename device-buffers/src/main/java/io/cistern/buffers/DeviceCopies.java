@@ -2,7 +2,6 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
-import java.util.function.LongConsumer;
 
 /// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
 final class DeviceCopies {
@@ -29,27 +28,47 @@ final class DeviceCopies {
 
     /// Makes later work of one stream wait for all work enqueued so far on another.
     static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
-        mark(driver, device, stream, event -> driver.streams().await(laterDevice, later, event));
+        try (Mark mark = Mark.open(driver, device)) {
+            driver.events().record(device, mark.event, stream);
+            driver.streams().await(laterDevice, later, mark.event);
+        }
     }
 
-    /// Records an event behind a stream's work so far, uses it and destroys it.
-    private static void mark(CudaDriver driver, int device, long stream, LongConsumer use) {
-        long[] event = new long[1];
-        Runnable destroy = () -> driver.events().destroy(device, event[0]); // before, for a full Java heap
-        event[0] = driver.events().create(device);
-        try {
-            driver.events().record(device, event[0], stream);
-            use.accept(event[0]);
-        } finally {
-            DeadContext.insist(destroy);
+    /// An event that is destroyed whatever happens: what that needs of the Java heap is made before the event.
+    private static final class Mark implements AutoCloseable, Runnable {
+        private final CudaDriver driver;
+        private final int device;
+        private long event;
+
+        private Mark(CudaDriver driver, int device) {
+            this.driver = driver;
+            this.device = device;
+        }
+
+        static Mark open(CudaDriver driver, int device) {
+            Mark mark = new Mark(driver, device);
+            mark.event = driver.events().create(device);
+            return mark;
+        }
+
+        @Override
+        public void run() {
+            driver.events().destroy(device, event);
+        }
+
+        @Override
+        public void close() {
+            DeadContext.insist(this);
         }
     }
 
     /// Copies in the order of one stream of the source's device.
     static void on(DeviceBuffer target, DeviceBuffer source, long stream) {
         if (source.device() != target.device()) {
-            between(target, source, stream);
-            recordUse(target, source.device(), stream);
+            try (Mark mark = Mark.open(target.memory().driver(), source.device())) {
+                between(target, source, stream);
+                keep(target, mark, stream);
+            }
             return;
         }
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
@@ -70,8 +89,9 @@ final class DeviceCopies {
     }
 
     /// Keeps a buffer's memory from reuse until a stream of another device has passed all work enqueued so far.
-    private static void recordUse(DeviceBuffer buffer, int device, long stream) {
-        mark(buffer.memory().driver(), device, stream, event -> buffer.recordUseUntil(buffer.block(), event));
+    private static void keep(DeviceBuffer buffer, Mark mark, long stream) {
+        mark.driver.events().record(mark.device, mark.event, stream);
+        buffer.recordUseUntil(buffer.block(), mark.event);
     }
 
     static void rows(DeviceRows target, DeviceRows source, long stream) {
