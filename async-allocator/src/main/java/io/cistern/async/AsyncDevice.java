@@ -230,8 +230,7 @@ final class AsyncDevice {
 
     /// Waits for all work as [#synchronizeNow].
     ///
-    /// @return false if a capture under way forbids the wait; then this frees only blocks whose fences have
-    ///     passed
+    /// @return false if a capture under way forbids the wait
     boolean synchronize() {
         try {
             synchronizeNow();
@@ -240,7 +239,6 @@ final class AsyncDevice {
             if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
                 throw failure;
             }
-            later.freePassed();
             return false;
         }
     }

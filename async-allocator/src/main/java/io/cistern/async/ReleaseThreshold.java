@@ -33,12 +33,6 @@ public sealed interface ReleaseThreshold {
     ///
     /// @param byteSize at least 0; [Long#MAX_VALUE] for everything
     record Bytes(long byteSize) implements ReleaseThreshold {
-        /// Keeps nothing.
-        static final Bytes ZERO = new Bytes(0);
-
-        /// Keeps everything.
-        static final Bytes KEEP_ALL = new Bytes(Long.MAX_VALUE);
-
         @Override
         public long initialBytes(CudaDriver driver, int device) {
             return byteSize;

@@ -228,6 +228,25 @@ final class AdaptiveReleaseTests {
         pool.close();
     }
 
+    @Test
+    void theAllocatorsPeakIsThatOfAllLooksUntilItIsReset() {
+        steps(async, 20, 4);
+        assertThat(async.statistics(DEVICE)).containsEntry("allocated_bytes.all.peak", 4 * BLOCK);
+        async.resetPeaks(DEVICE);
+        assertThat(async.statistics(DEVICE)).containsEntry("allocated_bytes.all.peak", 0L);
+    }
+
+    @Test
+    void aPoolOfFewLargePiecesKeepsAll() {
+        steps(async, 60, 2);
+        for (int i = 0; i < 120; i++) {
+            async.free(async.allocate(MIB, DEVICE, stream), MIB, DEVICE, stream);
+            gpu.passTime(20_000_000);
+            gpu.streams().synchronize(DEVICE, stream);
+        }
+        assertThat(reserved(async)).isEqualTo(2 * BLOCK);
+    }
+
     private void use(DriverPool pool, long byteSize) {
         gpu.pools().free(DEVICE, gpu.pools().allocateFrom(DEVICE, pool.bareHandle(), byteSize, stream), stream);
     }

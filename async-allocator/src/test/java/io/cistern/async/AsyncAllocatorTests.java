@@ -30,6 +30,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.StreamOrder;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.mockito.InOrder;
 
 class AsyncAllocatorTests {
@@ -155,6 +157,7 @@ class AsyncAllocatorTests {
         InOrder order = inOrder(pools, devices);
         order.verify(devices).synchronize(0);
         order.verify(pools).free(0, ADDRESS, Streams.LEGACY_DEFAULT);
+        order.verify(devices).synchronize(0);
         order.verify(pools).destroy(0, POOL);
     }
 
@@ -177,6 +180,7 @@ class AsyncAllocatorTests {
         doThrow(failure, failure).doNothing().when(pools).free(0, ADDRESS, STREAM);
         async.free(ADDRESS, 100, 0, STREAM);
         async.streamClosing(0, STREAM);
+        verify(pools, times(2)).free(0, ADDRESS, STREAM);
         async.allocate(100, 0, STREAM);
         verify(pools, times(2)).free(0, ADDRESS, STREAM);
         async.close();
@@ -216,6 +220,60 @@ class AsyncAllocatorTests {
         InOrder order = inOrder(pools, devices);
         order.verify(devices).synchronize(0);
         order.verify(pools).destroy(0, POOL);
+    }
+
+    /// The framework closes again once no capture is under way.
+    @Test
+    void closeBesideACaptureLeavesThePoolOpen() {
+        async.allocate(100, 0, STREAM);
+        CudaException refusal = new CudaException(
+                DriverCall.CONTEXT_SYNCHRONIZE, CudaResult.STREAM_CAPTURE_UNSUPPORTED.code(), "in a test");
+        doThrow(refusal).doNothing().when(devices).synchronize(0);
+        assertThatThrownBy(async::close).isSameAs(refusal);
+        verify(pools, never()).destroy(0, POOL);
+        async.close();
+        verify(pools).destroy(0, POOL);
+    }
+
+    @Test
+    void aFreeOnAStreamThatHasEndedComesAfterAllWork() {
+        when(order.recordAll(0)).thenReturn(5L);
+        async.allocate(100, 0, STREAM);
+        async.streamClosing(0, STREAM);
+        async.free(ADDRESS, 100, 0, STREAM);
+        verify(pools, never()).free(anyInt(), anyLong(), anyLong());
+        when(order.passed(0, 5)).thenReturn(true);
+        async.trim(0, Long.MAX_VALUE);
+        verify(pools).free(0, ADDRESS, 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aFreeOnALaterStreamByThatHandleIsOrdinary(boolean allocates) {
+        async.allocate(100, 0, STREAM);
+        async.streamClosing(0, STREAM);
+        when(order.passed(0, 0)).thenReturn(true);
+        if (allocates) {
+            async.allocate(200, 0, STREAM);
+        } else {
+            assertThat(async.recordUse(ADDRESS + 512, 0, STREAM)).isTrue();
+        }
+        async.free(ADDRESS, 100, 0, STREAM);
+        verify(pools).free(0, ADDRESS, STREAM);
+    }
+
+    @Test
+    void closeReleasesTheFencesOfEndedStreams() {
+        when(order.record(0, STREAM)).thenReturn(7L);
+        async.allocate(100, 0, STREAM);
+        async.streamClosing(0, STREAM);
+        async.close();
+        verify(order).release(0, 7);
+    }
+
+    @Test
+    void onlyTheCallerCanNameItsOwnDefaultStream() {
+        assertThat(async.recordUse(ADDRESS, 0, Streams.PER_THREAD_DEFAULT)).isFalse();
     }
 
     private static CudaException outOfMemory() {

@@ -2,14 +2,27 @@ package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.Mockito.doReturn;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.Allocator;
 import io.cistern.MemoryPool;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.DriverCapabilities;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.Support;
 import io.cistern.errors.ConfigurationException;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -31,7 +44,7 @@ class AsyncOptionsTests extends AsyncFixture {
                 "async:release_threshold=2GiB",
                 "async:reuse_follow_event_dependencies=false,reuse_allow_opportunistic=false",
                 "async:reuse_allow_internal_dependencies=true,pool=default",
-                "async:max_size=1GiB,initial_size=64MiB",
+                "async:max_size=1GiB,initial_size=1GiB",
                 "async:handle_types=posix_fd",
                 "async:handle_types=[posix_fd,fabric]",
                 "async:handle_types=none",
@@ -99,6 +112,46 @@ class AsyncOptionsTests extends AsyncFixture {
     @Test
     void whatTheDeviceCannotDoIsRefusedWithTheReason() {
         assertRefused("async:hardware_decompress=true", "device 0", "decompression engine");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"managed, MANAGED_MEMORY_POOLS", "host, HOST_MEMORY_POOLS", "host_numa, HOST_NUMA_MEMORY_POOLS"})
+    void aLocationThatADeviceLacksIsRefused(String location, DriverFeature lacking) {
+        CudaDriver driver = mock(CudaDriver.class, delegatesTo(gpu));
+        DeviceCapabilities all = gpu.capabilities().devices().getFirst();
+        Map<DriverFeature, Support> features = new EnumMap<>(all.features());
+        features.put(lacking, Support.no("in a test"));
+        DeviceCapabilities fewer = new DeviceCapabilities(
+                0, all.name(), all.uuid(), all.totalBytes(), all.computeCapability(), all.granularity(), features);
+        doReturn(new DriverCapabilities(13000, List.of(), List.of(fewer)))
+                .when(driver)
+                .capabilities();
+        AsyncOptions options = options(PoolLocation.parse(location).orElseThrow(), 0, 0);
+        assertThatThrownBy(() -> options.requireSupport(driver))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContainingAll("location=" + location, "device 0", "in a test");
+    }
+
+    private static AsyncOptions options(PoolLocation location, int handleTypes, long initialBytes) {
+        return new AsyncOptions(
+                PoolChoice.OWN, false, Optional.empty(), Map.of(), location, handleTypes, 0, false, 0, initialBytes);
+    }
+
+    @Test
+    void handlesThatADeviceLacksAreRefused() {
+        assertThatThrownBy(() -> options(PoolLocation.DEVICE, 4, 0).requireSupport(gpu))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("handle_types");
+    }
+
+    @Test
+    void aDevicesPoolIsPrimedWithNoMoreThanTheDeviceHas() {
+        long all = gpu.devices().totalBytes(DEVICE);
+        options(PoolLocation.DEVICE, 0, all).requireSupport(gpu);
+        options(PoolLocation.HOST, 0, all + 1).requireSupport(gpu);
+        assertThatThrownBy(() -> options(PoolLocation.DEVICE, 0, all + 1).requireSupport(gpu))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("at most the device's memory");
     }
 
     @Test
@@ -177,6 +230,26 @@ class AsyncOptionsTests extends AsyncFixture {
         assertThat(async.reservedBytes(DEVICE)).hasValue(1024 * MIB);
         memory.free(address, stream);
         memory.free(second, other);
+    }
+
+    @Test
+    void onlyThePoolOfLargeBlocksIsPrimed() {
+        Allocator async = memory.open("async:small_pool=1MiB,initial_size=256MiB");
+        memory.free(async.allocate(MIB, DEVICE, stream), stream);
+        assertThat(async.reservedBytes(DEVICE).orElseThrow()).isLessThan(256 * MIB);
+        memory.free(async.allocate(MIB + 1, DEVICE, stream), stream);
+        assertThat(async.reservedBytes(DEVICE).orElseThrow()).isGreaterThan(256 * MIB);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"OUT_OF_MEMORY, initial_size=1073741824", "UNKNOWN, CUDA_ERROR_UNKNOWN"})
+    void aPoolThatCannotBePrimedIsDestroyed(CudaResult refusal, String says) {
+        Map<String, Long> before = gpu.heldObjects();
+        Allocator async = memory.open("async:initial_size=1GiB");
+        gpu.faults().failOn(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, 0, Integer.MAX_VALUE, refusal);
+        assertThatThrownBy(() -> async.allocate(MIB, DEVICE, stream)).hasMessageContaining(says);
+        gpu.faults().clear();
+        assertThat(gpu.heldObjects()).isEqualTo(before);
     }
 
     @Test

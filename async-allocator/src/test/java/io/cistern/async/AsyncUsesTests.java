@@ -232,6 +232,18 @@ class AsyncUsesTests extends AsyncFixture {
         assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(gpu.devices().totalBytes(DEVICE));
     }
 
+    @Test
+    void aRefusedFreeOfABlockOfOneStreamIsMadeWithTheNextCall() {
+        long one = async.allocate(BLOCK, DEVICE, third);
+        long next = async.allocate(BLOCK, DEVICE, third);
+        gpu.faults().failOn(DriverCall.MEM_FREE_ASYNC, 0, 1, CudaResult.UNKNOWN);
+        memory.free(one, third);
+        long before = frees();
+        memory.free(next, third);
+        assertThat(frees() - before).isEqualTo(2);
+        memory.free(block, other);
+    }
+
     /// On a dead context a free is book-keeping.
     @Test
     void inADeadContextNothingIsThrown() {

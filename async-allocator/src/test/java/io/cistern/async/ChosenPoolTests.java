@@ -106,6 +106,19 @@ class ChosenPoolTests extends AsyncFixture {
         assertThat(attribute(defaultPool, PoolAttribute.RESERVED_HIGH)).isEqualTo(64 * MIB);
     }
 
+    /// Whatever its threshold, and for all streams.
+    @Test
+    void primingFillsAPoolThatKeepsNothing() {
+        gpu.pools().setAttribute(DEVICE, foreign, PoolAttribute.RELEASE_THRESHOLD, 0);
+        Allocator async = memory.open("async:initial_size=64MiB,pool=0x" + Long.toHexString(foreign));
+        long first = async.allocate(MIB, DEVICE, stream);
+        assertThat(attribute(foreign, PoolAttribute.RESERVED_CURRENT)).isEqualTo(64 * MIB);
+        assertThat(attribute(foreign, PoolAttribute.RELEASE_THRESHOLD)).isZero();
+        memory.free(async.allocate(32 * MIB, DEVICE, other), other);
+        assertThat(attribute(foreign, PoolAttribute.RESERVED_HIGH)).isEqualTo(64 * MIB);
+        memory.free(first, stream);
+    }
+
     /// As RMM, CuPy and cuda.core do.
     @Test
     void theDefaultPoolKeepsItsMemoryWhileItIsUsed() {

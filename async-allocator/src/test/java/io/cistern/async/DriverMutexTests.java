@@ -9,7 +9,9 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
 import static org.mockito.Mockito.withSettings;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Graphs;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
@@ -24,15 +26,21 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Threads that take turns, on a driver that counts who is in it.
 @Timeout(60)
 class DriverMutexTests {
     private static final int DEVICE = 0;
     private static final int THREADS = 4;
+    private static final long FREEING = 0x51;
+    private static final long USING = 0x52;
 
     private final CudaDriver driver = mock(CudaDriver.class, withSettings().stubOnly());
     private final MemoryPools pools = mock(MemoryPools.class, withSettings().stubOnly());
+    private final Graphs graphs = mock(Graphs.class, withSettings().stubOnly());
+    private final StreamOrder order = mock(StreamOrder.class, withSettings().stubOnly());
     private final AtomicInteger inside = new AtomicInteger();
     private final AtomicInteger most = new AtomicInteger();
     private final AtomicLong addresses = new AtomicLong(512);
@@ -41,6 +49,8 @@ class DriverMutexTests {
     @BeforeEach
     void open() {
         when(driver.pools()).thenReturn(pools);
+        when(driver.graphs()).thenReturn(graphs);
+        when(graphs.captureStatus(anyInt(), anyLong())).thenReturn(CaptureStatus.NONE);
         when(pools.create(any())).thenReturn(7L);
         when(pools.allocateFrom(anyInt(), anyLong(), anyLong(), anyLong())).thenAnswer(_ -> {
             most.accumulateAndGet(inside.incrementAndGet(), Math::max);
@@ -52,8 +62,7 @@ class DriverMutexTests {
     }
 
     private void use(AsyncOptions options) {
-        allocator = new AsyncAllocator(
-                driver, 1, options, mock(StreamOrder.class, withSettings().stubOnly()));
+        allocator = new AsyncAllocator(driver, 1, options, order);
     }
 
     @AfterEach
@@ -87,8 +96,10 @@ class DriverMutexTests {
         }
     }
 
-    @Test
-    void threadsThatAllocateTogetherCallTheDriverOneAtATime() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void threadsThatAllocateTogetherCallTheDriverOneAtATime(boolean adaptive) throws Exception {
+        use(adaptive ? AsyncOptions.USUAL.withThreshold(new ReleaseThreshold.Adaptive()) : AsyncOptions.USUAL);
         threadsTake(3 * DriverMutex.CALLS_BETWEEN_LOOKS);
         assertThat(most).hasValue(1);
     }
@@ -107,6 +118,23 @@ class DriverMutexTests {
         assertThat(allocator.takesTurns(DEVICE)).isFalse();
         pairs(10 * DriverMutex.CALLS_BETWEEN_LOOKS);
         assertThat(allocator.takesTurns(DEVICE)).isFalse();
+    }
+
+    @Test
+    void usesOfOtherStreamsAreSeenDuringTurnsAndAfterThem() throws Exception {
+        threadsTake(3 * DriverMutex.CALLS_BETWEEN_LOOKS);
+        allocator.recordUse(512, DEVICE, USING);
+        allocator.free(512, 1000, DEVICE, FREEING); // there is no fence to wait for
+        FutureTask<Void> other = new FutureTask<>(() -> pairs(1), null);
+        Thread.ofPlatform().start(other);
+        other.get(10, TimeUnit.SECONDS);
+        assertThat(allocator.takesTurns(DEVICE)).as("each turn ended").isTrue();
+        allocator.recordUse(512, DEVICE, USING);
+        pairs(DriverMutex.CALLS_ALONE + 1);
+        assertThat(allocator.takesTurns(DEVICE)).isFalse();
+        when(order.record(DEVICE, USING)).thenReturn(9L);
+        allocator.free(512, 1000, DEVICE, FREEING);
+        assertThat(allocator.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 1000L);
     }
 
     /// A refusal is no reason to keep the lock.

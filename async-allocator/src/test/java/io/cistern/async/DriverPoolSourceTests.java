@@ -36,6 +36,8 @@ class DriverPoolSourceTests extends AsyncFixture {
             assertThat(poolOf(address)).isEqualTo(gpu.pools().defaultPool(DEVICE));
             blocks.add(address);
         }
+        assertThat(attribute(gpu.pools().defaultPool(DEVICE), PoolAttribute.RELEASE_THRESHOLD))
+                .isZero();
         memory.free(blocks.get(0), stream);
         memory.free(blocks.get(1), other);
         assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isPositive();

@@ -70,6 +70,14 @@ final class FreesInAFullHeapTests {
     }
 
     @Test
+    void soIsOneBesideBlocksOfSeveralStreams() {
+        long used = async.allocate(BYTES, DEVICE, stream);
+        async.recordUse(used, DEVICE, other);
+        anOrdinaryFreeIsMadeWithTheNextCall();
+        async.free(used, BYTES, DEVICE, stream);
+    }
+
+    @Test
     void soIsOneThatWaitedForAnotherStream() {
         long block = async.allocate(BYTES, DEVICE, stream);
         async.recordUse(block, DEVICE, other);

@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
@@ -9,9 +10,13 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.StreamOrder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Frees of a graph's memory that the driver refuses: what the launch left is freed when the graphs are gone.
 class GraphAllocationsTests {
@@ -51,6 +56,10 @@ class GraphAllocationsTests {
         return gpu.graphs().memory(DEVICE, GraphMemoryAttribute.USED_CURRENT);
     }
 
+    private long reservedBytes() {
+        return gpu.graphs().memory(DEVICE, GraphMemoryAttribute.RESERVED_CURRENT);
+    }
+
     private void free() {
         allocations.free(block, MIB, DEVICE, stream);
     }
@@ -60,6 +69,57 @@ class GraphAllocationsTests {
         gpu.faults().failOn(DriverCall.MEM_FREE_ASYNC, 0, 1, CudaResult.UNKNOWN);
         free();
         launchOnce();
+    }
+
+    @Test
+    void closingFreesWhatWasRefused() {
+        launchOnce();
+        free();
+        gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, 2, CudaResult.UNKNOWN);
+        assertThatThrownBy(allocations::graphsGone).isInstanceOf(CudaException.class);
+        assertThatThrownBy(allocations::close).isInstanceOf(CudaException.class);
+        allocations.close();
+        assertThat(usedBytes()).isZero();
+    }
+
+    @Test
+    void aBlockThatWasFreedIsForgotten() {
+        launchOnce();
+        free();
+        allocations.graphsGone();
+        long asked = gpu.calls().of(DriverCall.MEM_GET_ADDRESS_RANGE);
+        allocations.graphsGone();
+        assertThat(gpu.calls().of(DriverCall.MEM_GET_ADDRESS_RANGE)).isEqualTo(asked);
+    }
+
+    /// The driver keeps it for the next launch.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void memoryThatNoLaunchUsesGoesBackWithATrimOrAClose(boolean closes) {
+        free();
+        long graph = gpu.graphs().endCapture(DEVICE, stream);
+        long executable = gpu.graphs().instantiate(DEVICE, graph, false);
+        gpu.graphs().launch(DEVICE, executable, stream);
+        gpu.streams().synchronize(DEVICE, stream);
+        assertThat(reservedBytes()).isPositive();
+        if (closes) {
+            allocations.close();
+        } else {
+            AsyncAllocator async = new AsyncAllocator(gpu, 1, AsyncOptions.USUAL, mock(StreamOrder.class));
+            assertThat(async.trim(DEVICE, 1)).isZero();
+            assertThat(async.trim(DEVICE, 0)).isPositive();
+        }
+        assertThat(reservedBytes()).isZero();
+        gpu.graphs().destroyExecutable(DEVICE, executable);
+        gpu.graphs().destroy(DEVICE, graph);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"OUT_OF_MEMORY, no memory for a graph", "UNKNOWN, CUDA_ERROR_UNKNOWN"})
+    void aRefusedAllocationSaysWhy(CudaResult refusal, String says) {
+        gpu.faults().failOn(DriverCall.MEM_ALLOC_ASYNC, 0, 1, refusal);
+        assertThatThrownBy(() -> allocations.allocate(MIB, DEVICE, stream)).hasMessageContaining(says);
+        gpu.graphs().destroy(DEVICE, gpu.graphs().endCapture(DEVICE, stream));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.Mockito.mock;
 
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Pools of which one can't be closed as it should.
 final class PoolClosingTests {
@@ -36,11 +38,13 @@ final class PoolClosingTests {
     }
 
     private AsyncAllocator open(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
+        return new AsyncAllocator(gpu, 2, options(pool, perStream, settings), mock(StreamOrder.class));
+    }
+
+    private static AsyncOptions options(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
         AsyncOptions usual = AsyncOptions.USUAL;
         Optional<ReleaseThreshold> threshold = pool.own() ? usual.threshold() : Optional.empty();
-        AsyncOptions options =
-                new AsyncOptions(pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
-        return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
+        return new AsyncOptions(pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
     }
 
     private DeviceMemory open(String spec) {
@@ -117,6 +121,24 @@ final class PoolClosingTests {
         memory.close();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
         assertThat(gpu.heldObjects()).isEqualTo(before);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void afterwardsThereIsNoPoolToAllocateFrom(boolean perStream) {
+        AsyncAllocator async = open(PoolChoice.OWN, perStream, Map.of());
+        use(async, 0, 0);
+        async.close();
+        assertThatIllegalStateException().isThrownBy(() -> async.allocate(MIB, 0, 0));
+    }
+
+    @Test
+    void noCallReachesAPoolOfOthersAfterwards() {
+        long handle = gpu.pools().create(MemoryPoolProperties.onDevice(0));
+        DriverPool pool = DriverPool.open(gpu, 0, options(PoolChoice.handles(handle), false, Map.of()));
+        pool.close();
+        gpu.pools().destroy(0, handle);
+        assertThat(pool.attribute(PoolAttribute.RESERVED_CURRENT)).isZero();
     }
 
     @Test
