@@ -214,6 +214,14 @@ final class AdaptiveReleaseTests {
     }
 
     @Test
+    void whoReadsTheFiguresOfABusyProgramLooksAtNothingElse() {
+        steps(async, 20, 4);
+        long before = attributeCalls();
+        assertThat(reserved(async)).isEqualTo(4 * BLOCK);
+        assertThat(attributeCalls() - before).isOne();
+    }
+
+    @Test
     void theHighestUseOutlivesTheLooksThatResetThePoolsOwnMark() {
         DriverPool pool = DriverPool.open(gpu, DEVICE, AsyncOptions.USUAL);
         AdaptiveRelease release = new AdaptiveRelease(gpu);

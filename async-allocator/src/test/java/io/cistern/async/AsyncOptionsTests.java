@@ -5,20 +5,27 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.AdditionalAnswers.delegatesTo;
 import static org.mockito.Mockito.doReturn;
 import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.when;
 
 import io.cistern.Allocator;
 import io.cistern.MemoryPool;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeviceAttribute;
+import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.Availability;
+import io.cistern.spi.DeviceEnvironment;
+import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -36,7 +43,7 @@ class AsyncOptionsTests extends AsyncFixture {
                 "async:pool=own",
                 "async:pool=default",
                 "async:pool=current",
-                "async:pool=0x7f00a0",
+                "async:pool=0x00000000007f00a0",
                 "async:pool=[0x7f00a0,0xB0]",
                 "async:per_stream=true",
                 "async:release_threshold=keep_all",
@@ -138,6 +145,36 @@ class AsyncOptionsTests extends AsyncFixture {
     }
 
     @Test
+    void hostMemoryIsOfTheNodeNearestToTheDevice() {
+        CudaDriver driver = mock(CudaDriver.class);
+        Devices devices = mock(Devices.class);
+        when(driver.devices()).thenReturn(devices);
+        when(devices.attribute(1, DeviceAttribute.HOST_NUMA_ID)).thenReturn(3, -1);
+        assertThat(PoolLocation.HOST_NUMA.of(driver, 1)).isEqualTo(MemoryLocation.hostNuma(3));
+        assertThat(PoolLocation.HOST_NUMA.of(driver, 1))
+                .as("the host has one node")
+                .isEqualTo(MemoryLocation.hostNuma(0));
+    }
+
+    @Test
+    void eachDeviceNeedsPools() {
+        DeviceEnvironment environment = mock(DeviceEnvironment.class);
+        when(environment.deviceCount()).thenReturn(2);
+        when(environment.memoryPools(0)).thenReturn(Availability.yes());
+        when(environment.memoryPools(1)).thenReturn(Availability.no("in a test"));
+        assertThat(new AsyncProvider().availability(environment)).isEqualTo(Availability.no("in a test"));
+        when(environment.memoryPools(1)).thenReturn(Availability.yes());
+        assertThat(new AsyncProvider().availability(environment).available()).isTrue();
+    }
+
+    @Test
+    void aSourceHasTheOptionsOfAPoolForAllStreams() {
+        List<AsyncOption<?>> all = new ArrayList<>(new AsyncProvider().options());
+        assertThat(all.remove(AsyncOption.PER_STREAM)).isTrue();
+        assertThat(new DriverPoolSourceProvider().options()).hasSameElementsAs(all);
+    }
+
+    @Test
     void handlesThatADeviceLacksAreRefused() {
         assertThatThrownBy(() -> options(PoolLocation.DEVICE, 4, 0).requireSupport(gpu))
                 .isInstanceOf(ConfigurationException.class)
@@ -175,6 +212,15 @@ class AsyncOptionsTests extends AsyncFixture {
                         .spec()
                         .text())
                 .isEqualTo("async:pool=[0xa0,0xb0],release_threshold=67108864");
+        assertThat(new AsyncSpec()
+                        .with(AsyncOption.RELEASE_THRESHOLD, new ReleaseThreshold.Fraction(0.25))
+                        .with(AsyncOption.MAX_SIZE, 1L << 30)
+                        .with(AsyncOption.SMALL_POOL, MIB)
+                        .with(AsyncOption.INITIAL_SIZE, 2 * MIB)
+                        .spec()
+                        .text())
+                .isEqualTo("async:release_threshold=0.250000,max_size=1073741824,small_pool=1048576"
+                        + ",initial_size=2097152");
         assertThat(new AsyncSpec()
                         .with(AsyncOption.LOCATION, PoolLocation.hostNuma(1))
                         .with(AsyncOption.HANDLE_TYPES, List.of(HandleType.POSIX_FILE_DESCRIPTOR, HandleType.FABRIC))

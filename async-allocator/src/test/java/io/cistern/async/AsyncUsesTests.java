@@ -198,6 +198,7 @@ class AsyncUsesTests extends AsyncFixture {
         memory.free(block, stream);
         var left = async.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         assertThat(left.leftBytes(Reason.USED_BY_OTHER_STREAM)).isEqualTo(BLOCK);
+        assertThat(left.leftBytes(Reason.IN_USE)).isZero();
         assertThat(left.reservedBytes()).hasValue(BLOCK);
         latch.release();
         assertThat(async.trim(DEVICE, 0, TrimMode.SYNCHRONIZE).returnedBytes()).isEqualTo(BLOCK);

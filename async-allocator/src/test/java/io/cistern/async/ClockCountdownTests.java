@@ -8,8 +8,10 @@ import org.junit.jupiter.api.Test;
 class ClockCountdownTests {
     private static final long PLANNED_NANOS = 50_000;
 
-    private final ClockCountdown countdown = new ClockCountdown(PLANNED_NANOS, 0);
-    private long nanos;
+    private static final long BEGIN_NANOS = 1L << 50;
+
+    private final ClockCountdown countdown = new ClockCountdown(PLANNED_NANOS, BEGIN_NANOS);
+    private long nanos = BEGIN_NANOS;
 
     /// Calls until the clock is read.
     private int callsUntilDue(long nanosPerCall, long counts) {

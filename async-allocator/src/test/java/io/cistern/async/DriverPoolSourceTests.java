@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.Allocator;
 import io.cistern.MemoryLimit;
@@ -15,6 +16,7 @@ import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.StreamOrder;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,8 +44,18 @@ class DriverPoolSourceTests extends AsyncFixture {
         memory.free(blocks.get(1), other);
         assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isPositive();
         caching.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-        assertThat(attribute(gpu.pools().defaultPool(DEVICE), PoolAttribute.USED_CURRENT))
+        assertThat(attribute(gpu.pools().defaultPool(DEVICE), PoolAttribute.RESERVED_CURRENT))
                 .isZero();
+    }
+
+    @Test
+    void theProgramsWorkDoesNotHoldUpASource() {
+        latch.hold(gpu.streams().create(DEVICE, false, 0)); // the legacy default stream would wait for it
+        DriverPoolSource source = new DriverPoolSource(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class));
+        source.release(source.acquire(MIB, 256, DEVICE));
+        source.release(source.acquire(MIB, 256, DEVICE));
+        latch.release();
+        source.close();
     }
 
     @Test

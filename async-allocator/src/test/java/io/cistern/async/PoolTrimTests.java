@@ -60,7 +60,9 @@ class PoolTrimTests extends AsyncFixture {
         TrimResult result = trim(100 * MIB, TrimMode.SYNCHRONIZE);
         assertThat(result.reservedBytes()).hasValue(96 * MIB);
         assertThat(result.leftBytes(Reason.KEPT)).isEqualTo(76 * MIB);
-        assertThat(trim(96 * MIB, TrimMode.SYNCHRONIZE).returnedBytes()).isZero();
+        TrimResult again = trim(96 * MIB, TrimMode.SYNCHRONIZE);
+        assertThat(again.returnedBytes()).isZero();
+        assertThat(again.leftBytes(Reason.KEPT)).isEqualTo(76 * MIB);
     }
 
     @Test
@@ -81,6 +83,7 @@ class PoolTrimTests extends AsyncFixture {
         assertThat(result.returnedBytes()).isZero();
         assertThat(result.left()).isEmpty();
         assertThat(async.memoryStatistics(1)).containsEntry("pool.count", 0L);
+        assertThat(gpu.devices().isUsed(1)).isFalse();
     }
 
     @Test
@@ -100,6 +103,9 @@ class PoolTrimTests extends AsyncFixture {
         assertThat(figure(async, "pool.trimmed_bytes")).isEqualTo(96 * MIB);
         async.resetTotals(DEVICE);
         assertThat(figure(async, "pool.trims")).isZero();
+        Allocator keepsNothing = memory.open("async:release_threshold=zero");
+        memory.free(keepsNothing.allocate(MIB, DEVICE, stream), stream);
+        assertThat(figure(keepsNothing, "pool.release_threshold_bytes")).isZero();
         assertThat(figure(async, "pool.trimmed_bytes")).isZero();
     }
 }
