@@ -110,7 +110,9 @@ class ChosenPoolTests extends AsyncFixture {
     @Test
     void primingFillsAPoolThatKeepsNothing() {
         gpu.pools().setAttribute(DEVICE, foreign, PoolAttribute.RELEASE_THRESHOLD, 0);
-        Allocator async = memory.open("async:initial_size=64MiB,pool=0x" + Long.toHexString(foreign));
+        Allocator async = memory.open("async:initial_size=64MiB,reuse_allow_opportunistic=false,"
+                + "reuse_follow_event_dependencies=false,reuse_allow_internal_dependencies=false,pool=0x"
+                + Long.toHexString(foreign));
         long first = async.allocate(MIB, DEVICE, stream);
         assertThat(attribute(foreign, PoolAttribute.RESERVED_CURRENT)).isEqualTo(64 * MIB);
         assertThat(attribute(foreign, PoolAttribute.RELEASE_THRESHOLD)).isZero();

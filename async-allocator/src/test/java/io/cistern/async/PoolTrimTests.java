@@ -100,6 +100,7 @@ class PoolTrimTests extends AsyncFixture {
         async.resetPeaks(DEVICE);
         assertThat(figure(async, "reserved_bytes.all.peak")).isEqualTo(32 * MIB);
         assertThat(figure(async, "allocated_bytes.all.peak")).isEqualTo(20 * MIB);
+        assertThat(figure(async, "pool.trims")).isOne();
         assertThat(figure(async, "pool.trimmed_bytes")).isEqualTo(96 * MIB);
         async.resetTotals(DEVICE);
         assertThat(figure(async, "pool.trims")).isZero();
