@@ -2,6 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -13,9 +14,11 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.OutOfMemoryArbiter;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -26,6 +29,7 @@ final class ReclaimFailureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private RuntimeException thrown = BROKEN;
     private boolean hasMemory;
+    private int attempts;
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(List.of(new BrokenProvider()), List.of()))
             .open();
@@ -53,7 +57,19 @@ final class ReclaimFailureTests {
         }
     }
 
-    private final class BrokenAllocator implements DeviceAllocator, MemoryReclaim {
+    private final class BrokenAllocator implements DeviceAllocator, MemoryReclaim, OutOfMemoryArbiter {
+        @Override
+        public long arbitrate(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
+            for (int again = 0; again < attempts; again++) {
+                try {
+                    return attempt.getAsLong();
+                } catch (DeviceOutOfMemoryException refused) {
+                    assertThat(refused.isByLimit()).isFalse();
+                }
+            }
+            return attempt.getAsLong();
+        }
+
         @Override
         public long allocate(long byteSize, int device, long stream) {
             if (hasMemory) {
@@ -95,6 +111,19 @@ final class ReclaimFailureTests {
         long block = memory.allocate(100, 0, 0);
         assertThat(block).isNotZero();
         memory.free(block, 0);
+    }
+
+    @Test
+    void onlyWhatTheLastAttemptThrewIsTold() {
+        int once = suppressed();
+        attempts = 5;
+        assertThat(suppressed()).isEqualTo(once);
+    }
+
+    private int suppressed() {
+        return catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(100, 0, 0))
+                .getSuppressed()
+                .length;
     }
 
     @Test

@@ -26,6 +26,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -433,6 +434,52 @@ final class ReclaimStepTests extends ReclaimFixture {
         for (int i = 1; i < 7; i += 2) {
             memory.free(blocks.get(i), stream);
         }
+    }
+
+    @Test
+    void aListenerThatNeedsMemoryAsksNoListeners() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        memory.setCurrent("caching");
+        long block = memory.allocate(MOST, DEVICE, stream);
+        AtomicInteger calls = new AtomicInteger();
+        memory.listeners().onMemoryPressure((device, byteSize) -> {
+            calls.incrementAndGet();
+            assertThatThrownBy(() -> memory.allocate(MOST, DEVICE, other))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            return 0;
+        });
+        assertThatThrownBy(() -> memory.allocate(MOST, DEVICE, stream)).isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThat(calls).hasValue(1);
+        memory.free(block, stream);
+    }
+
+    @Test
+    void storesAreAskedForTwiceAsMuchUntilTheyHaveLess() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        memory.setCurrent("caching");
+        long block = memory.allocate(MOST, DEVICE, stream);
+        List<Long> asked = new ArrayList<>();
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            asked.add(byteSize);
+            return asked.size() < 3 ? byteSize : byteSize - 1;
+        });
+        assertThatThrownBy(() -> memory.allocate(MOST, DEVICE, stream)).isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThat(asked).containsExactly(MOST, 2 * MOST, 4 * MOST);
+        memory.free(block, stream);
+    }
+
+    @Test
+    void aFullDeviceIsSaidToBeExhausted() {
+        DeviceMemory memory = open(Set.of());
+        memory.setCurrent("caching");
+        long block = memory.allocate(MOST, DEVICE, stream);
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(MOST, DEVICE, stream));
+        OutOfMemoryReport report = failure.report().orElseThrow();
+        long usable = report.freeBytes().orElseThrow()
+                + report.allocators().getFirst().idleBytes();
+        assertThat(report.advice()).containsExactly("memory is exhausted: free and idle bytes total " + usable);
+        memory.free(block, stream);
     }
 
     @Test
