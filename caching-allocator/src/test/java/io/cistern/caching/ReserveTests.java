@@ -3,9 +3,13 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -63,7 +67,47 @@ class ReserveTests extends PoolFixture {
         free(allocate(200 * MIB));
         gpu.streams().synchronize(DEVICE, stream);
         memory.limits().setReserve(DEVICE, 128 * MIB);
-        assertThat(driverFree()).isGreaterThanOrEqualTo(128 * MIB);
+        assertThat(driverFree()).isBetween(128 * MIB, 160 * MIB);
+    }
+
+    @Test
+    void aReserveIsAsBeforeIfIdleMemoryCannotBeGivenBack() {
+        memory.setCurrent("caching");
+        memory.limits().setReserve(DEVICE, MIB);
+        free(allocate(200 * MIB));
+        RuntimeException broken = new IllegalStateException("in a test");
+        memory.open(OpenOptions.made("broken", new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long on) {
+                throw new AssertionError("nobody asks it");
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long on) {}
+
+            @Override
+            public long trim(int device, long keepBytes) {
+                throw broken;
+            }
+        }));
+        assertThatThrownBy(() -> memory.limits().setReserve(DEVICE, 250 * MIB)).isSameAs(broken);
+        assertThat(memory.limits().reserveBytes(DEVICE)).isEqualTo(MIB);
+    }
+
+    @Test
+    void nobodyWatchesWithoutAReserve() throws InterruptedException {
+        memory.limits().setReserve(DEVICE, MIB);
+        assertThat(watching()).isNotEmpty();
+        memory.limits().setReserve(DEVICE, 0);
+        for (Thread thread : watching()) {
+            assertThat(thread.join(Duration.ofSeconds(10))).isTrue();
+        }
+    }
+
+    private static List<Thread> watching() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("cistern-reserve"))
+                .toList();
     }
 
     /// The program does nothing meanwhile.

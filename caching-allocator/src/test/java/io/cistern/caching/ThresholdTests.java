@@ -8,6 +8,7 @@ import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.spi.TrimMode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -161,6 +162,52 @@ final class ThresholdTests extends PoolFixture {
                 .close();
         memory.free(memory.allocate(THRESHOLD + 1, DEVICE, stream), stream);
         assertNothingWasHeard();
+    }
+
+    @Test
+    void theOthersAreCalledAndTheThreadEndsWithTheLast() throws InterruptedException {
+        Registration one =
+                memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (_, _, _) -> heard.add(-1L));
+        Registration other = memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        one.close();
+        one.close();
+        long block = memory.allocate(THRESHOLD + 1, DEVICE, stream);
+        assertThat(next()).isEqualTo(THRESHOLD + 1);
+        memory.free(block, stream);
+        other.close();
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().equals("cistern-pressure")) {
+                assertThat(thread.join(Duration.ofSeconds(10))).isTrue();
+            }
+        }
+    }
+
+    /// Both are due before the thread gets to them.
+    @Test
+    void aListenerThatAnotherOneEndedIsNotCalled() throws InterruptedException {
+        CountDownLatch isDue = new CountDownLatch(1);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, MIB, (_, _, _) -> await(isDue));
+        Registration[] both = new Registration[2];
+        for (int each = 0; each < 2; each++) {
+            int other = 1 - each;
+            both[each] = memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, (_, _, bytes) -> {
+                both[other].close();
+                heard.add(bytes);
+            });
+        }
+        long block = memory.allocate(THRESHOLD + 1, DEVICE, stream);
+        isDue.countDown();
+        assertThat(next()).isEqualTo(THRESHOLD + 1);
+        memory.free(block, stream);
+        assertNothingWasHeard();
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     @Test

@@ -116,10 +116,14 @@ final class UnusableMemoryTests extends ReclaimFixture {
     void idleMemoryOfAPoolThatDoesNotLendIsNamed() {
         DeviceMemory memory = open(Set.of());
         memory.setCurrent("caching");
-        try (MemoryPool pool = MemoryPool.builder(memory).tag("weights").open()) {
+        try (MemoryPool small = MemoryPool.builder(memory).tag("small").open();
+                MemoryPool pool = MemoryPool.builder(memory).tag("weights").open();
+                MemoryPool empty = MemoryPool.builder(memory).tag("empty").open()) {
+            memory.free(small.allocate(20 * MIB, DEVICE, stream), stream);
             memory.free(pool.allocate(100 * MIB, DEVICE, stream), stream);
             OutOfMemoryReport report = refused(memory, 200 * MIB);
-            assertThat(report.unusable()).first().satisfies(most -> {
+            assertThat(empty.reservedBytes(DEVICE)).hasValue(0);
+            assertThat(report.unusable()).hasSize(2).first().satisfies(most -> {
                 assertThat(most.reason()).isEqualTo(Reason.OTHER_ALLOCATOR);
                 assertThat(most.byteSize()).isEqualTo(100 * MIB);
                 assertThat(most.remedy()).contains("lendsToOthers");
