@@ -29,7 +29,9 @@ final class ReclaimFailureTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private RuntimeException thrown = BROKEN;
     private boolean hasMemory;
+    private boolean hasMemoryAtLast;
     private int attempts;
+    private int arbitrations;
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(List.of(new BrokenProvider()), List.of()))
             .open();
@@ -60,6 +62,7 @@ final class ReclaimFailureTests {
     private final class BrokenAllocator implements DeviceAllocator, MemoryReclaim, OutOfMemoryArbiter {
         @Override
         public long arbitrate(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
+            arbitrations++;
             for (int again = 0; again < attempts; again++) {
                 try {
                     return attempt.getAsLong();
@@ -67,6 +70,7 @@ final class ReclaimFailureTests {
                     assertThat(refused.isByLimit()).isFalse();
                 }
             }
+            hasMemory |= hasMemoryAtLast;
             return attempt.getAsLong();
         }
 
@@ -118,6 +122,39 @@ final class ReclaimFailureTests {
         int once = suppressed();
         attempts = 5;
         assertThat(suppressed()).isEqualTo(once);
+    }
+
+    @Test
+    void anArbiterMayServeTheRequest() {
+        attempts = 2;
+        hasMemoryAtLast = true;
+        long block = memory.allocate(100, 0, 0);
+        assertThat(block).isEqualTo(256);
+        assertThat(arbitrations).isOne();
+        memory.free(block, 0);
+    }
+
+    @Test
+    void anArbiterIsNotAskedWithinAStepNorAboutALimit() {
+        memory.listeners().onMemoryPressure((_, _) -> {
+            assertThatThrownBy(() -> memory.allocate(100, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(arbitrations).isZero();
+            return 0;
+        });
+        memory.limits().device(0).setByteSize(50);
+        assertThatThrownBy(() -> memory.allocate(100, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
+        assertThat(arbitrations).isZero();
+    }
+
+    @Test
+    void memoryThatNoFigureShowsIsFound() {
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> {
+            hasMemory = true;
+            return 0;
+        });
+        long block = memory.allocate(100, 0, 0);
+        assertThat(arbitrations).isZero();
+        memory.free(block, 0);
     }
 
     private int suppressed() {

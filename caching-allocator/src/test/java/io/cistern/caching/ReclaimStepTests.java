@@ -26,6 +26,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -169,6 +170,50 @@ final class ReclaimStepTests extends ReclaimFixture {
         });
     }
 
+    /// It is freed in stream order, and idle there at first.
+    @Test
+    void whatWasSpilledFromAnotherAllocatorIsGivenBack() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        Allocator keeping = memory.open("caching");
+        memory.setCurrent("direct");
+        long[] block = {keeping.allocate(MOST, DEVICE, other)};
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            keepBusy(block[0], other);
+            memory.free(block[0], other);
+            return MOST;
+        });
+        memory.free(memory.allocate(MOST, DEVICE, stream), stream);
+    }
+
+    @Test
+    void workOfOtherAllocatorsIsWaitedForBeforeASpill() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        Allocator keeping = memory.open("caching");
+        memory.setCurrent("direct");
+        long block = keeping.allocate(MOST, DEVICE, other);
+        keepBusy(block, other);
+        memory.free(block, other);
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            throw new AssertionError("nobody asks it");
+        });
+        memory.free(memory.allocate(MOST, DEVICE, stream), stream);
+    }
+
+    @Test
+    void nothingIsSpilledOnceAListenerHasFreedEnough() {
+        DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
+        memory.setCurrent("caching");
+        long[] spare = {memory.allocate(MOST, DEVICE, stream)};
+        memory.listeners().onMemoryPressure((device, byteSize) -> {
+            memory.free(spare[0], stream);
+            return MOST;
+        });
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            throw new AssertionError("nobody asks it");
+        });
+        memory.free(memory.allocate(MOST, DEVICE, stream), stream);
+    }
+
     @Test
     void onlyTwoStepsAskListeners() {
         DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
@@ -274,6 +319,11 @@ final class ReclaimStepTests extends ReclaimFixture {
                         ReclaimStep.LENDING,
                         ReclaimStep.OTHER_ALLOCATORS,
                         ReclaimStep.SPILL);
+        assertThat(report.steps())
+                .filteredOn(each -> each.step() == ReclaimStep.LENDING)
+                .extracting(TriedStep::byteSize)
+                .containsExactly(0L);
+        assertThat(memory.current(DEVICE).memoryStatistics(DEVICE)).containsEntry("num_ooms", 1L);
         assertThat(report.text()).contains("104857601 bytes were requested", "tried synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
@@ -286,6 +336,10 @@ final class ReclaimStepTests extends ReclaimFixture {
         DeviceOutOfMemoryException failure = catchThrowableOfType(
                 DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
         assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(ReclaimStep.values());
+        assertThat(failure.steps()).allSatisfy(tried -> {
+            assertThat(tried.byteSize()).isZero();
+            assertThat(tried.nanos()).isBetween(0L, TimeUnit.MINUTES.toNanos(1));
+        });
     }
 
     @Test
