@@ -90,23 +90,18 @@ public final class Shards {
 
     /// Removes the shards and the timeline of a stream, so that a later stream with its key gets another
     /// timeline. If the Java heap is full, nothing changes.
-    ///
-    /// @return the removed shards
-    List<Shard> remove(long key) {
+    void remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
-            List<Shard> removed = removeShards(key);
+            removeShards(key);
             timelines.remove(boxed);
-            return removed;
         }
     }
 
-    private synchronized List<Shard> removeShards(long key) {
+    private synchronized void removeShards(long key) {
         List<Shard> left = all();
-        List<Shard> removed = of(key);
-        left.removeAll(removed);
+        left.removeAll(of(key));
         table = tableOf(left);
-        return removed;
     }
 
     /// Returns the timeline of a stream, or null if it has no shards.
