@@ -8,6 +8,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
@@ -118,10 +119,15 @@ final class ReclaimFailureTests {
     }
 
     @Test
-    void onlyWhatTheLastAttemptThrewIsTold() {
-        int once = suppressed();
+    void onlyWhatTheLastAttemptGaveAndThrewIsTold() {
+        memory.listeners().onMemoryPressure((_, _) -> 10);
+        int thrownOnce = refusal().getSuppressed().length;
         attempts = 5;
-        assertThat(suppressed()).isEqualTo(once);
+        assertThat(refusal().getSuppressed()).hasSize(thrownOnce);
+        assertThat(refusal().steps())
+                .filteredOn(tried -> tried.step() == ReclaimStep.CALLBACKS)
+                .extracting(TriedStep::byteSize)
+                .containsExactly(10L);
     }
 
     @Test
@@ -157,10 +163,8 @@ final class ReclaimFailureTests {
         memory.free(block, 0);
     }
 
-    private int suppressed() {
-        return catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(100, 0, 0))
-                .getSuppressed()
-                .length;
+    private DeviceOutOfMemoryException refusal() {
+        return catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(100, 0, 0));
     }
 
     @Test
