@@ -333,12 +333,13 @@ public final class Captures implements CaptureRoutes {
         return false;
     }
 
+    /// Keeps a block until memory of graphs is collected. This does not happen here, since closing an allocator waits
+    /// for the free that this is part of.
     private void keepForNone(Route route, long address, long byteSize) {
         GraphBlocks ofNoGraph = newMemory();
         ofNoGraph.use();
         ofNoGraph.keep(route, address, byteSize);
         ofNoGraph.release();
-        collect();
     }
 
     @Override

@@ -71,6 +71,7 @@ public abstract class BiasedLock extends LinePadding {
     }
 
     /// Waits for a moment. A virtual thread that is inside may have stopped for another one, which needs a carrier.
+    @SuppressWarnings("ThreadPriorityCheck") // carriers are handed on by no clock
     static void pause(int spins) {
         if (spins % SPINS == 0) {
             Thread.yield();
