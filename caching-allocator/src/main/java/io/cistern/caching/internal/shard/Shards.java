@@ -90,18 +90,23 @@ public final class Shards {
 
     /// Removes the shards and the timeline of a stream, so that a later stream with its key gets another
     /// timeline. If the Java heap is full, nothing changes.
-    void remove(long key) {
+    ///
+    /// @return the removed shards
+    List<Shard> remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
-            removeShards(key);
+            List<Shard> removed = removeShards(key);
             timelines.remove(boxed);
+            return removed;
         }
     }
 
-    private synchronized void removeShards(long key) {
+    private synchronized List<Shard> removeShards(long key) {
         List<Shard> left = all();
-        left.removeAll(of(key));
+        List<Shard> removed = of(key);
+        left.removeAll(removed);
         table = tableOf(left);
+        return removed;
     }
 
     /// Returns the timeline of a stream, or null if it has no shards.

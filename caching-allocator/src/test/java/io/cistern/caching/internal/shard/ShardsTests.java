@@ -31,18 +31,6 @@ class ShardsTests {
     @Test
     void aStreamWithoutMemoryHasNoShard() {
         assertThat(table.find(42, true)).isNull();
-        table.remove(42);
-        assertThat(table.all()).isEmpty();
-    }
-
-    @Test
-    void shardsForSmallBlocksComeFirst() {
-        for (long stream = 0; stream < 256 * 20; stream += 256) {
-            for (boolean small : new boolean[] {false, true}) {
-                table.open(TestContext.timeline(stream), small, (_, _) -> null);
-            }
-        }
-        assertThat(table.all().subList(0, 20)).allMatch(shard -> shard.small);
-        assertThat(table.of(256)).extracting(shard -> shard.small).containsExactly(true, false);
+        assertThat(table.remove(42)).isEmpty();
     }
 }
