@@ -45,6 +45,13 @@ public final class DeadContext {
         return refusal(call) == null;
     }
 
+    /// Makes a call as [#insist] does, but returns false if the driver refuses each time.
+    ///
+    /// @return whether nothing is left to do
+    public static boolean isDoneAtLast(Runnable call) {
+        return isDone(() -> insist(call));
+    }
+
     /// Makes a call as [#isDone] does, and returns why the driver refuses it.
     ///
     /// @return the driver's refusal, or null if nothing is left to do

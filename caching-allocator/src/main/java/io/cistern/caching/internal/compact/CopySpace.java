@@ -101,8 +101,7 @@ final class CopySpace implements AutoCloseable {
         } finally {
             boolean _ = !hasStream
                     || stream == DEFAULT_STREAM
-                    || DeadContext.isDone(
-                            () -> DeadContext.insist(() -> driver.streams().destroy(device, stream)));
+                    || DeadContext.isDoneAtLast(() -> driver.streams().destroy(device, stream));
         }
     }
 }
