@@ -91,11 +91,12 @@ public final class GraphTraffic {
     }
 
     private void work(Body body, Random random, CountDownLatch running) {
-        try (CudaStream stream = CudaStream.open(memory, 0)) {
+        try {
             for (int i = 0; i < OPERATIONS && wrong.isEmpty(); i++) {
-                body.run(random, stream);
+                try (CudaStream stream = CudaStream.open(memory, 0)) { // each ends beside the others' work
+                    body.run(random, stream);
+                }
             }
-            stream.synchronize();
         } catch (Throwable failure) {
             wrong.add(failure + " at " + List.of(failure.getStackTrace()));
         } finally {
