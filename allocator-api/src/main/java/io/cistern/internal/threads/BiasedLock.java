@@ -27,6 +27,7 @@ public abstract class BiasedLock extends LinePadding {
     /// Pauses before a wait sleeps: a thread inside leaves after some instructions, unless the system has taken
     /// its processor away.
     private static final int SPINS = 1000;
+    private static final long NAP_NANOS = 20_000;
 
     private final boolean fenced;
 
@@ -65,18 +66,18 @@ public abstract class BiasedLock extends LinePadding {
 
     /// Enters, for a thread that shares the lock, and waits while another thread is inside.
     public final void enterShared() {
-        for (int spins = 1; !tryEnterShared(); spins++) {
+        for (int spins = 0; !tryEnterShared(); spins++) {
             pause(spins);
         }
     }
 
-    /// Waits for a moment. A virtual thread that is inside may have stopped for another one, which needs a carrier.
-    @SuppressWarnings("ThreadPriorityCheck") // carriers are handed on by no clock
+    /// Waits for a moment, and if there were many, longer. A virtual thread that is inside may have stopped for another
+    /// one, which needs a carrier; those that only yield would be run first.
     static void pause(int spins) {
-        if (spins % SPINS == 0) {
-            Thread.yield();
-        } else {
+        if (spins < SPINS) {
             Thread.onSpinWait();
+        } else {
+            LockSupport.parkNanos(NAP_NANOS);
         }
     }
 
@@ -106,11 +107,7 @@ public abstract class BiasedLock extends LinePadding {
     /// Waits until the owner is not inside.
     protected final void awaitOwner() {
         for (int spins = 0; (int) ACTIVE.getAcquire(this) != 0 && !isOwnerElsewhere(); spins++) {
-            if (spins < SPINS) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.parkNanos(20_000);
-            }
+            pause(spins);
         }
     }
 

@@ -181,7 +181,7 @@ public final class ThreadTable<S extends ThreadState> {
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
         int first = (int) Thread.currentThread().threadId();
-        for (int spins = 1; true; spins++) {
+        for (int spins = 0; true; spins++) {
             S state = states[first + spins & (SHARED - 1)];
             if (state.tryEnterShared()) {
                 return state;
