@@ -62,7 +62,7 @@ public final class ExportedBuffer implements AutoCloseable {
             eventHandle = new DriverHandle(driver.sharing().exportEvent(device, event));
             driver.events().record(device, event, stream);
         } catch (RuntimeException | Error failure) {
-            DeadContext.insist(() -> driver.events().destroy(device, event));
+            boolean _ = DeadContext.isDoneAtLast(() -> driver.events().destroy(device, event));
             throw failure;
         }
     }
