@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -83,10 +82,6 @@ class AliasMappingsTests {
 
     @Test
     void whatAnEndedStreamMayStillUseStaysMappedForItsHeir() {
-        for (int i = 0; i < DeviceShards.MANY; i++) {
-            end();
-            start();
-        }
         end();
         gpu.devices().synchronize(0);
         start();

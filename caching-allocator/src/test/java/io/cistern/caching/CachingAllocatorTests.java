@@ -232,10 +232,11 @@ class CachingAllocatorTests {
     }
 
     @Test
-    void anEndedStreamLeavesNothingBehind() {
+    void anEndedStreamLeavesIdleMemoryAndNoFence() {
         free(allocate(8 * MIB, A), A);
         free(allocate(KIB, A), A);
         caching.streamClosing(0, A);
+        assertThat(caching.trim(0, 0)).isEqualTo(10 * MIB);
         assertThat(caching.reservedBytes(0)).hasValue(0);
         assertThat(context.order.openFences()).isZero();
     }

@@ -129,7 +129,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// The timeline of a stream that begins with the clock.
     public static StreamTimeline timeline(long stream) {
-        return new StreamTimeline(stream, 0, false);
+        return new StreamTimeline(stream, 0);
     }
 
     /// A shard that belongs to no cache.

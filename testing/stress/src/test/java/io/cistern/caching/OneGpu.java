@@ -100,7 +100,7 @@ public final class OneGpu implements PageSource {
     }
 
     public static StreamTimeline timeline(long stream) {
-        return new StreamTimeline(stream, 0, false);
+        return new StreamTimeline(stream, 0);
     }
 
     /// A table without shards.

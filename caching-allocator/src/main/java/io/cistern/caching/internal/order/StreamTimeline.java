@@ -15,10 +15,6 @@ public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;
 
-    /// Whether so many streams had ended before that this one may end soon too. Its memory is then kept for
-    /// a later stream.
-    public final boolean oneOfMany;
-
     /// The thread whose default stream this is, if any.
     private final @Nullable WeakReference<Thread> owner;
 
@@ -57,10 +53,9 @@ public final class StreamTimeline {
 
     /// @param key the stream's key; that of a thread must be the calling thread's
     /// @param now the current time; nothing was freed on the stream before
-    public StreamTimeline(long key, long now, boolean oneOfMany) {
+    public StreamTimeline(long key, long now) {
         this.key = key;
         this.owner = key < 0 ? new WeakReference<>(Thread.currentThread()) : null;
-        this.oneOfMany = oneOfMany;
         this.passedTime = now - 1;
     }
 

@@ -34,10 +34,9 @@ import org.jspecify.annotations.Nullable;
 /// 2. A new stream *takes over* the shard of an ended one, if no block of it is in use: with all pages, mapped
 ///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
 ///    comes after the former stream's work, which has finished or is awaited on the device.
-/// 3. Until then, other streams may take idle pages of such a shard, as of any shard. The memory of the first
-///    streams that end, and memory that can't be taken over, goes back to the driver when this or a later
-///    stream ends, as soon as its work has finished. The memory of streams that came after [#MANY] others waits
-///    for a successor until [#KEPT] more streams have ended. Trimming and reclaiming take it at any time.
+/// 3. Until then, other streams may take idle pages of such a shard, as of any shard. Memory that can't be taken
+///    over, and memory that had no successor when [#KEPT] more streams have ended, goes back to the driver at the
+///    end of a stream, as soon as its own stream's work has finished. Trimming and reclaiming take it at any time.
 ///
 /// A new stream takes over from the stream that ended last, if its work has finished; so the other shards get
 /// old. Else it takes over from the stream that ended first, whose work has had the most time.
@@ -54,9 +53,6 @@ public final class DeviceShards {
     /// fence after all streams, or a wait of the host if the driver has no such fence. Therefore several
     /// are ended together.
     public static final int SOME_ORPHANS = 16;
-
-    /// Programs end some streams at their start: those for reading weights, warming up or capturing.
-    public static final int MANY = 8;
 
     public final AddressRangeMap ranges;
     public final RecordedUses uses;
@@ -334,11 +330,6 @@ public final class DeviceShards {
         }
     }
 
-    /// Whether a stream that opens now will probably end soon and be followed by others.
-    boolean areMany() {
-        return ends >= MANY && movingPages() != null;
-    }
-
     private List<Shard> ended() {
         synchronized (ended) {
             return ended.isEmpty()
@@ -451,8 +442,7 @@ public final class DeviceShards {
     }
 
     private boolean mayBeTakenOver(Shard shard) {
-        StreamTimeline former = shard.timeline();
-        if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
+        if (movingPages() == null || ends - shard.timeline().endNumber >= KEPT) {
             return false;
         }
         shard.settle(fences);

@@ -59,10 +59,9 @@ public final class Shards {
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
     Shard open(long key, long byteSize, DeviceShards ended) {
-        boolean oneOfMany = ended.areMany();
         StreamTimeline timeline;
         synchronized (timelines) {
-            timeline = timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
+            timeline = timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get()));
         }
         return open(timeline, Sizes.hasClass(byteSize), ended::takeOver);
     }

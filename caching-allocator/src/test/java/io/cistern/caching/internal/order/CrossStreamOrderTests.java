@@ -256,7 +256,7 @@ class CrossStreamOrderTests {
 
     private StreamTimeline begin(long key) {
         streams.busy.add(key);
-        return new StreamTimeline(key, clock.get(), false);
+        return new StreamTimeline(key, clock.get());
     }
 
     @Test

@@ -11,10 +11,10 @@ class StreamTimelineTests {
     void theDefaultStreamOfAThreadThatEndedIsAnOrphan() throws InterruptedException {
         StreamTimeline[] ofThread = new StreamTimeline[1];
         Thread thread = Thread.ofPlatform()
-                .start(() -> ofThread[0] = new StreamTimeline(Fences.key(Streams.PER_THREAD_DEFAULT), 1, false));
+                .start(() -> ofThread[0] = new StreamTimeline(Fences.key(Streams.PER_THREAD_DEFAULT), 1));
         thread.join();
         assertThat(ofThread[0].isOrphan()).isTrue();
-        assertThat(new StreamTimeline(Fences.key(Streams.PER_THREAD_DEFAULT), 1, false).isOrphan())
+        assertThat(new StreamTimeline(Fences.key(Streams.PER_THREAD_DEFAULT), 1).isOrphan())
                 .as("of this thread")
                 .isFalse();
     }
@@ -23,8 +23,8 @@ class StreamTimelineTests {
     void aStreamOfNoThreadIsNone() throws InterruptedException {
         StreamTimeline[] timelines = new StreamTimeline[2];
         Thread thread = Thread.ofPlatform().start(() -> {
-            timelines[0] = new StreamTimeline(7, 1, false);
-            timelines[1] = new StreamTimeline(Fences.key(Streams.LEGACY_DEFAULT), 1, false);
+            timelines[0] = new StreamTimeline(7, 1);
+            timelines[1] = new StreamTimeline(Fences.key(Streams.LEGACY_DEFAULT), 1);
         });
         thread.join();
         assertThat(timelines).noneMatch(StreamTimeline::isOrphan);
