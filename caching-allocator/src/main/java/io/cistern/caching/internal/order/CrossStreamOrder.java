@@ -222,15 +222,16 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Whether all work of a stream that ended has finished. Asks the driver until it has.
+    /// Whether all work of a stream that ended has finished. Asks the driver until it has. False while another thread
+    /// is still about to end it.
     public synchronized boolean hasFinished(StreamTimeline ended) {
         poll(ended);
-        return ended.fence == Fences.PASSED;
+        return ended.closed && ended.fence == Fences.PASSED;
     }
 
     /// Makes later work of a stream come after all work of an ended one, if the policy allows that.
     public synchronized boolean follow(StreamTimeline successor, StreamTimeline ended) {
-        if (reuse == PageReuse.NEVER || !fences.awaitable(ended.fence)) {
+        if (reuse == PageReuse.NEVER || !ended.closed || !fences.awaitable(ended.fence)) {
             return false;
         }
         precede(successor, ended, Long.MAX_VALUE);

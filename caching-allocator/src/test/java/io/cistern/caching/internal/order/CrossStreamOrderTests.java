@@ -204,12 +204,24 @@ class CrossStreamOrderTests {
     }
 
     @Test
+    void aStreamThatIsAboutToEndIsNeitherFinishedNorFollowed() {
+        StreamTimeline ending = begin(2);
+        assertThat(order.hasFinished(ending)).as("no fence yet").isFalse();
+        order.ask(ending, clock.getAndIncrement());
+        assertThat(order.follow(lasting, ending)).as("an older fence").isFalse();
+        order.closing(ending, fences.end(2));
+        assertThat(order.follow(lasting, ending)).isTrue();
+    }
+
+    @Test
     void ifMemoryMayNotWaitItMovesOnceItsWorkHasPassed() {
         CrossStreamOrder patient = new CrossStreamOrder(fences, clock, PageReuse.NEVER, counters);
         StreamTimeline giver = begin(2);
         long freedAt = clock.getAndIncrement();
         patient.ask(giver, freedAt);
-        assertThat(patient.follow(lasting, giver)).isFalse();
+        StreamTimeline ended = begin(3);
+        patient.closing(ended, fences.end(3));
+        assertThat(patient.follow(lasting, ended)).isFalse();
         streams.busy.remove(2L);
         assertThat(patient.newestTakeable(lasting, giver, true))
                 .as("not asked yet")
