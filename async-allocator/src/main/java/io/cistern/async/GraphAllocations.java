@@ -207,20 +207,31 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         failures.rethrow();
     }
 
-    /// Frees a block that a launch left allocated. If the Java heap is full, the block is freed when this
-    /// closes.
+    /// Frees a block that a launch left allocated. If the driver refuses that, or the Java heap is full, the block is
+    /// freed when this closes.
     private void freeWhatALaunchLeft(Block block, long stream) {
         try {
-            // Fails if no launch has allocated the block.
-            if (driver.memory().range(block.device, block.address).byteSize() > 0) {
+            if (isAllocated(block)) {
                 driver.pools().free(block.device, block.address, stream);
             }
-        } catch (CudaException notAllocated) {
-            // The graph was never launched, or its context is dead.
-        } catch (OutOfMemoryError ofTheHeap) {
-            block.done = true;
-            return;
+        } catch (CudaException | OutOfMemoryError failure) {
+            if (!(failure instanceof CudaException refusal && refusal.result().endsContext())) {
+                block.done = true;
+                return;
+            }
         }
         remove(block);
+    }
+
+    /// Whether a launch has allocated a block, and none has freed it since.
+    private boolean isAllocated(Block block) {
+        try {
+            return driver.memory().range(block.device, block.address).byteSize() > 0;
+        } catch (CudaException failure) {
+            if (failure.result() == CudaResult.NOT_FOUND || failure.result() == CudaResult.INVALID_VALUE) {
+                return false;
+            }
+            throw failure;
+        }
     }
 }

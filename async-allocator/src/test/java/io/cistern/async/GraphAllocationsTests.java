@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// Frees of a graph's memory that the driver refuses: what the launch left is freed when the graphs are gone.
@@ -150,6 +151,19 @@ class GraphAllocationsTests {
         allocations.graphsGone();
         endStream();
         free();
+        allocations.close();
+        gpu.devices().synchronize(DEVICE);
+        assertThat(usedBytes()).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"MEM_GET_ADDRESS_RANGE", "MEM_FREE_ASYNC"})
+    void aBlockThatTheDriverRefusesToFreeGoesAtTheClose(DriverCall refused) {
+        launchOnce();
+        allocations.graphsGone();
+        gpu.faults().failOn(refused, 0, 1, CudaResult.UNKNOWN);
+        free();
+        assertThat(usedBytes()).isPositive();
         allocations.close();
         gpu.devices().synchronize(DEVICE);
         assertThat(usedBytes()).isZero();
