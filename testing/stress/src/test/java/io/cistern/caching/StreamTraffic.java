@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.Streams;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
@@ -20,6 +21,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /// Threads that open streams, pass blocks to each other and end their streams while others still have their blocks, on
@@ -98,13 +100,25 @@ public final class StreamTraffic {
         return wrong;
     }
 
-    private void work(SplittableRandom random) {
+    private Void work(SplittableRandom random) throws Exception {
         for (int i = 0; i < STREAMS_OF_A_THREAD; i++) {
-            try (CudaStream stream = CudaStream.open(memory, 0)) {
-                for (int step = 0; step < STEPS_OF_A_STREAM; step++) {
-                    step(random, stream);
+            if (random.nextInt(4) > 0) {
+                try (CudaStream stream = CudaStream.open(memory, 0)) {
+                    steps(random, stream);
                 }
+            } else {
+                FutureTask<Void> steps = new FutureTask<>(
+                        () -> steps(random, CudaStream.ofForeign(memory, 0, Streams.PER_THREAD_DEFAULT)), null);
+                Thread.ofPlatform().start(steps).join();
+                steps.get();
             }
+        }
+        return null;
+    }
+
+    private void steps(SplittableRandom random, CudaStream stream) {
+        for (int step = 0; step < STEPS_OF_A_STREAM; step++) {
+            step(random, stream);
         }
     }
 
