@@ -12,7 +12,7 @@ final class FrontFigures {
     private static final long SMALL = 64 << 10;
     private static final String TORCH = "PyTorch's";
 
-    private final Table table = new Table("", "instead of", "its figure", "the driver's pool", "Cistern");
+    private final Table table = new Table("", "baseline", "its figure", "the driver's pool", "Cistern");
     private final RawOutput raw;
 
     private FrontFigures(RawOutput raw) {
@@ -21,8 +21,8 @@ final class FrontFigures {
 
     static String jobs(RawOutput raw) {
         FrontFigures figures = new FrontFigures(raw);
-        figures.queries("Ten queries, one thread: ms", "one", "seconds", 1e3);
-        figures.queries("Ten queries on each of eight threads: seconds", "eight", "seconds", 1);
+        figures.queries("Ten SQL queries, one thread: ms", "one", "seconds", 1e3);
+        figures.queries("Ten SQL queries on each of eight threads: seconds", "eight", "seconds", 1);
         figures.queries("… device memory, GiB", "eight", "mostBytes", 1 / GIB);
         figures.queries("… on half of the memory that they ask for: seconds", "short", "seconds", 1);
         figures.onnx("ONNX Runtime, two models: requests a second", "perSecond");

@@ -58,7 +58,7 @@ record RawOutput(Path measurements, String link) {
                                 .map(file ->
                                         "[%s](%sraw/%s.gz)".formatted(file.substring(0, file.indexOf('.')), link, file))
                                 .collect(Collectors.joining(", ", " (raw: ", ")")))
-                .collect(Collectors.joining("; "));
+                .collect(Collectors.joining(". "));
     }
 
     /// Returns the machine and day of a file, as listed in the table.
