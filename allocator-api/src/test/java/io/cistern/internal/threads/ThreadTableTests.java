@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -123,5 +125,93 @@ class ThreadTableTests {
         assertThat(inherited).isEqualTo(left);
         assertThat(countersOfRunning(7)).isNotNull().isNotIn(left);
         endAll();
+    }
+
+    /// Runs a task on a new platform thread that ends with it.
+    private static <T> T onThread(Callable<T> task) throws Exception {
+        FutureTask<T> running = new FutureTask<>(task);
+        Thread.ofPlatform().start(running).join();
+        return running.get();
+    }
+
+    @Test
+    void aThreadHasOneStateInEachGroupOfAnArray() throws Exception {
+        ThreadTable<Counters> others = new ThreadTable<>(entries, 1, Counters::new, _ -> {});
+        Counters mine = threads.own();
+        Counters inOther = others.own();
+        assertThat(inOther).isNotSameAs(mine);
+        assertThat(List.of(threads.own(), others.own(), threads.own())).containsExactly(mine, inOther, mine);
+        assertThat(ThreadTable.find(threads.entries(), 0)).isSameAs(mine);
+        assertThat(ThreadTable.find(others.entries(), 1)).isSameAs(inOther);
+        assertThat(onThread(() -> List.of(threads.own(), others.own()))).doesNotContain(mine, inOther);
+        assertThat(threads.all()).hasSize(2).contains(mine).doesNotContain(inOther);
+    }
+
+    @Test
+    void aThreadWithoutAnEntryKeepsItsStateToo() {
+        Counters mine = threads.own();
+        Arrays.fill(entries, null);
+        assertThat(ThreadTable.find(entries, 0)).isNull();
+        assertThat(threads.own()).isSameAs(mine);
+        assertThat(ThreadTable.find(entries, 0)).as("from now on").isSameAs(mine);
+        assertThat(ThreadTable.findSecond(entries, 0)).isNull();
+        assertThat(threads.all()).containsExactly(mine);
+    }
+
+    @Test
+    void theNextThreadTakesOverWhatAnEndedOneLeft() throws Exception {
+        List<Counters> told = new ArrayList<>();
+        ThreadTable<Counters> table = new ThreadTable<>(new Counters[ENTRIES], 0, Counters::new, told::add);
+        Counters mine = table.own();
+        Counters left = onThread(table::own);
+        assertThat(onThread(table::own)).isSameAs(left).isNotSameAs(mine);
+        assertThat(table.own()).isSameAs(mine);
+        assertThat(told).containsExactly(mine, left, left);
+        assertThat(table.all()).containsExactly(mine, left);
+    }
+
+    @Test
+    void aVirtualThreadEntersASharedStateAndAPlatformThreadItsOwn() throws Exception {
+        Counters mine = threads.enter();
+        assertThat(mine).isSameAs(threads.own());
+        assertThat(mine.tryEnterShared()).as("it is inside").isFalse();
+        mine.leave();
+        FutureTask<Counters> virtual = new FutureTask<>(() -> {
+            assertThat(threads.own()).isNull();
+            return threads.enter();
+        });
+        Thread.ofVirtual().start(virtual).join();
+        Counters entered = virtual.get();
+        assertThat(entered.isShared()).isTrue();
+        assertThat(entered.tryEnterShared()).as("it is inside").isFalse();
+        Counters[] shared = threads.makeShared();
+        assertThat(threads.makeShared()).isSameAs(shared).contains(entered).doesNotHaveDuplicates();
+        assertThat(threads.all()).hasSize(1 + shared.length).contains(mine).contains(shared);
+    }
+
+    @Test
+    void allStatesAreClaimedByOneThreadAtATime() throws Exception {
+        Counters mine = threads.own();
+        Counters[] shared = threads.makeShared();
+        CountDownLatch first = new CountDownLatch(1);
+        List<String> log = Collections.synchronizedList(new ArrayList<>());
+        FutureTask<?> second = new FutureTask<>(() -> threads.claimEach(_ -> log.add("second")), true);
+        Thread waiting = Thread.ofPlatform().unstarted(second);
+        threads.claimEach(state -> {
+            assertThat(state == mine ? state.tryEnter() : state.tryEnterShared())
+                    .isFalse();
+            if (first.getCount() > 0) {
+                first.countDown();
+                waiting.start();
+                while (waiting.getState() != Thread.State.WAITING) {
+                    Thread.onSpinWait();
+                }
+            }
+            log.add("first");
+        });
+        second.get();
+        int all = 1 + shared.length;
+        assertThat(log.subList(0, all)).containsOnly("first");
+        assertThat(log.subList(all, 2 * all)).containsOnly("second");
     }
 }
