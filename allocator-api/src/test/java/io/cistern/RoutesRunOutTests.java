@@ -85,4 +85,18 @@ final class RoutesRunOutTests {
         assertThat(another.closed).isOne();
         assertThat(memory.allocators()).containsExactly(allocator);
     }
+
+    /// Of the limits' routes some are replaced by then.
+    @Test
+    void aFirstLimitIsRefusedAndBlocksAreServedAsBefore() {
+        assertThatNoneIsLeft(() -> allocator.limit().setByteSize(500));
+        for (int device = 0; device < DEVICES; device++) {
+            memory.free(allocator.allocate(600, device, 0), 0);
+        }
+        for (MemoryLimit limit : limits.subList(0, 3)) {
+            try (Scope _ = allocator.enter(ScopeOptions.all().limit(limit))) {
+                memory.free(memory.allocate(1000, 0, 0), 0);
+            }
+        }
+    }
 }
