@@ -299,4 +299,42 @@ final class CloseInsideTests {
         memory.free(block, 0);
         assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> memory.free(block, 0));
     }
+
+    /// A limit that begins has other routes serve, so it waits for the calls under way as a close does.
+    @Test
+    void aFirstLimitIsRefusedInsideAndLimitsNothing() {
+        for (Runnable limiting : List.<Runnable>of(
+                () -> memory.limits().device(0).setByteSize(50),
+                () -> allocator.limit().setByteSize(50))) {
+            plugin.inAllocate = limiting;
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> memory.allocate(100, 0, 0))
+                    .withMessageContaining("allocator plug-in can't get its first limit here")
+                    .withMessageContaining("set it after that call");
+            assertItWorks();
+            try (Allocator another = memory.open("other")) {
+                memory.free(another.allocate(100, 0, 0), 0);
+            }
+        }
+    }
+
+    /// Setting the limit has ended, so nobody waits for the thread that set it.
+    @Test
+    void aThreadThatHasSetALimitIsInNobodysWay() throws Exception {
+        Plugin spare = new Plugin();
+        Allocator limited = memory.open(OpenOptions.made("spare", spare));
+        limited.limit().setByteSize(1000);
+        spare.inAllocate = allocator::close;
+        FutureTask<Void> closing = new FutureTask<>(() -> pair(limited, spare), null);
+        plugin.inAllocate = () -> {
+            Thread thread = Thread.ofPlatform().daemon().start(closing);
+            while (thread.getState() != Thread.State.TIMED_WAITING && !closing.isDone()) {
+                Thread.onSpinWait();
+            }
+        };
+        memory.free(memory.allocate(100, 0, 0), 0);
+        closing.get(20, TimeUnit.SECONDS);
+        assertThat(allocator.isDrained()).isTrue();
+        assertThat(spare.closed).isFalse();
+    }
 }

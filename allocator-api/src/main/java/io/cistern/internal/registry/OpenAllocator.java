@@ -151,9 +151,9 @@ public final class OpenAllocator {
     /// Charges its blocks to a limit of its own from now on. Blocks that are alive count until they are freed.
     /// Called once, if it was opened without a limit.
     ///
-    /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
+    /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     public void limit(LimitHandle own) {
-        requireOutside();
+        requireOutsideToLimit();
         synchronized (limited) {
             limit = own;
         }
@@ -165,7 +165,7 @@ public final class OpenAllocator {
     /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on;
     /// the former ones end with their last blocks, which count in the budget. Does nothing if that is done.
     ///
-    /// @throws IllegalStateException as for [#requireOutside]; nothing changes then
+    /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     void charge(int device, Budget added) {
         Failures failures = new Failures();
         @Nullable Route[] replaced;
@@ -178,7 +178,7 @@ public final class OpenAllocator {
             replaced = new Route[1 + limited.count()];
             end = routing.beginClosing(allRoutes());
             if (end == null) {
-                throw inside("can't get its first limit here", "set it");
+                throw insideToLimit();
             }
             try {
                 replace(device, all, added, replaced);
@@ -533,13 +533,30 @@ public final class OpenAllocator {
     /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
     ///     memory for it
     public void requireOutside() {
-        if (!isClosed() && (registry.isReclaimingFor(this) || routing.isInside(allRoutes()))) {
+        if (isInside()) {
             throw inside();
         }
     }
 
+    /// Throws if the calling thread can't give this allocator a further limit, which waits as closing does.
+    ///
+    /// @throws IllegalStateException as for [#requireOutside]
+    void requireOutsideToLimit() {
+        if (isInside()) {
+            throw insideToLimit();
+        }
+    }
+
+    private boolean isInside() {
+        return !isClosed() && (registry.isReclaimingFor(this) || routing.isInside(allRoutes()));
+    }
+
     private IllegalStateException inside() {
         return inside("can't be closed here", "close it");
+    }
+
+    private IllegalStateException insideToLimit() {
+        return inside("can't get its first limit here", "set it");
     }
 
     private IllegalStateException inside(String what, String instead) {

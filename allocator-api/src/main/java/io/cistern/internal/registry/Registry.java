@@ -348,9 +348,10 @@ public final class Registry {
     /// Charges all blocks on a device to one more budget from now on. Blocks that are alive count there until
     /// they are freed.
     ///
-    /// @throws IllegalStateException as for [OpenAllocator#requireOutside]; a later call charges the rest then
+    /// @throws IllegalStateException as for [OpenAllocator#requireOutsideToLimit]; a later call charges the
+    ///     rest then
     public void charge(int device, Budget added) {
-        allocators.forEach(OpenAllocator::requireOutside);
+        allocators.forEach(OpenAllocator::requireOutsideToLimit);
         if (deviceBudgets.putIfAbsent(device, added) == null) {
             budgets.updateAndGet(device, former -> Budgets.of(former, added));
             changesOfBudgets.incrementAndGet();
