@@ -104,6 +104,26 @@ class MessageTests {
     }
 
     @Test
+    void theHeaderIsThatOfAMessageOfThisLength() {
+        for (int at : new int[] {0, 3, 8, 11}) {
+            byte[] bytes = Message.encode(new Message.Released());
+            bytes[at]++;
+            assertThat(refusal(bytes).reason()).as("byte " + at).isEqualTo(Reason.MALFORMED);
+        }
+    }
+
+    @Test
+    void aTextThatIsTooLongIsRefused() {
+        byte[] bytes = Message.encode(new Message.Refused(Reason.IN_USE, "x".repeat(Message.MAX_TEXT_BYTES)));
+        assertThat(Message.decode(bytes)).isInstanceOf(Message.Refused.class);
+        byte[] longer = Arrays.copyOf(bytes, bytes.length + 1);
+        int length = bytes.length - Message.MAX_TEXT_BYTES - 2;
+        longer[length]++;
+        longer[8]++;
+        assertThat(refusal(longer)).hasMessageContaining("a text of 1501 bytes");
+    }
+
+    @Test
     void aLongTextIsCutBetweenCharacters() {
         Message read = Message.decode(Message.encode(new Message.Refused(Reason.IN_USE, "ä€𝄞".repeat(1000))));
         assertThat(((Message.Refused) read).text()).startsWith("ä€𝄞").hasSizeGreaterThan(200);
