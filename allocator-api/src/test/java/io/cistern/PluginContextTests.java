@@ -31,9 +31,9 @@ class PluginContextTests {
     private final List<String> log = new ArrayList<>();
     private final Top top = new Top();
     private final Middle middle = new Middle();
-    private final Ground ground = new Ground();
+    private final Ground ground = new Ground("ground");
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(top, middle), List.of(ground)))
+            .catalog(Catalog.of(List.of(top, middle), List.of(ground, new Ground("bedrock"))))
             .open();
 
     private final class Top implements AllocatorProvider {
@@ -109,7 +109,13 @@ class PluginContextTests {
     }
 
     private final class Ground implements SegmentSourceProvider {
+        private final String name;
         private Availability availability = Availability.yes();
+        private boolean onBedrock;
+
+        Ground(String name) {
+            this.name = name;
+        }
 
         @Override
         public int spiVersion() {
@@ -118,7 +124,7 @@ class PluginContextTests {
 
         @Override
         public String name() {
-            return "ground";
+            return name;
         }
 
         @Override
@@ -128,6 +134,9 @@ class PluginContextTests {
 
         @Override
         public SegmentSource open(AllocatorContext context) {
+            if (onBedrock) {
+                context.ranges("bedrock");
+            }
             AtomicLong next = new AtomicLong(1 << 20);
             return new RangeSource() {
                 @Override
@@ -140,7 +149,7 @@ class PluginContextTests {
 
                 @Override
                 public void close() {
-                    log.add("ground closed");
+                    log.add(name + " closed");
                 }
             };
         }
@@ -161,6 +170,37 @@ class PluginContextTests {
         assertThat(log).isEmpty();
         memory.free(block, 0);
         assertThat(log).containsExactly("top closed", "middle closed", "ground closed");
+    }
+
+    @Test
+    void whatASourceIsBuiltOnClosesAfterIt() {
+        ground.onBedrock = true;
+        memory.open("middle").close();
+        assertThat(log).containsExactly("middle closed", "ground closed", "bedrock closed");
+    }
+
+    @Test
+    void aPoolThatCannotBeOpenedClosesItsOwnSource() {
+        RangeSource own = new RangeSource() {
+            @Override
+            public Segment acquire(long byteSize, long byteAlignment, int device) {
+                throw new AssertionError("nobody asks");
+            }
+
+            @Override
+            public void release(Segment segment) {}
+
+            @Override
+            public void close() {
+                log.add("own closed");
+            }
+        };
+        assertThatExceptionOfType(ConfigurationException.class)
+                .isThrownBy(() -> MemoryPool.builder(memory)
+                        .spec("top:speed=9")
+                        .source(own)
+                        .open());
+        assertThat(log).containsExactly("top closed", "middle closed", "ground closed", "own closed");
     }
 
     @Test

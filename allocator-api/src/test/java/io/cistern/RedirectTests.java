@@ -106,7 +106,10 @@ class RedirectTests {
     void whatNobodyReadIsRefused() {
         assertThatThrownBy(() -> memory.open("choosing:backend=array,speed=9"))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessageContaining("'speed'");
+                .hasMessageContaining("'speed'")
+                .satisfies(failure -> assertThat(failure.getSuppressed())
+                        .extracting(Throwable::getMessage)
+                        .contains("while choosing:backend=array,speed=9 was opened"));
         assertThatThrownBy(() -> memory.open("choosing:backend=aray"))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("array");

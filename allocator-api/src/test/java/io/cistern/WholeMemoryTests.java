@@ -8,6 +8,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.CompactionResult;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
@@ -76,6 +78,22 @@ class WholeMemoryTests {
         @Override
         public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
             return Optional.of(new TrimResult(trim(device, keepBytes), OptionalLong.of(reserved.orElse(0)), List.of()));
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "it is full");
+        }
+
+        @Override
+        public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
+            log.add(name + " asked");
+            return OptionalLong.empty();
+        }
+
+        @Override
+        public void failed(DeviceOutOfMemoryException refusal) {
+            log.add(name + " told of a failure");
         }
 
         @Override
@@ -177,6 +195,14 @@ class WholeMemoryTests {
             assertThat(around.compact(1).obstacle()).isEqualTo("able on 1");
         }
         assertThat(around.reservedBytes(0)).hasValue(0);
+    }
+
+    @Test
+    void anUpstreamIsAskedForRoomForItsAdaptorAndToldInVain() {
+        Allocator upstream = open(new Able("able"));
+        Allocator around = memory.open(OpenOptions.around("around", upstream, made -> new AllocatorAdaptor(made) {}));
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> around.allocate(100, 0, 0));
+        assertThat(log).contains("able asked").endsWith("able told of a failure");
     }
 
     @Test

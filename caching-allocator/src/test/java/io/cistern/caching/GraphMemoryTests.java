@@ -216,6 +216,20 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
+    void theLimitOfAScopeCountsWhatACaptureAllocates() {
+        memory.setCurrent("caching");
+        MemoryLimit limit = MemoryLimit.of("of the scope", 4 * MIB);
+        try (Scope _ = memory.current(DEVICE).enter(ScopeOptions.all().limit(limit));
+                GraphCapture _ = capture()) {
+            long inside = allocate(3 * MIB);
+            assertThat(limit.usedBytes()).isEqualTo(3 * MIB);
+            assertThatThrownBy(() -> allocate(2 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            free(inside);
+        }
+        assertThat(limit.usedBytes()).isZero();
+    }
+
+    @Test
     void aBlockThatACheckpointKeepsIsChargedToNoLimit() {
         Allocator limited = memory.open(OpenOptions.spec("caching").limit(MemoryLimit.of("a few", 4 * MIB)));
         memory.currents().set(limited);

@@ -134,15 +134,17 @@ class ThreadTableTests {
         return running.get();
     }
 
-    @Test
-    void aThreadHasOneStateInEachGroupOfAnArray() throws Exception {
-        ThreadTable<Counters> others = new ThreadTable<>(entries, 1, Counters::new, _ -> {});
+    /// In group 512 the first entry of a thread is its second entry in group 0.
+    @ParameterizedTest
+    @ValueSource(ints = {1, ENTRIES / 2})
+    void aThreadHasOneStateInEachGroupOfAnArray(int group) throws Exception {
+        ThreadTable<Counters> others = new ThreadTable<>(entries, group, Counters::new, _ -> {});
         Counters mine = threads.own();
         Counters inOther = others.own();
         assertThat(inOther).isNotSameAs(mine);
         assertThat(List.of(threads.own(), others.own(), threads.own())).containsExactly(mine, inOther, mine);
         assertThat(ThreadTable.find(threads.entries(), 0)).isSameAs(mine);
-        assertThat(ThreadTable.find(others.entries(), 1)).isSameAs(inOther);
+        assertThat(ThreadTable.find(others.entries(), group)).isSameAs(inOther);
         assertThat(onThread(() -> List.of(threads.own(), others.own()))).doesNotContain(mine, inOther);
         assertThat(threads.all()).hasSize(2).contains(mine).doesNotContain(inOther);
     }
