@@ -33,4 +33,30 @@ class ShardsTests {
         assertThat(table.find(42, true)).isNull();
         assertThat(table.remove(42)).isEmpty();
     }
+
+    @Test
+    void aStreamHasAShardForSmallBlocksAndOneForLargeOnes() {
+        Shard large = table.open(TestContext.timeline(512), false, (_, _) -> null);
+        Shard small = open(512);
+        Shard other = open(256);
+        assertThat(table.find(512, true)).isSameAs(small);
+        assertThat(table.find(512, false)).isSameAs(large);
+        assertThat(table.find(256, false)).isNull();
+        assertThat(table.of(512)).containsExactly(small, large);
+        assertThat(table.all()).hasSize(3).endsWith(large);
+        assertThat(table.remove(512)).containsExactly(small, large);
+        assertThat(table.of(512)).isEmpty();
+        assertThat(table.all()).containsExactly(other);
+        assertThat(open(512)).isNotSameAs(small);
+    }
+
+    @Test
+    void whatAnEndedStreamLeftIsTakenOverOnce() {
+        Shard left = new Shard(
+                TestContext.timeline(768), true, SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
+        assertThat(table.open(TestContext.timeline(768), true, (successor, small) -> small ? left : null))
+                .isSameAs(left);
+        assertThat(open(768)).isSameAs(left);
+        assertThat(table.all()).containsExactly(left);
+    }
 }
