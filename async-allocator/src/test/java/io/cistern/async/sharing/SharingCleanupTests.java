@@ -3,6 +3,7 @@ package io.cistern.async.sharing;
 import static io.cistern.async.sharing.SharedPoolTests.assertRefused;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.cuda.CudaException;
@@ -301,6 +302,11 @@ class SharingCleanupTests {
                     },
                     () -> {
                         assertRefused(Reason.UNREACHABLE, gpus::serve);
+                        return true;
+                    },
+                    () -> {
+                        assertThatIllegalArgumentException()
+                                .isThrownBy(() -> gpus.exporting().serve(gpus.path.resolveSibling("x".repeat(108))));
                         return true;
                     },
                     () -> {

@@ -50,6 +50,9 @@ class SharingRuleTests {
     @AfterEach
     void close() {
         exported.close();
+        assertThat(Thread.currentThread().isInterrupted())
+                .as("closing waits for a thread and interrupts none")
+                .isFalse();
         assertThat(gpus.owner.misuses()).isEmpty();
         assertThat(gpus.guest.misuses()).isEmpty();
         gpus.close();

@@ -52,8 +52,8 @@ class ShardsTests {
 
     @Test
     void whatAnEndedStreamLeftIsTakenOverOnce() {
-        Shard left = new Shard(
-                TestContext.timeline(768), true, SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
+        Shard left =
+                new Shard(TestContext.timeline(768), true, SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
         assertThat(table.open(TestContext.timeline(768), true, (successor, small) -> small ? left : null))
                 .isSameAs(left);
         assertThat(open(768)).isSameAs(left);
