@@ -140,6 +140,27 @@ class CacheStatisticsTests extends PoolFixture {
 
     /// Each stream has its own figures, and the sum of their peaks would be sixteen times too high.
     @Test
+    void totalsOfStreamsThatEndedStay() {
+        try (Allocator caching = memory.open("caching:thread_caches=false")) {
+            for (int i = 0; i < 3; i++) {
+                long brief = gpu.streams().create(DEVICE);
+                memory.free(caching.allocate(4 * MIB, DEVICE, brief), brief);
+                memory.free(caching.allocate(KIB, DEVICE, brief), brief);
+                memory.streamClosing(DEVICE, brief);
+                gpu.streams().destroy(DEVICE, brief);
+                caching.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            }
+            assertThat(caching.memoryStatistics(DEVICE))
+                    .containsEntry("reserved_bytes.all.current", 0L)
+                    .containsEntry("allocation.large_pool.allocated", 3L)
+                    .containsEntry("allocation.small_pool.freed", 3L)
+                    .containsEntry("allocated_bytes.large_pool.allocated", 12 * MIB)
+                    .containsEntry("allocated_bytes.small_pool.freed", 3 * KIB)
+                    .containsEntry("reserved_bytes.small_pool.freed", 6 * MIB);
+        }
+    }
+
+    @Test
     void noPeakOfBlocksIsAboveThatOfTheMemoryTheyLieIn() {
         try (Allocator caching = memory.open("caching")) {
             for (int i = 0; i < 16; i++) {
