@@ -8,6 +8,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
@@ -64,6 +65,17 @@ class EndingStreamsTests {
         caching.streamClosing(0, A);
         ending[0].get(20, TimeUnit.SECONDS);
         assertThat(order.recordedOn).as("before its handle may come again").contains(B);
+    }
+
+    @Test
+    void eachStreamMayEndOnAnotherThread() throws Exception {
+        for (long stream : new long[] {A, B, C}) {
+            free(allocate(MIB, stream), stream);
+            Thread ending = Thread.ofPlatform().daemon().start(() -> caching.streamClosing(0, stream));
+            assertThat(ending.join(Duration.ofSeconds(10))).isTrue();
+        }
+        caching.trim(0, 0);
+        assertThat(pages.live).isEmpty();
     }
 
     @ParameterizedTest
