@@ -32,7 +32,7 @@ final class Call extends Throwable {
     private static final String OUTER = "io.cistern.";
 
     private final String name;
-    private final String thread = Thread.currentThread().getName();
+    private final String thread = nameOf(Thread.currentThread());
     private final long nanos;
 
     /// @param nanos when, in the time of [System#nanoTime]
@@ -44,6 +44,11 @@ final class Call extends Throwable {
 
     Call(String name) {
         this(name, System.nanoTime());
+    }
+
+    /// Virtual threads have no name unless the program gives them one.
+    private static String nameOf(Thread thread) {
+        return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
     }
 
     Place place(long stream, boolean isWrite, long byteSize) {

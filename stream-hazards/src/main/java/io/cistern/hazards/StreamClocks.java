@@ -6,6 +6,8 @@ import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -146,6 +148,9 @@ final class StreamClocks {
     /// Streams that were destroyed and may still have work.
     private final Deque<Stream> ended = new ArrayDeque<>();
 
+    /// Handles that name no stream now. Read without the lock, too.
+    private final Set<Key> endedHandles = ConcurrentHashMap.newKeySet();
+
     private final Map<Long, Mark> events = new HashMap<>();
     private final BiPredicate<Integer, Long> isBlocking;
 
@@ -188,6 +193,7 @@ final class StreamClocks {
                 endThreads();
                 stream = made(key);
                 streams.put(key, stream);
+                endedHandles.remove(key);
             }
             recent[recentOf(device, known)] = stream;
         }
@@ -221,6 +227,18 @@ final class StreamClocks {
             legacies[key.device] = made;
         }
         return made;
+    }
+
+    /// Whether a handle names a stream that was destroyed. Needs no lock.
+    boolean hasEnded(int device, long handle) {
+        return endedHandles.contains(new Key(device, handle, 0));
+    }
+
+    /// Returns a stream after all work of a device, which stands for a handle that names none.
+    Stream afterAll(int device, long handle) {
+        Stream stream = new Stream(device, handle, 0, false);
+        stream.joins(upTo(device));
+        return stream;
     }
 
     /// Numbers the next work of a stream, or of its capture.
@@ -321,7 +339,9 @@ final class StreamClocks {
 
     /// Forgets the handle of a stream that was destroyed. Its work goes on.
     void ended(int device, long handle) {
-        Stream gone = streams.remove(new Key(device, known(handle), thread(handle)));
+        Key key = new Key(device, known(handle), thread(handle));
+        endedHandles.add(key);
+        Stream gone = streams.remove(key);
         if (gone != null && recent[recentOf(device, handle)] == gone) {
             recent[recentOf(device, handle)] = null;
         }

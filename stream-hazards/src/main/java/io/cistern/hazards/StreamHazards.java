@@ -299,10 +299,19 @@ public final class StreamHazards {
                 uses.allocated(clocks.next(block.device(), block.stream()), block.address(), block.byteSize(), call));
     }
 
+    /// The allocator itself waits for the whole device if the stream has ended.
     private void follow(MemoryEvent.Freed block) {
-        lookAt(block.device(), block.stream());
+        boolean hasEnded = clocks.hasEnded(block.device(), block.stream());
+        if (!hasEnded) {
+            lookAt(block.device(), block.stream());
+        }
         Call call = new Call("free");
-        inTurn(() -> uses.freed(clocks.joined(block.device(), block.stream()), block.address(), call));
+        inTurn(() -> uses.freed(
+                hasEnded
+                        ? clocks.afterAll(block.device(), block.stream())
+                        : clocks.joined(block.device(), block.stream()),
+                block.address(),
+                call));
     }
 
     void recordAll(int device, long event) {
