@@ -51,7 +51,7 @@ final class OwedFrees {
             return;
         }
         System.getLogger(OwedFrees.class.getName())
-                .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
+                .log(Level.WARNING, byteSize + " bytes stay allocated for now: " + failure.getMessage());
     }
 
     private synchronized void owe(long address, long byteSize, int device) {

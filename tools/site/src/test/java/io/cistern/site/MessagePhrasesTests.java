@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 final class MessagePhrasesTests {
     private static final Pattern JOINED = Pattern.compile("\"\\s*\\+\\s*\"");
     private static final Pattern COMMENT = Pattern.compile("(?m)^\\s*//.*");
+    private static final Pattern FORMATTED_BYTES = Pattern.compile("\\{\\d} bytes");
     private static final Pattern LITERAL = Pattern.compile("\"([^\"\\\\\n]*(?:\\\\.[^\"\\\\\n]*)*)\"");
 
     @Test
@@ -24,6 +25,18 @@ final class MessagePhrasesTests {
             messages(Files.readString(file))
                     .flatMap(message -> BannedPhrases.in(message).stream())
                     .forEach(phrase -> found.add(file + ": " + phrase));
+        }
+        assertThat(found).isEmpty();
+    }
+
+    /// A logger would print a number that it formats itself as `34,603,008`.
+    @Test
+    void bytesLookTheSameInLogsAndExceptions() throws IOException {
+        List<String> found = new ArrayList<>();
+        for (Path file : CommentsTests.sources()) {
+            messages(Files.readString(file))
+                    .filter(message -> FORMATTED_BYTES.matcher(message).find())
+                    .forEach(message -> found.add(file + ": " + message));
         }
         assertThat(found).isEmpty();
     }

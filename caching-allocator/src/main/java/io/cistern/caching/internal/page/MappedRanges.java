@@ -167,7 +167,7 @@ public final class MappedRanges implements RangeSource {
 
     private static void tellRefused(long byteSize, CudaException failure) {
         try {
-            LOG.log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+            LOG.log(Level.WARNING, byteSize + " bytes of addresses stay reserved: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // All else has been given back.
         }

@@ -160,7 +160,7 @@ public final class PageArena extends AddressRange {
             OPEN.decrementAndGet();
         } catch (CudaException failure) {
             System.getLogger(PageArena.class.getName())
-                    .log(Level.WARNING, "{0} bytes of addresses stay reserved: {1}", byteSize, failure.getMessage());
+                    .log(Level.WARNING, byteSize + " bytes of addresses stay reserved: " + failure.getMessage());
         }
     }
 }

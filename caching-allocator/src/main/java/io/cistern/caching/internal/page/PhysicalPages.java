@@ -189,7 +189,7 @@ public final class PhysicalPages {
         refused.keep(handle, byteSize);
         try {
             System.getLogger(PhysicalPages.class.getName())
-                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+                    .log(Level.WARNING, byteSize + " bytes stay reserved for now: " + refusal.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // The handle is kept; the next refusal is logged.
         }
