@@ -70,6 +70,9 @@ public final class CisternMalloc {
 
     /// @param byJCuda frees a block that JCuda allocated
     private static int free(JCudaApi api, Pointer pointer, long stream, IntSupplier byJCuda) {
+        if (!PointerParts.hasAddress(pointer)) { // to a Java array or buffer
+            return api.give(CUresult.CUDA_ERROR_INVALID_VALUE, null); // cudaErrorInvalidValue is the same number
+        }
         long address = JCudaPointers.address(pointer);
         return BindingBlocks.has(address)
                 ? BindingBlocks.free(address, byJCuda)
@@ -155,7 +158,6 @@ public final class CisternMalloc {
     ///
     /// @return as [#cuMemFree(CUdeviceptr)]
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
-    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cuMemFree(DeviceMemory memory, Pointer pointer) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).free(pointer, Streams.LEGACY_DEFAULT);
     }
@@ -179,7 +181,8 @@ public final class CisternMalloc {
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuCtxCreate(CUcontext context, int flags, CUdevice device) {
-        return driver().enterContext(context, (int) HandleField.of(device));
+        int ordinal = (int) HandleField.of(device, "device");
+        return driver().enterContext(context, ordinal);
     }
 
     /// Ends the program's use of a context. A primary context stays, because Cistern's memory is in it;
@@ -188,7 +191,8 @@ public final class CisternMalloc {
     /// @return `CUDA_SUCCESS`, or JCuda's result
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuCtxDestroy(CUcontext context) {
-        return new AllocationCalls(DeviceMemory.system(), AllocationCalls.Api.DRIVER).isPrimary(HandleField.of(context))
+        long handle = HandleField.of(context, "context");
+        return new AllocationCalls(DeviceMemory.system(), AllocationCalls.Api.DRIVER).isPrimary(handle)
                 ? CUresult.CUDA_SUCCESS
                 : JCudaDriver.cuCtxDestroy(context);
     }
@@ -248,7 +252,6 @@ public final class CisternMalloc {
     ///
     /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was already freed
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
-    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cudaFree(Pointer pointer) {
         return free(JCudaApi.RUNTIME, pointer, Streams.LEGACY_DEFAULT, () -> JCuda.cudaFree(pointer));
     }
@@ -259,7 +262,6 @@ public final class CisternMalloc {
     /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cudaFree]
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
-    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     @SuppressWarnings("exports")
     public static int cudaFreeAsync(Pointer pointer, @Nullable cudaStream_t stream) {
         return free(JCudaApi.RUNTIME, pointer, handle(stream), () -> JCuda.cudaFree(pointer));
@@ -270,6 +272,6 @@ public final class CisternMalloc {
     }
 
     private static long handle(@Nullable cudaStream_t stream) {
-        return stream == null ? Streams.LEGACY_DEFAULT : HandleField.of(stream);
+        return stream == null ? Streams.LEGACY_DEFAULT : HandleField.of(stream, "stream");
     }
 }

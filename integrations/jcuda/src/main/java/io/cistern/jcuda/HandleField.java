@@ -2,6 +2,7 @@ package io.cistern.jcuda;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.Objects;
 import jcuda.CudaException;
 import jcuda.NativePointerObject;
 
@@ -15,8 +16,16 @@ final class HandleField {
 
     private HandleField() {}
 
-    static long of(NativePointerObject object) {
+    /// @param name the object's name, for the message
+    /// @throws NullPointerException if there is no object
+    static long of(NativePointerObject object, String name) {
+        require(object, name);
         return (long) HANDLE.get(object);
+    }
+
+    /// The field itself would throw without a message.
+    static void require(NativePointerObject object, String name) {
+        Objects.requireNonNull(object, () -> name + " is null");
     }
 
     static <T extends NativePointerObject> T set(T object, long handle) {

@@ -53,7 +53,7 @@ public final class JCudaContext implements AutoCloseable {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static boolean isPrimary(DeviceMemory memory, int device, CUcontext context) {
-        return HandleField.of(context) == memory.driver().devices().primaryContext(device);
+        return HandleField.of(context, "context") == memory.driver().devices().primaryContext(device);
     }
 
     /// Restores the context that was current before this one was entered.

@@ -20,17 +20,20 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
 
     /// Allocates on the device of the current context.
     int allocate(Pointer pointer, long byteSize, long stream) {
+        HandleField.require(pointer, "pointer"); // before allocating
         return answer(() -> HandleField.set(pointer, calls().allocate(byteSize, stream)));
     }
 
     /// Allocates on a device, whatever context is current.
     int allocateOn(int device, Pointer pointer, long byteSize, long stream) {
+        HandleField.require(pointer, "pointer");
         return answer(() -> HandleField.set(pointer, calls().allocateOn(device, byteSize, stream)));
     }
 
     /// Allocates rows that begin at multiples of the pitch, and writes the pitch to `pitch[0]`.
     int allocateRows(Pointer pointer, long[] pitch, long width, long rows, long stream) {
-        Objects.checkIndex(0, pitch.length); // before allocating
+        HandleField.require(pointer, "pointer");
+        Objects.checkIndex(0, pitch.length);
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateRows(width, rows, stream);
             pitch[0] = made.pitch();
@@ -40,6 +43,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
 
     /// Allocates layers of rows that begin at multiples of the pitch.
     int allocateLayers(cudaPitchedPtr pitched, cudaExtent extent, long stream) {
+        Objects.requireNonNull(pitched, "pitched is null");
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateLayers(extent.width, extent.height, extent.depth, stream);
             pitched.ptr = HandleField.set(new Pointer(), made.address());
@@ -56,6 +60,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
 
     /// Makes a device's primary context, to which its memory belongs, current on the calling OS thread.
     int enterContext(CUcontext context, int device) {
+        HandleField.require(context, "context");
         return answer(() -> HandleField.set(context, calls().enterContext(device)));
     }
 

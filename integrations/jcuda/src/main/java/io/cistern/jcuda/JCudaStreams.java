@@ -36,7 +36,7 @@ public final class JCudaStreams {
 
     /// Returns the handle of one of JCuda's streams, for [DeviceMemory#allocate].
     public static long handle(CUstream stream) {
-        return HandleField.of(stream);
+        return HandleField.of(stream, "stream");
     }
 
     /// Wraps one of JCuda's streams, which stays JCuda's to destroy.
@@ -65,7 +65,7 @@ public final class JCudaStreams {
 
     /// Returns the handle of one of JCuda's events, for [DeviceMemory#freeAfter].
     public static long handle(CUevent event) {
-        return HandleField.of(event);
+        return HandleField.of(event, "event");
     }
 
     /// Wraps one of JCuda's events, which stays JCuda's to destroy.

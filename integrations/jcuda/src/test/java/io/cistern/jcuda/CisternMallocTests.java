@@ -22,6 +22,8 @@ import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
 import jcuda.runtime.JCuda;
 import jcuda.runtime.cudaError;
+import jcuda.runtime.cudaExtent;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -64,6 +66,29 @@ class CisternMallocTests {
                 .isEqualTo(cudaError.cudaErrorInvalidValue);
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> CisternMalloc.cuMemAlloc(memory, 7, pointer, 10));
+    }
+
+    @Test
+    void pointersToJavaArraysAreForeign() {
+        assertThat(CisternMalloc.cudaFree(Pointer.to(new int[4]))).isEqualTo(cudaError.cudaErrorInvalidValue);
+        assertThat(CisternMalloc.cudaFreeAsync(Pointer.to(new int[4]), null))
+                .isEqualTo(cudaError.cudaErrorInvalidValue);
+    }
+
+    @Test
+    void nullIsNamedAndAllocatesNothing() {
+        assertNamed("device is null", () -> CisternMalloc.cuCtxCreate(new CUcontext(), 0, null));
+        assertNamed("context is null", () -> driver.enterContext(null, 0));
+        assertNamed("context is null", () -> CisternMalloc.cuCtxDestroy(null));
+        assertNamed("pointer is null", () -> driver.allocate(null, 1000, Streams.LEGACY_DEFAULT));
+        assertNamed("pointer is null", () -> CisternMalloc.cuMemAlloc(memory, 0, null, 1000));
+        assertNamed("pointer is null", () -> runtime.allocateRows(null, new long[1], 10, 10, Streams.LEGACY_DEFAULT));
+        assertNamed("pitched is null", () -> runtime.allocateLayers(null, new cudaExtent(1, 1, 1), 0));
+        assertThat(plain.statistics(0).requestedBytes()).isZero();
+    }
+
+    private static void assertNamed(String message, ThrowingCallable call) {
+        assertThatExceptionOfType(NullPointerException.class).isThrownBy(call).withMessage(message);
     }
 
     @Test

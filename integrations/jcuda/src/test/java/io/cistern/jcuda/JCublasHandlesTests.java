@@ -55,7 +55,7 @@ class JCublasHandlesTests {
     void aThreadsHandleHasItsStreamAndAWorkspace() {
         long stream = gpu.streams().create(0);
         cublasHandle handle = pool.handle(0, stream);
-        assertThat(HandleField.of(handle)).isNotZero();
+        assertThat(HandleField.of(handle, "handle")).isNotZero();
         assertThat(FAKE.get("stream")).isEqualTo(stream);
         assertThat(FAKE.get("bytes")).isEqualTo(32L << 20);
         assertThat(FAKE.get("workspace")).isNotZero();
