@@ -1,5 +1,6 @@
 package io.cistern.loader;
 
+import io.cistern.internal.names.Names;
 import io.cistern.spi.catalog.Catalog.Entry;
 import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.Optional;
@@ -89,7 +90,7 @@ record DiscoveredProvider<P>(
 
     /// Returns class and origin, for people.
     String who() {
-        return className + " of " + origin();
+        return Names.of(className, origin());
     }
 
     Entry entry() {

@@ -1,5 +1,6 @@
 package io.cistern.loader;
 
+import io.cistern.internal.names.Names;
 import io.cistern.spi.AllocatorProvider;
 import java.io.Serial;
 import java.util.Optional;
@@ -102,7 +103,7 @@ final class Inspection<P> {
     private String name(P provider) throws Refusal {
         String name = answer("name()", () -> service.name().apply(provider));
         if (!Names.isLegal(name)) {
-            throw new Refusal("calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'");
+            throw new Refusal(Names.illegal(name));
         }
         return name;
     }

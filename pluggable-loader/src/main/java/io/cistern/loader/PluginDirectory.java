@@ -4,6 +4,7 @@ import io.cistern.cuda.settings.RefusedFileException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.cuda.settings.TrustedFiles;
+import io.cistern.internal.names.Names;
 import io.cistern.loader.library.LibraryFile;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
@@ -15,7 +16,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /// Reads a directory of plug-ins:
 ///
@@ -92,7 +92,7 @@ final class PluginDirectory {
                 readOne(place);
             }
         } catch (RefusedFileException e) {
-            refuse(directory, by + directory.getFileName() + " " + e.getMessage());
+            refuse(directory, by + e.getMessage());
         } catch (NoSuchFileException e) {
             refuse(directory, by + "does not exist; create it, or name the directory that the plug-ins are in");
         } catch (IOException e) {
@@ -117,11 +117,7 @@ final class PluginDirectory {
     }
 
     private void readFolder(Path folder) throws IOException {
-        try {
-            trusted.requireDirectory(folder);
-        } catch (RefusedFileException e) {
-            throw about(folder, e.getMessage());
-        }
+        trusted.requireDirectory(folder);
         load(folder, children(folder).stream().filter(PluginDirectory::isJar).toList());
     }
 
@@ -132,15 +128,11 @@ final class PluginDirectory {
         if (!Names.isLegal(name)) {
             return;
         }
-        try {
-            Path library = trusted.requireFile(place);
-            String digest = LibraryFile.sha256(library);
-            LibraryFile.requireLibrary(library);
-            requireAllowed(() -> digest);
-            libraries.add(new Library(name, place, digest));
-        } catch (RefusedFileException e) {
-            throw about(place, e.getMessage());
-        }
+        Path library = trusted.requireFile(place);
+        String digest = LibraryFile.sha256(library);
+        LibraryFile.requireLibrary(library);
+        requireAllowed(() -> digest);
+        libraries.add(new Library(name, place, digest));
     }
 
     private void refuse(Path place, String problem) {
@@ -170,11 +162,15 @@ final class PluginDirectory {
         List<byte[]> contents = new ArrayList<>();
         int left = heapBytesLeft;
         for (Path jar : jars) {
-            byte[] bytes = contents(jar, left);
-            PluginImage image = image(jar, bytes, left - bytes.length);
-            left -= bytes.length + image.byteSize();
-            contents.add(bytes);
-            images.add(image);
+            try {
+                byte[] bytes = contents(jar, left);
+                PluginImage image = image(jar, bytes, left - bytes.length);
+                left -= bytes.length + image.byteSize();
+                contents.add(bytes);
+                images.add(image);
+            } catch (RefusedFileException e) {
+                throw jar.equals(place) ? e : new RefusedFileException(jar.getFileName() + " " + e.getMessage());
+            }
         }
         heapBytesLeft = left;
         Digest digest = new Digest(contents);
@@ -201,25 +197,21 @@ final class PluginDirectory {
         try {
             return PluginImage.of(jar, bytes, maxBytes);
         } catch (RefusedFileException e) {
-            throw about(jar, e.getMessage());
+            throw e;
         } catch (IOException e) {
-            throw about(jar, "is not a JAR, or is truncated: " + e.getMessage());
+            throw new RefusedFileException("is not a JAR, or is truncated: " + e.getMessage());
         }
     }
 
     /// Returns the contents of a JAR, if it may be trusted.
     private byte[] contents(Path jar, int maxBytes) throws IOException {
-        try {
-            Path file = trusted.requireFile(jar);
-            if (Files.size(file) > maxBytes) {
-                throw new RefusedFileException("is " + PluginImage.TOO_LARGE);
-            }
-            byte[] bytes = TrustedFiles.read(file, maxBytes);
-            requireAllowed(() -> AllowedDigests.of(bytes));
-            return bytes;
-        } catch (RefusedFileException e) {
-            throw about(jar, e.getMessage());
+        Path file = trusted.requireFile(jar);
+        if (Files.size(file) > maxBytes) {
+            throw new RefusedFileException("is " + PluginImage.TOO_LARGE);
         }
+        byte[] bytes = TrustedFiles.read(file, maxBytes);
+        requireAllowed(() -> AllowedDigests.of(bytes));
+        return bytes;
     }
 
     private void requireAllowed(Supplier<String> digest) throws RefusedFileException {
@@ -227,9 +219,5 @@ final class PluginDirectory {
         if (why.isPresent()) {
             throw new RefusedFileException(why.get());
         }
-    }
-
-    private static RefusedFileException about(Path file, @Nullable String why) {
-        return new RefusedFileException(file.getFileName() + " " + why);
     }
 }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /// Searches all places for providers; it can be repeated. Immutable.
 ///
@@ -37,15 +38,16 @@ record ProviderScan(
                 found(Service.ALLOCATORS, ownAllocators, directory.plugins());
         List<DiscoveredProvider<SegmentSourceProvider>> sources =
                 found(Service.SOURCES, ownSources, directory.plugins());
-        LostServices.among(allocators, loader).ifPresent(lost -> allocators.add(told(lost)));
+        LostServices.among(allocators, loader).ifPresent(allocators::add);
         List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused());
         directory.plugins().stream()
                 .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
                 .forEach(plugin -> refused.add(new PluginDirectory.Refused(plugin.place(), plugin.offersNothing())));
-        refused.forEach(one -> allocators.add(toldAndRefused(one)));
+        refused.forEach(one -> allocators.add(refused(one)));
         allocators.addAll(Definitions.of(now, directory.libraries()));
         Providers<SegmentSourceProvider> namedSources = new Providers<>("segment source", sources);
         Providers<AllocatorProvider> named = new Providers<>("allocator", allocators, namedSources);
+        Stream.concat(named.broken().stream(), namedSources.broken().stream()).forEach(ProviderScan::tell);
         return new LoaderCatalog(named, namedSources, new StartupChoice(named, now), this, directory.plugins());
     }
 
@@ -66,18 +68,16 @@ record ProviderScan(
         return found.stream().allMatch(one -> one.digest().stream().noneMatch(plugin.digest()::equals));
     }
 
-    private static DiscoveredProvider<AllocatorProvider> told(DiscoveredProvider<AllocatorProvider> one) {
+    /// Logs a provider that can't be used. Perhaps nobody asks for it, but the person who installed it expects
+    /// it to work.
+    private static void tell(DiscoveredProvider<?> broken) {
         System.getLogger(ProviderScan.class.getName())
                 .log(
                         System.Logger.Level.WARNING,
-                        one.who() + " " + one.problem().orElseThrow());
-        return one;
+                        broken.who() + " " + broken.problem().orElseThrow());
     }
 
-    /// Logs a refused plug-in. Perhaps nobody asks for it, but the person who installed it expects it to work.
-    private static DiscoveredProvider<AllocatorProvider> toldAndRefused(PluginDirectory.Refused one) {
-        System.getLogger(ProviderScan.class.getName())
-                .log(System.Logger.Level.WARNING, "plug-ins: " + one.place() + ": " + one.problem());
+    private static DiscoveredProvider<AllocatorProvider> refused(PluginDirectory.Refused one) {
         return DiscoveredProvider.broken(
                 Catalog.Kind.ALLOCATOR,
                 String.valueOf(one.place().getFileName()),

@@ -1,7 +1,7 @@
 package io.cistern.loader;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.CisternArtifacts;
 import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.catalog.Catalog.Entry;
 import java.util.ArrayList;
@@ -63,11 +63,7 @@ final class Providers<P> {
             return "it is a segment source: use it as caching:source=" + name;
         }
         Set<String> known = sources == null ? Set.of() : sources.named.keySet();
-        return CisternArtifacts.bringing(name)
-                        .map(artifact -> "add " + artifact + ", which brings it; ")
-                        .orElse("")
-                + "known, nearest first: "
-                + NearestName.listed(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
+        return CisternArtifacts.cure(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
     }
 
     /// Returns whether a provider of this name can be used.

@@ -167,13 +167,13 @@ class PluginDirectoryTests {
         Path jar = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-rw-rw-"));
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsExactly(Map.entry("good.jar", "good.jar is writable by everyone; chmod go-w it"));
+                .containsExactly(Map.entry("good.jar", "is writable by everyone; chmod go-w it"));
 
         Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
         Files.setPosixFilePermissions(plugins.path, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsExactly(Map.entry(
-                        "plugins", "(property cistern.plugins) plugins is writable by everyone; chmod go-w it"));
+                .containsExactly(
+                        Map.entry("plugins", "(property cistern.plugins) is writable by everyone; chmod go-w it"));
     }
 
     @Test
@@ -189,7 +189,7 @@ class PluginDirectoryTests {
         assertThat(PluginFolder.problems(catalog))
                 .containsExactly(Map.entry(
                         "other.jar",
-                        "other.jar is not allowed: its SHA-256 is " + AllowedDigests.of(Files.readAllBytes(other))
+                        "is not allowed: its SHA-256 is " + AllowedDigests.of(Files.readAllBytes(other))
                                 + ", which is not in property cistern.plugins.allowed (" + list + ")"));
     }
 
@@ -214,9 +214,7 @@ class PluginDirectoryTests {
         Path file = plugins.drop("good.jar", "acme.Good", Sources.provider("acme.Good", "good"));
         plugins.properties.put("cistern.plugins", file.toString());
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsEntry(
-                        "good.jar",
-                        "(property cistern.plugins) good.jar is not a directory; name the one that it is in");
+                .containsEntry("good.jar", "(property cistern.plugins) is not a directory; name the one that it is in");
     }
 
     @Test
@@ -235,7 +233,29 @@ class PluginDirectoryTests {
 
     @Test
     void whatIsRefusedIsLoggedAtOnce() {
-        plugins.properties.put("cistern.plugins", folder.resolve("none").toString());
+        Path none = folder.resolve("none");
+        plugins.properties.put("cistern.plugins", none.toString());
+
+        assertThat(logged()).singleElement().asString().startsWith(none + " (property cistern.plugins) does not exist");
+    }
+
+    @Test
+    void providersThatCanNotBeUsedAreLoggedWithTheirJars() {
+        Path gone = plugins.drop("gone.jar", new PluginJar().service(AllocatorProvider.class, "acme.Gone"));
+        Path one = plugins.drop("one.jar", "acme.One", Sources.provider("acme.One", "same"));
+        Path two = plugins.drop("two.jar", "acme.Two", Sources.provider("acme.Two", "same"));
+
+        assertThat(logged())
+                .hasSize(3)
+                .anyMatch(line ->
+                        line.startsWith("acme.Gone of " + gone) && line.endsWith("Provider acme.Gone not found"))
+                .anyMatch(
+                        line -> line.startsWith("acme.One of " + one) && line.contains("shares its name with acme.Two"))
+                .anyMatch(line ->
+                        line.startsWith("acme.Two of " + two) && line.contains("shares its name with acme.One"));
+    }
+
+    private List<String> logged() {
         List<String> logged = new ArrayList<>();
         Logger logger = Logger.getLogger(ProviderScan.class.getName());
         Filter before = logger.getFilter();
@@ -245,11 +265,7 @@ class PluginDirectoryTests {
         } finally {
             logger.setFilter(before);
         }
-
-        assertThat(logged)
-                .singleElement()
-                .asString()
-                .startsWith("plug-ins: " + folder.resolve("none") + ": (property cistern.plugins) does not exist");
+        return logged;
     }
 
     @Test

@@ -88,8 +88,8 @@ public interface Catalog {
 
     /// Returns a catalogue of only the given providers; the first allocator is the choice.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one is of
-    ///     a newer SPI
+    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one
+    ///     has an illegal name or is of a newer SPI
     static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new FixedCatalog(allocators, sources);
     }

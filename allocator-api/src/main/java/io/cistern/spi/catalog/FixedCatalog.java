@@ -1,7 +1,8 @@
 package io.cistern.spi.catalog;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.CisternArtifacts;
+import io.cistern.internal.names.Names;
 import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceEnvironment;
@@ -24,7 +25,8 @@ final class FixedCatalog implements Catalog {
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
 
-    /// @throws ConfigurationException if two providers of a kind have one name, or one is of a newer SPI
+    /// @throws ConfigurationException if two providers of a kind have one name, or one has an illegal name or is of a
+    ///     newer SPI
     FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
         this.sources =
@@ -64,9 +66,7 @@ final class FixedCatalog implements Catalog {
     private static <P> P known(String what, String name, Map<String, P> providers, Collection<String> names) {
         P provider = providers.get(name);
         if (provider == null) {
-            String known = names.isEmpty()
-                    ? ": " + NOTHING_GIVEN
-                    : "; known, nearest first: " + NearestName.listed(name, names);
+            String known = names.isEmpty() ? ": " + NOTHING_GIVEN : "; " + CisternArtifacts.cure(name, names);
             throw new ConfigurationException("no " + what + " is named '" + name + "'" + known);
         }
         return provider;
@@ -80,6 +80,10 @@ final class FixedCatalog implements Catalog {
             if (version > AllocatorProvider.SPI_VERSION) {
                 throw new ConfigurationException("'" + name.apply(provider) + "' is built for version " + version
                         + " of the SPI, newer than version " + AllocatorProvider.SPI_VERSION + " here");
+            }
+            if (!Names.isLegal(name.apply(provider))) {
+                throw new ConfigurationException(
+                        provider.getClass().getName() + " " + Names.illegal(name.apply(provider)));
             }
             P other = known.putIfAbsent(name.apply(provider), provider);
             if (other != null) {

@@ -50,6 +50,21 @@ class FixedCatalogTests {
     }
 
     @Test
+    void theJarOfAnAbsentAllocatorIsNamed() {
+        assertThatThrownBy(() -> Catalog.of(List.of(slow), List.of()).allocator("caching"))
+                .hasMessage("no allocator is named 'caching'; add cistern-caching-allocator, which brings it; known,"
+                        + " nearest first: slow");
+    }
+
+    @Test
+    void namesThatNoProgramCouldOpenAreRefused() {
+        assertThatThrownBy(() -> Catalog.of(List.of(new Named("Bump", 1)), List.of()))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessage(Named.class.getName()
+                        + " calls itself 'Bump'; a name is lower-case letters, digits, '-' and '_'");
+    }
+
+    @Test
     void whereNothingWasGivenTheCureIsTold() {
         assertThatThrownBy(() -> Catalog.of(List.of(), List.of()).allocator("caching"))
                 .isInstanceOf(ConfigurationException.class)

@@ -16,6 +16,7 @@ import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.Names;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Availability;
@@ -157,7 +158,8 @@ record Diagnosis(
         DeviceEnvironment environment = memory.environment();
         problems.addAll(SettingProblems.ofAbsentDevices(Settings.ofProcess(), environment.deviceCount()));
         catalog.entries()
-                .forEach(entry -> entry.problem().ifPresent(problem -> problems.add(entry.name() + ": " + problem)));
+                .forEach(entry -> entry.problem()
+                        .ifPresent(problem -> problems.add(Names.of(entry.name(), entry.origin()) + ": " + problem)));
         Optional<String> current = Optional.empty();
         String reason;
         try {

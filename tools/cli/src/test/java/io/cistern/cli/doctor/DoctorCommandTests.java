@@ -3,8 +3,16 @@ package io.cistern.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -133,6 +141,26 @@ final class DoctorCommandTests {
         } finally {
             System.clearProperty("cistern.define.foo");
             System.clearProperty("cistern.allocator");
+        }
+    }
+
+    @Test
+    void theJarThatNamesAMissingClassIsTold(@TempDir Path folder) throws IOException {
+        Path plugins = Files.createDirectory(
+                folder.resolve("plugins"),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
+        Path jar = plugins.resolve("gone.jar");
+        try (JarOutputStream entries = new JarOutputStream(Files.newOutputStream(jar))) {
+            entries.putNextEntry(new JarEntry("META-INF/services/io.cistern.spi.AllocatorProvider"));
+            entries.write("acme.Gone".getBytes(StandardCharsets.UTF_8));
+        }
+        Files.setPosixFilePermissions(jar, PosixFilePermissions.fromString("rw-r--r--"));
+        System.setProperty("cistern.plugins", plugins.toString());
+        try {
+            assertThat(ProgramRun.inProcess("doctor", "--strict").out())
+                    .containsPattern("acme.Gone of " + jar + ".*: fails to load: Provider acme.Gone not found");
+        } finally {
+            System.clearProperty("cistern.plugins");
         }
     }
 

@@ -1,11 +1,11 @@
-package io.cistern.loader;
+package io.cistern.internal.names;
 
+import java.util.Collection;
 import java.util.Map;
-import java.util.Optional;
 
 /// Names the artifact of Cistern that provides an allocator or segment source, for error messages about a
 /// missing JAR.
-final class CisternArtifacts {
+public final class CisternArtifacts {
     private static final String ADAPTORS = "cistern-adaptors";
     private static final String ASYNC = "cistern-async-allocator";
     private static final String NCCL = "cistern-nccl-allocator";
@@ -30,8 +30,11 @@ final class CisternArtifacts {
 
     private CisternArtifacts() {}
 
-    /// Returns the artifact, if the name is one of Cistern's own that is not always present.
-    static Optional<String> bringing(String name) {
-        return Optional.ofNullable(BY_NAME.get(name));
+    /// Returns what a message about a missing provider says: which JAR has it, if the name is one of Cistern's
+    /// own that is not always present, and the known names.
+    public static String cure(String name, Collection<String> known) {
+        String artifact = BY_NAME.get(name);
+        return (artifact == null ? "" : "add " + artifact + ", which brings it; ") + "known, nearest first: "
+                + NearestName.listed(name, known);
     }
 }

@@ -1,12 +1,23 @@
-package io.cistern.loader;
+package io.cistern.internal.names;
 
 /// Checks names of allocators and segment sources: lower-case letters, digits, `-` and `_`, with a letter or
 /// digit first. It compares characters itself, since the program checks names at startup and would have to load
 /// the JDK's patterns.
-final class Names {
+public final class Names {
     private Names() {}
 
-    static boolean isLegal(String name) {
+    /// Returns a name and its origin, for people; the path alone if the name is that of its file.
+    public static String of(String name, String origin) {
+        return origin.endsWith("/" + name) ? origin : name + " of " + origin;
+    }
+
+    /// Words a breach of the rule.
+    public static String illegal(String name) {
+        return "calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'";
+    }
+
+    /// Returns whether a name keeps the rule.
+    public static boolean isLegal(String name) {
         for (int i = 0; i < name.length(); i++) {
             if (!isLetterOrDigit(name.charAt(i)) && (i == 0 || "-_".indexOf(name.charAt(i)) < 0)) {
                 return false;
