@@ -6,6 +6,7 @@ import io.cistern.internal.names.NearestName;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +14,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -50,6 +52,10 @@ public final class SpecOptions implements AllocatorOptions {
         return new SpecOptions(source, devices, this);
     }
 
+    public String name() {
+        return spec.name();
+    }
+
     public String spec() {
         return spec.text();
     }
@@ -59,13 +65,26 @@ public final class SpecOptions implements AllocatorOptions {
     /// @throws ConfigurationException if the spec has keys that were not read; the message lists the keys that
     ///     were read, the nearest first
     public void rejectUnread() {
+        rejectUnread(List::of);
+    }
+
+    /// Called when the provider has opened.
+    ///
+    /// @param declared the options that the provider declares
+    /// @throws ConfigurationException if the spec has keys that were not read. The message lists the keys that
+    ///     were read, the nearest first, unless the provider declared the key
+    public void rejectUnread(Supplier<? extends List<? extends SpecOption<?>>> declared) {
         List<String> unread = new ArrayList<>(spec.options().keySet());
         unread.removeAll(asked);
         if (!unread.isEmpty()) {
-            String what = unread.size() == 1 ? "option '" + unread.getFirst() + "'" : "options " + quoted(unread);
-            String known = asked.isEmpty()
-                    ? "it takes none"
-                    : "it takes, nearest first: " + NearestName.listed(unread.getFirst(), asked);
+            String first = unread.getFirst();
+            if (declared.get().stream().anyMatch(option -> option.key().equals(first))) {
+                throw new ConfigurationException("'" + spec.name() + "' declares the option '" + first
+                        + "', but did not read it when it was opened (spec " + spec.text() + ")");
+            }
+            String what = unread.size() == 1 ? "option '" + first + "'" : "options " + quoted(unread);
+            String known =
+                    asked.isEmpty() ? "it takes none" : "it takes, nearest first: " + NearestName.listed(first, asked);
             throw new ConfigurationException(
                     "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
         }

@@ -20,9 +20,11 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.options.SpecOption;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -111,11 +113,17 @@ public final class OpenContext implements AllocatorContext {
 
     /// Opens a plug-in, and refuses options that it did not read. If that fails, everything that it took is
     /// closed, and the exception gets a note of the spec.
-    public <T extends AutoCloseable> T open(Supplier<T> opening) {
+    ///
+    /// @param declared the options that its provider declares
+    public <T extends AutoCloseable> T open(
+            Supplier<? extends List<? extends SpecOption<?>>> declared, Supplier<@Nullable T> opening) {
         try {
             T opened = opening.get();
+            if (opened == null) {
+                throw new ConfigurationException("'" + options.name() + "' can't be opened: its open() returns null");
+            }
             try {
-                options.rejectUnread();
+                options.rejectUnread(declared);
             } catch (ConfigurationException failure) {
                 closeQuietly(opened, failure);
                 throw failure;
@@ -170,7 +178,7 @@ public final class OpenContext implements AllocatorContext {
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
         requireAvailable("allocator", parsed.name(), provider.availability(devices()));
         OpenContext context = nested(options(registry, parsed));
-        DeviceAllocator upstream = context.open(() -> provider.open(context));
+        DeviceAllocator upstream = context.open(provider::options, () -> provider.open(context));
         closings.push(context::close);
         closings.push(upstream::close);
         return upstream;
@@ -186,7 +194,7 @@ public final class OpenContext implements AllocatorContext {
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
         OpenContext context = nested(options.ofSource(parsed));
-        SegmentSource source = context.open(() -> provider.open(context));
+        SegmentSource source = context.open(provider::options, () -> provider.open(context));
         closings.push(context::close);
         closings.push(source::close);
         return parsed.name().equals("managed")

@@ -211,7 +211,7 @@ public final class Registry {
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), graphs + " of " + spec.text());
         OpenContext context = new OpenContext(this, spec, named.text(), order);
         AllocatorProvider provider = catalog.allocator(spec.name());
-        DeviceAllocator backend = context.open(() -> provider.openForGraphs(context));
+        DeviceAllocator backend = context.open(provider::options, () -> provider.openForGraphs(context));
         return add(named, backend, context.reserved(), usual.limit(), false, () -> {
             context.close();
             whenDrained.run();
@@ -294,7 +294,7 @@ public final class Registry {
 
     private DeviceAllocator openBackend(AllocatorProvider provider, OpenContext context) {
         OpenContext.requireAvailable("allocator", provider.name(), provider.availability(environment));
-        return context.open(() -> provider.open(context));
+        return context.open(provider::options, () -> provider.open(context));
     }
 
     private OpenAllocator add(

@@ -7,7 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -105,6 +107,16 @@ class SpecOptionsTests {
         SpecOptions options = options("direct:a=1,b=2");
 
         assertRefused(options::rejectUnread, "'direct' has no options 'a', 'b' (spec direct:a=1,b=2); it takes none");
+    }
+
+    @Test
+    void aDeclaredOptionThatTheProviderForgetsToReadIsItsMistake() {
+        SpecOption<Long> slab =
+                SpecOption.of("bump", "slab", "bytes", "2MiB", "size of a slab", AllocatorOptions::bytes);
+        SpecOptions options = options("bump:slab=1MiB");
+        assertRefused(
+                () -> options.rejectUnread(() -> List.of(slab)),
+                "'bump' declares the option 'slab', but did not read it when it was opened (spec bump:slab=1MiB)");
     }
 
     @Test
