@@ -15,6 +15,8 @@ import java.util.List;
 /// Provides the segment source `library`: a C shared library beneath an allocator that keeps and splits its
 /// memory, such as `caching:source="library:path=/x/alloc.so,…"`. It has the options of [LibraryProvider].
 public final class LibrarySourceProvider implements SegmentSourceProvider {
+    private static final long ALIGNMENT = 256;
+
     /// Creates the provider, for [java.util.ServiceLoader].
     public LibrarySourceProvider() {}
 
@@ -48,6 +50,10 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
     private record LibrarySource(LibraryAllocator library) implements RangeSource {
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {
+            if (byteAlignment > ALIGNMENT) {
+                throw new UnsupportedOperationException("segment source " + LibraryProvider.NAME + " aligns to "
+                        + ALIGNMENT + " bytes, since its functions take no alignment, not to " + byteAlignment);
+            }
             long address = library.allocate(byteSize, device, Streams.LEGACY_DEFAULT);
             return new Segment(address, byteSize, device);
         }
