@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
 import io.cistern.hazards.HazardObserver;
+import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayDeque;
@@ -17,6 +17,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /// Runs one contract of the conformance suite. Before each test it opens driver, device memory and allocator. After
 /// each test it verifies and frees the remaining blocks, announces and destroys the streams, closes everything,
@@ -32,9 +34,6 @@ abstract class ConformanceContractTests {
     /// A real driver takes some memory of its own meanwhile, such as local memory of kernels.
     private static final long REAL_TOLERANCE = 64 * MIB;
 
-    /// The most findings that a failure prints: one mistake can be found thousands of times.
-    private static final int FINDINGS_SHOWN = 5;
-
     /// An allocator may wait for running work in a free, as `cuMemFree` does, so a latch is released after this
     /// time. It bounds how long a test takes, never whether it passes.
     private static final long LONGEST_HOLD_MILLIS = 150;
@@ -47,7 +46,14 @@ abstract class ConformanceContractTests {
     final LiveBlocks live = new LiveBlocks();
     private final BlockHistory history = new BlockHistory();
     private long[] freeBefore = {};
+    private final BuildingBlocks buildingBlocks = new BuildingBlocks();
     private boolean memoryMayBeLost;
+    private boolean failed;
+
+    @RegisterExtension
+    final AfterTestExecutionCallback outcome =
+            test -> failed = test.getExecutionException().isPresent();
+
     CudaDriver driver;
     DeviceMemory memory;
     Allocator allocator;
@@ -69,7 +75,9 @@ abstract class ConformanceContractTests {
         for (int device = 0; device < freeBefore.length; device++) {
             freeBefore[device] = driver.memory().freeBytes(device);
         }
-        memory = DeviceMemory.builder(driver).catalog(suite.catalog()).open();
+        memory = DeviceMemory.builder(driver)
+                .catalog(buildingBlocks.around(suite.catalog()))
+                .open();
         streamOrder.observe(memory);
         allocator = suite.open(memory);
     }
@@ -77,6 +85,17 @@ abstract class ConformanceContractTests {
     @AfterEach
     void closeAllocator() {
         try (CudaDriver closedLast = driver) {
+            giveEverythingBack();
+            buildingBlocks.assertSound();
+            assertNoMisuse(closedLast.original());
+            Findings.assertNone(
+                    "", StreamHazards.of(memory).orElseThrow().list().stream().map(this::text));
+        }
+    }
+
+    /// After a failure this may fail as well, which says nothing more.
+    private void giveEverythingBack() {
+        try {
             latches.forEach(StreamLatch::close);
             live.all().forEach(block -> free(block, block.stream()));
             assertContents();
@@ -85,11 +104,20 @@ abstract class ConformanceContractTests {
             assertThat(memory.allocators()).as("allocators still open").isEmpty();
             assertNothingLost();
             patterns.forEach(Patterns::close);
-            assertNoMisuse(closedLast.original());
-            assertThat(StreamHazards.of(memory).orElseThrow().list().stream().limit(FINDINGS_SHOWN))
-                    .as("memory used where no stream orders it")
-                    .isEmpty();
+        } catch (RuntimeException | AssertionError followUp) {
+            if (!failed) {
+                throw followUp;
+            }
         }
+    }
+
+    private String text(StreamHazard hazard) {
+        String begin = hazard.kind() == StreamHazard.Kind.REUSED_TOO_EARLY
+                ? "%s gave 0x%x to stream 0x%x, though stream 0x%x has not passed its free: "
+                        .formatted(
+                                allocator.name(), hazard.address(), hazard.second().stream(), hazard.first().stream())
+                : "memory used where no stream orders it: ";
+        return begin + hazard;
     }
 
     private void close(OwnedStream owned) {
@@ -99,20 +127,19 @@ abstract class ConformanceContractTests {
 
     private void assertNothingLost() {
         for (int device = 0; device < freeBefore.length && !memoryMayBeLost; device++) {
-            assertThat(freeBefore[device] - driver.memory().freeBytes(device))
+            long lost = freeBefore[device] - driver.memory().freeBytes(device);
+            assertThat(lost)
                     .as(
-                            "bytes of device %s that did not come back; likely cause: the allocator keeps freed memory, and its"
-                                    + " close() does not give it back",
-                            device)
+                            "%s bytes of device %s did not come back; likely cause: %s keeps freed memory, and its close()"
+                                    + " does not give it back",
+                            lost, device, allocator.name())
                     .isLessThanOrEqualTo(driver.simulated() ? 0 : REAL_TOLERANCE);
         }
     }
 
     private static void assertNoMisuse(CudaDriver driver) {
         if (driver instanceof SimulatedGpu gpu) {
-            assertThat(gpu.misuses().stream().limit(FINDINGS_SHOWN))
-                    .as("misuse seen by the simulated GPU")
-                    .isEmpty();
+            Findings.assertNone("misuse seen by the simulated GPU", gpu.misuses().stream());
         }
     }
 
@@ -184,7 +211,7 @@ abstract class ConformanceContractTests {
                 .isZero();
         Block block = new Block(address, byteSize, device, stream, nextSeed.addAndGet(7919));
         history.allocated(block);
-        live.add(block);
+        live.add(block, allocator.name());
         patterns.get(device).write(address, byteSize, block.seed(), stream);
         return block;
     }
@@ -196,14 +223,19 @@ abstract class ConformanceContractTests {
     /// Checks on a stream that the pattern is intact, and frees the block on that stream.
     void free(Block block, long stream) {
         verify(block, stream);
+        freeUnverified(block, stream);
+    }
+
+    /// Frees a block and launches nothing, so the stream may have ended.
+    final void freeUnverified(Block block, long stream) {
         live.remove(block);
         history.freed(block, stream);
         try {
             memory.free(block.address(), stream);
-        } catch (CudaException thrown) {
+        } catch (RuntimeException thrown) {
             throw new AssertionError(
-                    "free passed on what the driver had thrown; it must not throw: keep the block, and give it back"
-                            + " later",
+                    "%s threw in free(0x%x, %d bytes) on stream 0x%x; free must not throw: keep the block, and give it back later: %s"
+                            .formatted(allocator.name(), block.address(), block.byteSize(), stream, thrown),
                     thrown);
         }
     }
@@ -249,9 +281,7 @@ abstract class ConformanceContractTests {
     /// Waits for the devices and checks that every verified pattern was intact. A failure names the likely cause.
     void assertContents() {
         for (Patterns device : patterns) {
-            assertThat(device.takeMismatches().stream().limit(FINDINGS_SHOWN).map(history::explain))
-                    .as("blocks that other code wrote into")
-                    .isEmpty();
+            Findings.assertNone("", device.takeMismatches().stream().map(history::explain));
         }
     }
 

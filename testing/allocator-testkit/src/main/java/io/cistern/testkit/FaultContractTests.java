@@ -13,8 +13,10 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -77,6 +79,40 @@ abstract class FaultContractTests extends ConformanceContractTests {
         for (int after = 0; after < 3 && survive(call, after, ALWAYS, CudaResult.OUT_OF_MEMORY); after += 2) {
             survive(call, after, ALWAYS, CudaResult.UNKNOWN);
         }
+    }
+
+    @Test
+    void aFreeOnAnotherStreamDoesNotThrow() {
+        freeWhileCallsFail(false);
+    }
+
+    @Test
+    void aFreeOnAnEndedStreamDoesNotThrow() {
+        freeWhileCallsFail(true);
+    }
+
+    private void freeWhileCallsFail(boolean isEnded) {
+        allowLostMemory();
+        for (DriverCall call : DriverCall.values()) {
+            if (call.kind() != DriverCall.Kind.OTHER) {
+                List<Block> blocks = LongStream.of(SIZES)
+                        .mapToObj(byteSize -> allocate(byteSize, streams[0]))
+                        .toList();
+                blocks.forEach(block -> verify(block, streams[0]));
+                long freeing = isEnded ? stream() : streams[1];
+                order(streams[0], freeing);
+                if (isEnded) {
+                    closeStream(freeing);
+                }
+                gpu.faults().failOn(call, 0, ALWAYS, CudaResult.UNKNOWN);
+                blocks.forEach(block -> freeUnverified(block, freeing));
+                gpu.faults().clear();
+                for (long byteSize : SIZES) {
+                    free(allocate(byteSize, streams[1]));
+                }
+            }
+        }
+        assertContents();
     }
 
     /// Returns whether the call failed at all; if not, the allocator makes fewer calls, and no later one can fail.

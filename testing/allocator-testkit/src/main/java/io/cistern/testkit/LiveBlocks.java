@@ -11,14 +11,18 @@ final class LiveBlocks {
     private final TreeMap<Long, Block> byAddress = new TreeMap<>();
     private long byteSize;
 
-    synchronized void add(Block block) {
-        Map.Entry<Long, Block> before = byAddress.floorEntry(block.address());
-        Map.Entry<Long, Block> after = byAddress.ceilingEntry(block.address());
-        if (before != null && before.getValue().end() > block.address()) {
-            throw new AssertionError(block + " overlaps " + before.getValue());
-        }
-        if (after != null && block.end() > after.getKey()) {
-            throw new AssertionError(block + " overlaps " + after.getValue());
+    /// @param owner who returned the block, for the message
+    synchronized void add(Block block, String owner) {
+        Map.Entry<Long, Block> other = byAddress.lowerEntry(block.end());
+        if (other != null && other.getValue().end() > block.address()) {
+            throw new AssertionError("%s returned 0x%x for %d bytes on device %d; 0x%x of %d bytes is live there"
+                    .formatted(
+                            owner,
+                            block.address(),
+                            block.byteSize(),
+                            block.device(),
+                            other.getKey(),
+                            other.getValue().byteSize()));
         }
         byAddress.put(block.address(), block);
         byteSize += block.byteSize();
@@ -27,7 +31,7 @@ final class LiveBlocks {
     /// Must be called before the block is freed, because another thread may get its address at once.
     synchronized void remove(Block block) {
         if (!byAddress.remove(block.address(), block)) {
-            throw new AssertionError(block + " is not live");
+            throw new AssertionError("0x%x is not live".formatted(block.address()));
         }
         byteSize -= block.byteSize();
     }

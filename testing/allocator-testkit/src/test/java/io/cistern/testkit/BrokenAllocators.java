@@ -4,7 +4,11 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
@@ -12,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Allocators with one mistake each, over `cuMemAlloc`: the conformance suite must find every one.
@@ -293,6 +298,114 @@ final class BrokenAllocators {
         @Override
         public void free(long address, long byteSize, int device, long stream) {
             super.free(address - 64, byteSize, device, stream);
+        }
+    }
+
+    /// Hands out blocks of which the second half belongs to the next one.
+    static final class Overlaps extends Sound {
+        private final Map<Integer, Long> next = new HashMap<>();
+
+        Overlaps(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            long address = next.computeIfAbsent(device, _ -> super.allocate(512L << 20, device, stream));
+            next.put(device, address + Math.ceilDiv(byteSize, 512) * 256);
+            return address;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+    }
+
+    /// Right in all that the other adaptors get wrong.
+    static class Around extends AllocatorAdaptor {
+        Around(DeviceAllocator upstream) {
+            super(upstream);
+        }
+    }
+
+    /// Frees half of each block.
+    static final class FreesHalf extends Around {
+        FreesHalf(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize / 2, device, stream);
+        }
+    }
+
+    /// Frees each block twice.
+    static final class FreesTwice extends Around {
+        FreesTwice(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize, device, stream);
+            super.free(address, byteSize, device, stream);
+        }
+    }
+
+    /// Frees on device 0.
+    static final class FreesOnDevice0 extends Around {
+        FreesOnDevice0(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize, 0, stream);
+        }
+    }
+
+    /// Makes a stream wait in each free on another one than that of the allocation, and lets the driver's error
+    /// through.
+    static final class AwaitsInFree extends Around {
+        private final StreamOrder order;
+        private final Map<Long, Long> streams = new ConcurrentHashMap<>();
+
+        AwaitsInFree(DeviceAllocator upstream, StreamOrder order) {
+            super(upstream);
+            this.order = order;
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            long address = super.allocate(byteSize, device, stream);
+            streams.put(address, stream);
+            return address;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            if (!Objects.equals(streams.remove(address), stream)) {
+                long fence = order.recordAll(device);
+                try {
+                    order.await(device, stream, fence);
+                } finally {
+                    order.release(device, fence);
+                }
+            }
+            super.free(address, byteSize, device, stream);
+        }
+    }
+
+    /// Releases half of each range.
+    record ReleasesHalf(RangeSource source) implements DeviceAllocator {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return source.acquire(byteSize, 256, device).address();
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            source.release(new Segment(address, byteSize / 2, device));
         }
     }
 }

@@ -137,6 +137,79 @@ final class BrokenSources {
         }
     }
 
+    /// Ranges of another source, passed on rightly.
+    static class Over implements RangeSource {
+        private final RangeSource source;
+
+        Over(RangeSource source) {
+            this.source = source;
+        }
+
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            return source.acquire(byteSize, byteAlignment, device);
+        }
+
+        @Override
+        public void release(Segment segment) {
+            source.release(segment);
+        }
+    }
+
+    /// Releases half of each range.
+    static final class ReleasesHalf extends Over {
+        ReleasesHalf(RangeSource source) {
+            super(source);
+        }
+
+        @Override
+        public void release(Segment segment) {
+            super.release(new Segment(segment.address(), segment.byteSize() / 2, segment.device()));
+        }
+    }
+
+    /// Releases on device 0.
+    static final class ReleasesOnDevice0 extends Over {
+        ReleasesOnDevice0(RangeSource source) {
+            super(source);
+        }
+
+        @Override
+        public void release(Segment segment) {
+            super.release(new Segment(segment.address(), segment.byteSize(), 0));
+        }
+    }
+
+    /// Does not pass the alignment on.
+    static final class AlignsTo256 extends Over {
+        AlignsTo256(RangeSource source) {
+            super(source);
+        }
+
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            return super.acquire(byteSize, 256, device);
+        }
+    }
+
+    /// Says that each range is twice as long as it is.
+    static final class ClaimsTwice extends Over {
+        ClaimsTwice(RangeSource source) {
+            super(source);
+        }
+
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            Segment range = super.acquire(byteSize, byteAlignment, device);
+            return new Segment(range.address(), 2 * range.byteSize(), device);
+        }
+
+        @Override
+        public void release(Segment segment) {
+            super.release(new Segment(segment.address(), segment.byteSize() / 2, segment.device()));
+        }
+    }
+
     /// Right in all that the other pages get wrong.
     static class SoundPages implements PageSource {
         final CudaDriver driver;

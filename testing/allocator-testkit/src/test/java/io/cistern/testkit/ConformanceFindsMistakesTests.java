@@ -6,9 +6,11 @@ import static org.junit.platform.engine.discovery.DiscoverySelectors.selectNeste
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.OpenOptions;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -28,13 +30,42 @@ import org.junit.platform.launcher.core.LauncherFactory;
 /// A suite that passes everything proves nothing: broken allocators must fail it, in the test that is about their
 /// mistake.
 class ConformanceFindsMistakesTests {
-    private static Function<CudaDriver, DeviceAllocator> factory = BrokenAllocators.Sound::new;
+    private static Function<AllocatorContext, DeviceAllocator> factory = overDriver(BrokenAllocators.Sound::new);
+
+    private static Function<AllocatorContext, DeviceAllocator> overDriver(
+            Function<CudaDriver, DeviceAllocator> candidate) {
+        return context -> candidate.apply(context.extension(CudaDriver.class).orElseThrow());
+    }
 
     /// Not found by the build: its name does not end as those of tests do.
     static class Candidate extends AllocatorConformance {
         @Override
         protected Allocator open(DeviceMemory memory) {
-            return memory.open(OpenOptions.made("candidate", factory.apply(memory.driver())));
+            return memory.open("candidate");
+        }
+
+        @Override
+        protected Catalog catalog() {
+            Catalog found = DiscoveredCatalog.find();
+            return Catalog.of(
+                    List.of(new CandidateProvider(), found.allocator("direct")), List.of(found.source("linear")));
+        }
+    }
+
+    private static final class CandidateProvider implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "candidate";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            return factory.apply(context);
         }
     }
 
@@ -44,6 +75,11 @@ class ConformanceFindsMistakesTests {
 
     /// Failed tests, and why each failed.
     private static Map<String, Throwable> causesOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
+        return causesInContext(part, overDriver(candidate));
+    }
+
+    private static Map<String, Throwable> causesInContext(
+            String part, Function<AllocatorContext, DeviceAllocator> candidate) {
         factory = candidate;
         return FailedTests.of(selectNestedClass(List.of(Candidate.class), part(part)));
     }
@@ -149,9 +185,100 @@ class ConformanceFindsMistakesTests {
     }
 
     @Test
+    void aSoundAllocatorOverAnotherPasses() {
+        assertThat(causesInContext("BasicTests", context -> new BrokenAllocators.Around(context.upstream("direct"))))
+                .isEmpty();
+    }
+
+    @Test
+    void whatGoesBackUpstreamWithAWrongSizeIsFound() {
+        assertBasicFailure(
+                context -> new BrokenAllocators.FreesHalf(context.upstream("direct")),
+                "candidate freed 0x\\w+ of upstream direct with 2048 bytes on device 0; it was obtained with 4096 bytes on"
+                        + " device 0");
+    }
+
+    @Test
+    void whatGoesBackUpstreamTwiceIsFound() {
+        assertBasicFailure(
+                context -> new BrokenAllocators.FreesTwice(context.upstream("direct")),
+                "candidate freed 0x\\w+ of upstream direct with 4096 bytes on device 0, where it has nothing");
+    }
+
+    @Test
+    void whatGoesBackToASourceWithAWrongSizeIsFound() {
+        assertBasicFailure(
+                context -> new BrokenAllocators.ReleasesHalf(context.ranges("linear")),
+                "candidate released 0x\\w+ of source linear with 2048 bytes on device 0; it was obtained with .*");
+    }
+
+    @Test
+    void anOpenThatReturnsNullIsNamed() {
+        assertBasicFailure(context -> null, "'candidate' can't be opened: its open\\(\\) returns null");
+    }
+
+    private static void assertBasicFailure(Function<AllocatorContext, DeviceAllocator> candidate, String message) {
+        assertThat(causesInContext("BasicTests", candidate))
+                .hasEntrySatisfying(
+                        "aBlockIsFreedOnce", cause -> assertThat(cause).hasMessageMatching(message));
+    }
+
+    @Test
+    void whatGoesBackUpstreamOfTheWrongDeviceIsFound() {
+        assertThat(causesInContext(
+                        "DeviceTests", context -> new BrokenAllocators.FreesOnDevice0(context.upstream("direct"))))
+                .hasEntrySatisfying(
+                        "memoryComesFromTheDeviceAskedFor",
+                        cause -> assertThat(cause)
+                                .hasMessageMatching(
+                                        "(?s)candidate freed 0x\\w+ of upstream direct with \\d+ bytes on device 0;"
+                                                + " it was obtained with \\d+ bytes on device 1.*"));
+    }
+
+    @Test
+    void aFreeThatThrowsWhatTheDriverThrewIsFound() {
+        assertThat(causesInContext(
+                        "FaultTests",
+                        context -> new BrokenAllocators.AwaitsInFree(context.upstream("direct"), context.streams())))
+                .containsOnlyKeys("aFreeOnAnotherStreamDoesNotThrow", "aFreeOnAnEndedStreamDoesNotThrow")
+                .allSatisfy((_, cause) -> assertThat(cause)
+                        .hasMessageMatching(
+                                "candidate threw in free\\(0x\\w+, \\d+ bytes\\) on stream 0x\\w+; free must not"
+                                        + " throw: .*cuStreamWaitEvent.*"));
+    }
+
+    @Test
+    void overlappingBlocksAreNamed() {
+        assertThat(causesOf("AllocationTests", BrokenAllocators.Overlaps::new).values())
+                .anySatisfy(
+                        cause -> assertThat(cause)
+                                .hasMessageMatching(
+                                        "candidate returned 0x\\w+ for \\d+ bytes on device 0; 0x\\w+ of \\d+ bytes is live there"));
+    }
+
+    @Test
+    void aFailureHasNoFollowUps() {
+        assertThat(causesOf("BasicTests", BrokenAllocators.Misaligned::new).values())
+                .isNotEmpty()
+                .allSatisfy(
+                        cause -> assertThat(cause.getSuppressed()).doesNotHaveAnyElementsOfTypes(AssertionError.class));
+    }
+
+    @Test
+    void reuseOutOfStreamOrderIsSaidInTheFirstLine() {
+        assertThat(causesOf("StreamTests", BrokenAllocators.IgnoresStreamOrder::new))
+                .hasEntrySatisfying(
+                        "manyStreamsComeAndGo",
+                        cause -> assertThat(cause)
+                                .hasMessageMatching(
+                                        "candidate gave 0x\\w+ to stream 0x\\w+, though stream 0x\\w+ has not passed its"
+                                                + " free(?s).*"));
+    }
+
+    @Test
     void onePartRunsAloneByItsTag() {
         Set<String> ran = new TreeSet<>();
-        factory = BrokenAllocators.Sound::new;
+        factory = overDriver(BrokenAllocators.Sound::new);
         LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
                 .selectors(selectClass(Candidate.class))
                 .filters(TagFilter.includeTags("conformance-basic"))
