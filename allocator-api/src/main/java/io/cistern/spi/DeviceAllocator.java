@@ -105,7 +105,8 @@ public interface DeviceAllocator extends AutoCloseable {
     /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
     ///     device. It must not throw then, even if the context is dead.
     /// @param stream the stream of the last use. If its end was [announced][#streamClosing] before, the handle
-    ///     names no stream, or a later one: then the block waits for the work of all streams of the device
+    ///     names no stream, or a later one: then the allocator keeps the block until all streams of the device have
+    ///     done their work ([StreamOrder#recordAll])
     void free(long address, long byteSize, int device, long stream);
 
     /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
