@@ -815,7 +815,8 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Opens the device memory.
         ///
-        /// @throws ConfigurationException if the setting of a limit is not a number of bytes
+        /// @throws ConfigurationException if the setting of a limit is not a number of bytes, or that of a
+        ///     check is unknown
         public DeviceMemory open() {
             for (String problem :
                     SettingProblems.untold(settings, driver.devices().count())) {

@@ -1,8 +1,10 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
@@ -36,7 +38,7 @@ final class NamedObservers {
     static NamedObservers of(Settings settings) {
         Map<String, ModuleSupport.Observer> chosen = new LinkedHashMap<>();
         settings.get(Setting.CHECK)
-                .filter(level -> level.text().equals(STREAMS))
+                .filter(level -> level.text().equalsIgnoreCase(STREAMS))
                 .ifPresent(level -> choose(level, STREAMS, chosen));
         settings.get(Setting.OBSERVE).ifPresent(names -> choose(names, names.text(), chosen));
         return new NamedObservers(chosen);
@@ -73,6 +75,8 @@ final class NamedObservers {
     private static void tryTo(String name, Runnable begin) {
         try {
             begin.run();
+        } catch (IllegalSettingException wrong) {
+            throw new ConfigurationException(wrong.getMessage(), wrong); // else it would turn a check off
         } catch (RuntimeException | LinkageError broken) {
             LOGGER.log(Level.WARNING, "observer '" + name + "' failed to start", broken);
         }

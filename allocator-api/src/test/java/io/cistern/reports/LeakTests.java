@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatCode;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
+import io.cistern.ModuleSupport;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
 import io.cistern.cuda.CaptureMode;
@@ -130,6 +131,17 @@ class LeakTests {
     }
 
     @Test
+    void sitesLeaveOutTheFramesOfScopes() {
+        DeviceMemory memory = open(LeakLevel.SITES);
+        memory.current(0).call(ScopeOptions.all(), () -> memory.allocate(5000, 0, 0));
+        assertThat(memory.leaks().getFirst().site())
+                .extracting(StackTraceElement::getClassName)
+                .contains(LeakTests.class.getName())
+                .noneMatch(name -> name.contains("ScopedValue") || name.equals(Allocator.class.getName()));
+        end(memory);
+    }
+
+    @Test
     void allTellsTheWholeStackAndTheThread() throws Exception {
         DeviceMemory memory = open(LeakLevel.ALL);
         Thread.ofPlatform().name("worker 7").start(() -> deep(memory, 50)).join();
@@ -241,6 +253,24 @@ class LeakTests {
             MEMORY.allocate(12_345, 0, 0);
             MEMORY.free(MEMORY.allocate(100, 0, 0), 0);
         }
+    }
+
+    /// A program whose framework reports leaks while the process ends, for the test below.
+    static final class Reported {
+        public static void main(String[] arguments) {
+            Leaking.main(arguments);
+            ModuleSupport.reportLeaksBy(report -> Runtime.getRuntime().addShutdownHook(new Thread(report)));
+        }
+    }
+
+    @Test
+    void theEndOfAProcessIsQuietWhereLeaksAreOff() throws Exception {
+        assertThat(OwnJvm.run(Reported.class, "-Dcistern.leaks=off", "--enable-native-access=ALL-UNNAMED"))
+                .isEmpty();
+        assertThat(String.join(
+                        "\n",
+                        OwnJvm.run(Reported.class, "-Dcistern.leaks=sites", "--enable-native-access=ALL-UNNAMED")))
+                .contains("the process ends: 1 live block of 12345 bytes");
     }
 
     @Test

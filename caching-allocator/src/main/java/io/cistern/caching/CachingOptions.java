@@ -88,7 +88,7 @@ record CachingOptions(
     /// @throws ConfigurationException if they name no level
     private static CheckLevel configuredLevel() {
         Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
-        if (set == null || set.text().equals("streams")) { // an observer checks that, for each allocator
+        if (set == null || set.text().equalsIgnoreCase("streams")) { // an observer checks that, for each allocator
             return CheckLevel.OFF;
         }
         try {

@@ -99,7 +99,7 @@ public final class StreamHazards {
     public static boolean isSet() {
         return Settings.ofProcess()
                 .get(Setting.CHECK)
-                .filter(level -> level.text().equals("streams"))
+                .filter(level -> level.text().equalsIgnoreCase("streams"))
                 .isPresent();
     }
 

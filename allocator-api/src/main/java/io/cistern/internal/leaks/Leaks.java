@@ -64,7 +64,7 @@ public final class Leaks {
     /// @param atEnd takes what reports; called at most once in a process
     public static void reportBy(Consumer<Runnable> atEnd) {
         if (!OTHERS_REPORT.getAndSet(true)) {
-            atEnd.accept(AtExit::report);
+            atEnd.accept(Leaks::reportAll);
         }
     }
 
@@ -157,21 +157,22 @@ public final class Leaks {
 
         private static void reportUnlessOthers() {
             if (!OTHERS_REPORT.get()) {
-                report();
+                reportAll();
             }
         }
+    }
 
-        @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
-        private static void report() {
-            for (Leaks leaks : List.copyOf(ENDING)) {
-                try {
-                    List<LiveBlock> blocks = leaks.blocks(_ -> true);
-                    if (!blocks.isEmpty()) {
-                        System.err.println(LeakReport.text("the process ends", blocks));
-                    }
-                } catch (RuntimeException failure) {
-                    System.err.println("the report of live blocks failed: " + failure);
+    // Not in AtExit: who first loads that class while the process ends can't add its hook.
+    @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
+    private static void reportAll() {
+        for (Leaks leaks : List.copyOf(ENDING)) {
+            try {
+                List<LiveBlock> blocks = leaks.blocks(_ -> true);
+                if (!blocks.isEmpty()) {
+                    System.err.println(LeakReport.text("the process ends", blocks));
                 }
+            } catch (RuntimeException failure) {
+                System.err.println("the report of live blocks failed: " + failure);
             }
         }
     }

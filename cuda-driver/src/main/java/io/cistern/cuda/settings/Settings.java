@@ -25,13 +25,13 @@ public final class Settings {
     private static final String PROPERTIES = "cistern.";
     private static final String VARIABLES = "CISTERN_";
 
-    /// Properties of surrounding programs: tests, benchmarks.
+    /// Properties of surrounding programs: Spring, tests, benchmarks.
     private static final List<String> OTHER_PROPERTIES =
-            List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
+            List.of("cistern.metrics.", "cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
 
-    /// Variables of surrounding programs: the script, and hosts that start Java.
+    /// Variables of surrounding programs: Spring, the script, and hosts that start Java.
     private static final List<String> OTHER_VARIABLES =
-            List.of("CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
+            List.of("CISTERN_METRICS_", "CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
 
     /// A value and where it was set.
     ///

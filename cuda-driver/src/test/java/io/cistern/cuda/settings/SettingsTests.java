@@ -79,6 +79,8 @@ class SettingsTests {
         properties.put("cistern.testkit.seed", "1");
         variables.put("CISTERN_LEAKZ", "all");
         variables.put("CISTERN_JAVA_OPTS", "-Xmx1g");
+        variables.put("CISTERN_METRICS_SLOWALLOCATIONS", "1ms");
+        properties.put("cistern.metrics.slow-allocations", "1ms");
 
         assertThat(settings().unknown())
                 .extracting(Settings.Unknown::source)
