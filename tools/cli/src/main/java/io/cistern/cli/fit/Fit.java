@@ -20,14 +20,16 @@ import org.jspecify.annotations.Nullable;
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
 /// @param servedPeakBytes the most bytes that the recorded program had at once
-/// @param leaks what looks like a leak; empty if that can't be found
+/// @param whyNoLeaks why it can't be found what looks like a leak; empty if it can
+/// @param leaks what looks like a leak
 /// @param answers by allocator
 record Fit(
         Recording recording,
         Optional<Room> room,
         Moment peak,
         long servedPeakBytes,
-        Optional<List<Leak>> leaks,
+        String whyNoLeaks,
+        List<Leak> leaks,
         List<Answer> answers) {
     /// How a program fits with one allocator.
     ///
@@ -95,8 +97,7 @@ record Fit(
         fields.put("allocators", answers.stream().map(this::fields).toList());
         fields.put("peakHolders", peak.holders().stream().map(Fit::fields).toList());
         fields.put(
-                "leaks",
-                leaks.map(all -> all.stream().map(Fit::fields).toList()).orElse(null));
+                "leaks", whyNoLeaks.isEmpty() ? leaks.stream().map(Fit::fields).toList() : null);
         return fields;
     }
 

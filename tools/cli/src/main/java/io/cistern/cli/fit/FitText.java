@@ -4,7 +4,6 @@ import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Holders.Holder;
-import io.cistern.cli.fit.Holders.Leak;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.simulated.SimulatedGpu;
@@ -46,7 +45,7 @@ final class FitText {
     private static String heading(String file, boolean several, Fit fit) {
         Recording recording = fit.recording();
         int rows = recording.trace().operations();
-        long nanos = recording.nanos()[recording.nanos().length - 1];
+        long nanos = recordedNanos(fit);
         return file + (several ? ", device " + recording.ordinals()[0] : "") + ": "
                 + (recording.recorder().name().isEmpty()
                         ? ""
@@ -54,6 +53,10 @@ final class FitText {
                 + String.format(Locale.ROOT, "%,d", rows)
                 + (rows == 1 ? " allocation" : " allocations and frees") + (nanos > 0 ? " in " + seconds(nanos) : "")
                 + "\n";
+    }
+
+    private static long recordedNanos(Fit fit) {
+        return fit.recording().nanos()[fit.recording().nanos().length - 1];
     }
 
     private static List<List<String>> facts(Fit fit) {
@@ -87,7 +90,10 @@ final class FitText {
         long all = holders.stream().mapToLong(Holder::byteSize).sum();
         String title = "held most then";
         String ofAll = " of " + ByteSize.format(all);
-        for (Holder holder : holders.subList(0, Math.min(MOST_HOLDERS, holders.size()))) {
+        for (Holder holder : holders) {
+            if (holders.indexOf(holder) >= MOST_HOLDERS && !holder.site().equals(Holders.WAITING)) {
+                continue;
+            }
             facts.add(List.of(
                     title,
                     ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ofAll + ": "
@@ -102,15 +108,19 @@ final class FitText {
                     count("", recording.recorder().olderBlocks(), "block")
                             + " from before the recording: earlier events are lost"));
         }
-        fit.leaks().ifPresent(leaks -> facts.addAll(leakFacts(leaks)));
+        facts.addAll(leakFacts(fit));
         return facts;
     }
 
-    private static List<List<String>> leakFacts(List<Leak> leaks) {
+    private static List<List<String>> leakFacts(Fit fit) {
         String title = "looks like a leak";
-        return leaks.isEmpty()
-                ? List.of(List.of(title, "nothing"))
-                : leaks.stream()
+        if (!fit.whyNoLeaks().isEmpty()) {
+            return List.of(List.of(title, "unknown: " + fit.whyNoLeaks()));
+        }
+        long nanos = recordedNanos(fit);
+        return fit.leaks().isEmpty()
+                ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + seconds(nanos) : "")))
+                : fit.leaks().stream()
                         .limit(MOST_HOLDERS)
                         .map(leak -> List.of(
                                 title,
@@ -229,10 +239,7 @@ final class FitText {
     static List<Verdict> verdicts(boolean several, Fit fit, List<String> judged) {
         String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
-        String held = holders.isEmpty() || holders.getFirst().site().isEmpty()
-                ? ""
-                : "; " + name(holders.getFirst().site()) + " holds "
-                        + ByteSize.format(holders.getFirst().byteSize());
+        String held = holders.isEmpty() ? "" : held(holders.getFirst());
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
                 .map(answer -> new Verdict(
@@ -240,6 +247,14 @@ final class FitText {
                         device + conclusion(fit, answer, several) + others(fit, judged, answer) + held + "."
                                 + (fit.room().isEmpty() ? " Pass --capacity to check a device." : "")))
                 .toList();
+    }
+
+    private static String held(Holder holder) {
+        return holder.site().isEmpty()
+                ? ""
+                : holder.site().equals(Holders.WAITING)
+                        ? "; " + ByteSize.format(holder.byteSize()) + " " + holder.site()
+                        : "; " + name(holder.site()) + " holds " + ByteSize.format(holder.byteSize());
     }
 
     private static String conclusion(Fit fit, Answer answer, boolean several) {

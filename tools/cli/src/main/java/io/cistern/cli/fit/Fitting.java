@@ -93,7 +93,8 @@ record Fitting(
                 room,
                 holders.peak(),
                 holders.servedPeakBytes(),
-                holders.canFindLeaks() ? Optional.of(holders.leaks()) : Optional.empty(),
+                holders.whyNoLeaks(),
+                holders.whyNoLeaks().isEmpty() ? holders.leaks() : List.of(),
                 answers);
     }
 

@@ -77,7 +77,11 @@ record Growth(List<Change> changes) {
                 live.merge(
                         new Place(
                                 several ? recording.ordinals()[devices[trace.streams()[row]]] : null,
-                                shown(recording.callStacks().lines(recording.stacks()[row]))),
+                                recording.waitingSince()[row] > 0 && recording.waitingSince()[row] <= end
+                                        ? List.of(Holders.WAITING)
+                                        : shown(recording
+                                                .callStacks()
+                                                .lines(recording.stacks()[row]))),
                         new Live(trace.byteSizes()[row], 1),
                         (one, other) -> new Live(one.byteSize + other.byteSize, one.blocks + other.blocks));
             }

@@ -9,11 +9,14 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /// Finds which code holds the memory of a recorded program: at the peak, at the end, and more and more of it.
 ///
 /// A site is the innermost line of the program's own code in a block's call stack.
 final class Holders {
+    /// The site of blocks that the program freed, but that other streams still use.
+    static final String WAITING = "freed, but waiting for another stream (record_stream)";
     /// Equal parts of the time, for growth.
     private static final int PARTS = 10;
     /// Rises from part to part that make a leak.
@@ -66,10 +69,20 @@ final class Holders {
                 return sites.size() - 1;
             });
         }
+        sites.add(WAITING); // The last one.
     }
 
     private int site(int row) {
         return siteOf[recording.stacks()[row]];
+    }
+
+    /// Returns the site of a block at a moment.
+    ///
+    /// @param row the row that allocated it
+    /// @param now the last row before the moment
+    private int site(int row, int now) {
+        int since = recording.waitingSince()[row];
+        return since > 0 && since <= now ? sites.size() - 1 : site(row);
     }
 
     /// Returns when the program asked for most, requests that were refused included.
@@ -120,8 +133,8 @@ final class Holders {
             if (row >= 0) {
                 requested += trace.byteSizes()[row];
                 if (!refusedRows.get(row)) {
-                    bytes[site(row)] += trace.byteSizes()[row];
-                    blocks[site(row)]++;
+                    bytes[site(row, lastRow)] += trace.byteSizes()[row];
+                    blocks[site(row, lastRow)]++;
                 }
             }
         }
@@ -139,63 +152,106 @@ final class Holders {
     /// above that of the tenth before, in nearly all tenths or in the last half. The page of a report has the same
     /// rule.
     ///
-    /// Blocks from before the recording that are never freed do not hide growth.
+    /// Blocks from before the recording that are never freed do not hide growth. A block counts until the
+    /// program frees it, whether other streams still use it or not.
     List<Leak> leaks() {
+        Growths growths = new Growths();
         int[] parts = parts();
-        long[] now = new long[sites.size()];
-        long[] made = new long[sites.size()];
-        long[] freed = new long[sites.size()];
-        int[] lastPart = new int[sites.size()];
-        long[][] floors = new long[sites.size()][PARTS];
-        for (long[] floor : floors) {
-            Arrays.fill(floor, Long.MAX_VALUE);
+        int rows = trace.ops().length;
+        int[] waiting = recording.waitingSince();
+        // Lists of the blocks that began to wait before each row.
+        int[] firstWaiting = new int[rows + 1];
+        int[] nextWaiting = new int[rows];
+        Arrays.fill(firstWaiting, -1);
+        for (int row = 0; row < rows; row++) {
+            if (waiting[row] > 0) {
+                nextWaiting[row] = firstWaiting[waiting[row]];
+                firstWaiting[waiting[row]] = row;
+            }
         }
-        long[] older = new long[sites.size()];
         int[] madeBy = new int[trace.slotCount()];
-        for (int row = 0; row < trace.ops().length; row++) {
-            int slot = trace.slots()[row];
-            if (trace.ops()[row] == Trace.ALLOCATE) {
+        for (int row = 0; row <= rows; row++) {
+            int part = row < rows ? parts[row] : PARTS - 1;
+            for (int made = firstWaiting[row]; made >= 0; made = nextWaiting[made]) {
+                growths.change(made, false, part);
+            }
+            int slot = row < rows ? trace.slots()[row] : 0;
+            if (row < rows && trace.ops()[row] == Trace.ALLOCATE) {
                 madeBy[slot] = row;
-            } else if (trace.ops()[row] != Trace.FREE) {
-                continue;
-            }
-            if (refusedRows.get(madeBy[slot])) {
-                continue;
-            }
-            int site = site(madeBy[slot]);
-            lower(floors[site], now[site], lastPart[site], parts[row]);
-            lastPart[site] = parts[row];
-            boolean isMade = madeBy[slot] == row;
-            now[site] += (isMade ? 1 : -1) * trace.byteSizes()[madeBy[slot]];
-            made[site] += isMade ? 1 : 0;
-            freed[site] += isMade ? 0 : 1;
-            if (madeBy[slot] < recording.recorder().olderBlocks()) {
-                older[site] += (isMade ? 1 : -1) * trace.byteSizes()[madeBy[slot]];
-            }
-            lower(floors[site], now[site], parts[row], parts[row]);
-        }
-        long all = Arrays.stream(now).sum() - Arrays.stream(older).sum();
-        List<Leak> leaks = new ArrayList<>();
-        for (int site = 0; site < floors.length; site++) {
-            long[] floor = floors[site];
-            lower(floor, now[site], lastPart[site], PARTS - 1);
-            long growth = floor[PARTS - 1] - floor[0];
-            int rises = rises(floor, 1);
-            boolean isMuch = growth > Math.max(MIN_GROWTH, all / 50)
-                    && floor[PARTS - 1] - older[site] > 1.5 * (floor[1] - older[site]);
-            if (!sites.get(site).isEmpty()
-                    && isMuch
-                    && (rises >= MANY_RISES || rises(floor, PARTS - LAST_RISES) == LAST_RISES)) {
-                leaks.add(new Leak(sites.get(site), now[site], rises, made[site], freed[site]));
+                growths.change(row, true, part);
+            } else if (row < rows && trace.ops()[row] == Trace.FREE && waiting[madeBy[slot]] == 0) {
+                growths.change(madeBy[slot], false, part);
             }
         }
-        leaks.sort(Comparator.comparingLong(Leak::byteSize).reversed());
-        return leaks;
+        return growths.leaks();
     }
 
-    /// Returns whether leaks can be found: the recording has call stacks, and enough rows to compare its tenths.
-    boolean canFindLeaks() {
-        return trace.ops().length >= MIN_ROWS && sites.stream().anyMatch(site -> !site.isEmpty());
+    /// The memory of each site over time.
+    private final class Growths {
+        private final long[] now = new long[sites.size()];
+        /// What is live of blocks from before the recording.
+        private final long[] older = new long[sites.size()];
+        private final long[] made = new long[sites.size()];
+        private final long[] freed = new long[sites.size()];
+        private final int[] lastPart = new int[sites.size()];
+        /// The least of each part.
+        private final long[][] floors = new long[sites.size()][PARTS];
+
+        Growths() {
+            for (long[] floor : floors) {
+                Arrays.fill(floor, Long.MAX_VALUE);
+            }
+        }
+
+        /// @param row the row that allocated the block
+        void change(int row, boolean isMade, int part) {
+            if (refusedRows.get(row)) {
+                return;
+            }
+            int site = site(row);
+            long change = (isMade ? 1 : -1) * trace.byteSizes()[row];
+            lower(floors[site], now[site], lastPart[site], part);
+            lastPart[site] = part;
+            now[site] += change;
+            made[site] += isMade ? 1 : 0;
+            freed[site] += isMade ? 0 : 1;
+            older[site] += row < recording.recorder().olderBlocks() ? change : 0;
+            lower(floors[site], now[site], part, part);
+        }
+
+        List<Leak> leaks() {
+            long all = Arrays.stream(now).sum() - Arrays.stream(older).sum();
+            List<Leak> leaks = new ArrayList<>();
+            for (int site = 0; site < floors.length; site++) {
+                long[] floor = floors[site];
+                lower(floor, now[site], lastPart[site], PARTS - 1);
+                long growth = floor[PARTS - 1] - floor[0];
+                int rises = rises(floor, 1);
+                boolean isMuch = growth > Math.max(MIN_GROWTH, all / 50)
+                        && floor[PARTS - 1] - older[site] > 1.5 * (floor[1] - older[site]);
+                if (!sites.get(site).isEmpty()
+                        && isMuch
+                        && (rises >= MANY_RISES || rises(floor, PARTS - LAST_RISES) == LAST_RISES)) {
+                    leaks.add(new Leak(sites.get(site), now[site], rises, made[site], freed[site]));
+                }
+            }
+            leaks.sort(Comparator.comparingLong(Leak::byteSize).reversed());
+            return leaks;
+        }
+    }
+
+    /// Returns why leaks can't be found, for people; empty if they can.
+    String whyNoLeaks() {
+        if (siteOf.length < 2) {
+            return "no call stacks";
+        }
+        if (trace.ops().length < MIN_ROWS) {
+            return "too few events";
+        }
+        long frees = IntStream.range(0, trace.ops().length)
+                .filter(row -> trace.ops()[row] == Trace.FREE || recording.waitingSince()[row] > 0)
+                .count();
+        return frees > refusedRows.cardinality() ? "" : "no block was freed, as while a model loads";
     }
 
     private static void lower(long[] floor, long bytes, int from, int to) {

@@ -16,6 +16,8 @@ record ForeignEvent(
         Kind kind, long address, long byteSize, long stream, int device, long thread, long nanos, int stack) {
     enum Kind {
         ALLOCATED,
+        /// The program frees a block that another stream still uses; [#FREED] follows.
+        FREE_REQUESTED,
         FREED,
         REFUSED,
         TRIMMED

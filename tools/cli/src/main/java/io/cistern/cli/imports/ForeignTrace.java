@@ -29,9 +29,11 @@ import org.jspecify.annotations.Nullable;
 final class ForeignTrace {
     private static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
 
+    private static final char REQUESTED = 'r';
+
     /// Takes the rows.
     private interface Rows {
-        /// @param op as in a file
+        /// @param op as in a file, or [#REQUESTED]
         /// @param id the block
         /// @param thread the number of the event's thread
         void row(char op, long id, long byteSize, int thread, ForeignEvent event) throws IOException;
@@ -76,12 +78,12 @@ final class ForeignTrace {
     /// @throws InputException if no replay would read the trace
     static Summary write(String file, ForeignLog log, boolean stacks, Writer out) throws InputException, IOException {
         out.write(HEADER + (stacks ? ",stack\n" : "\n"));
-        return make(
-                file,
-                log,
-                (op, id, byteSize, thread, event) ->
-                        out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + ","
-                                + thread + "," + event.nanos() + (stacks ? "," + event.stack() : "") + "\n"));
+        return make(file, log, (op, id, byteSize, thread, event) -> {
+            if (op != REQUESTED) { // Of which a trace has nothing.
+                out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + "," + thread
+                        + "," + event.nanos() + (stacks ? "," + event.stack() : "") + "\n");
+            }
+        });
     }
 
     /// Returns a log as a recording.
@@ -99,6 +101,7 @@ final class ForeignTrace {
                     case 'a' -> builder.allocate(id, byteSize, event.device(), event.stream());
                     case 'f' -> builder.free(id, event.device(), event.stream());
                     case 't' -> builder.trim(event.device());
+                    case REQUESTED -> builder.freeRequested(id);
                     default ->
                         builder.refused(
                                 byteSize,
@@ -154,6 +157,12 @@ final class ForeignTrace {
         switch (event.kind()) {
             case ALLOCATED -> allocated(event);
             case FREED -> freed(live.remove(Place.of(event)), event);
+            case FREE_REQUESTED -> {
+                Block block = live.get(Place.of(event));
+                if (block != null) {
+                    row(REQUESTED, block.id, 0, event);
+                }
+            }
             case REFUSED -> {
                 refused++;
                 row('o', 0, event.byteSize(), event);

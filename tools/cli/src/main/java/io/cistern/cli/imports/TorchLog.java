@@ -21,8 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// Makes a log from a PyTorch snapshot.
 ///
 /// 1. A block's `alloc` and `free_completed` are its allocation and its free. Between `free_requested` and
-///    `free_completed`, other streams still used it; the snapshot does not say which. If the history of a
-///    device has no completions, requests count as frees.
+///    `free_completed`, other streams still used it; the snapshot does not say which.
 /// 2. Blocks that are live in the segments are live at the end.
 /// 3. The segments at the end and their events before give what was reserved at any moment.
 /// 4. The histories of several devices are merged by their times. Those of one device keep their order: a clock may go
@@ -74,7 +73,6 @@ final class TorchLog {
     }
 
     private void addEvents(int device, List<Event> trace, List<Segment> segments) {
-        boolean completions = trace.stream().anyMatch(event -> event.action().equals("free_completed"));
         boolean trims = segments.stream().noneMatch(each -> each.device() == device && each.isPrivate());
         boolean wasTrimming = false;
         long held = heldAtFirst(device, trace, segments);
@@ -82,7 +80,8 @@ final class TorchLog {
             addReserved(0, device, held);
         }
         long nanos = 0;
-        for (Event event : trace) {
+        for (int i = 0; i < trace.size(); i++) {
+            Event event = trace.get(i);
             nanos = Math.max(nanos, event.nanos());
             boolean isTrimming = trims && isOfEmptyCache(event);
             if (isTrimming && !wasTrimming) {
@@ -93,8 +92,8 @@ final class TorchLog {
                 held += growth(event);
                 addReserved(nanos, device, held);
             }
-            Kind kind = kind(event, completions);
-            if (kind != null) {
+            Kind kind = kind(event);
+            if (kind != null && !TorchSnapshot.isFreedAtOnce(trace, i)) {
                 long address = event.address();
                 if (kind == Kind.REFUSED) {
                     address = refused.size();
@@ -106,11 +105,11 @@ final class TorchLog {
         }
     }
 
-    private static @Nullable Kind kind(Event event, boolean completions) {
+    private static @Nullable Kind kind(Event event) {
         return switch (event.action()) {
             case "alloc" -> Kind.ALLOCATED;
-            case "free_completed" -> Kind.FREED;
-            case "free_requested", "free" -> completions ? null : Kind.FREED;
+            case "free_requested" -> Kind.FREE_REQUESTED;
+            case "free_completed", "free" -> Kind.FREED;
             case "oom" -> Kind.REFUSED;
             default -> null; // Segment events and others.
         };

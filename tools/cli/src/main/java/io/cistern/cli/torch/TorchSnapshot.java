@@ -50,6 +50,11 @@ public record TorchSnapshot(
         public boolean isActive() {
             return state.startsWith("active");
         }
+
+        /// Returns whether the program has freed it, but another stream still uses it.
+        public boolean isWaiting() {
+            return isActive() && !state.equals("active_allocated");
+        }
     }
 
     /// Something that happened.
@@ -70,7 +75,14 @@ public record TorchSnapshot(
             long nanos,
             String thread,
             String category,
-            Frames frames) {}
+            Frames frames) {
+        /// Returns the event of a history that does not say when requested frees complete: they do at once.
+        private Event freed() {
+            return action.equals("free_requested")
+                    ? new Event("free", pool, address, byteSize, stream, nanos, thread, category, frames)
+                    : this;
+        }
+    }
 
     /// A mark that the program set.
     ///
@@ -119,6 +131,15 @@ public record TorchSnapshot(
         return traces.stream().mapToInt(List::size).sum();
     }
 
+    /// Returns whether an event requests the free of a block, and the next one completes it.
+    public static boolean isFreedAtOnce(List<Event> trace, int index) {
+        Event requested = trace.get(index);
+        return index + 1 < trace.size()
+                && requested.action().equals("free_requested")
+                && trace.get(index + 1).action().equals("free_completed")
+                && trace.get(index + 1).address() == requested.address();
+    }
+
     /// Checks the values of a pickle. It counts what it makes: a pickle of a few bytes can name one list a million
     /// times.
     private static final class Reader {
@@ -162,7 +183,17 @@ public record TorchSnapshot(
             for (Fields segment : counted(top.maps("segments"))) {
                 segments.add(segment(segment));
             }
+            IntStream.range(0, traces.size())
+                    .filter(device -> !tellsCompletions(device, traces.get(device), segments))
+                    .forEach(device -> traces.get(device).replaceAll(Event::freed));
             return new TorchSnapshot(segments, traces, annotations(top), top.texts("allocator_settings"));
+        }
+
+        private static boolean tellsCompletions(int device, List<Event> trace, List<Segment> segments) {
+            return trace.stream().anyMatch(event -> event.action().equals("free_completed"))
+                    || segments.stream()
+                            .filter(segment -> segment.device() == device)
+                            .anyMatch(segment -> segment.blocks().stream().anyMatch(Block::isWaiting));
         }
 
         private List<Fields> counted(List<Fields> made) throws InputException {

@@ -72,7 +72,7 @@ public final class CallStacks {
     public static String shortened(String site) {
         int open = site.indexOf('(');
         int slash = site.lastIndexOf('/');
-        return open < 0 || !site.endsWith(")")
+        return open < 0 || !site.endsWith(")") || site.indexOf(':', open) < 0
                 ? site
                 : site.substring(Math.max(open, slash) + 1, site.length() - 1) + " (" + site.substring(0, open) + ")";
     }

@@ -12,6 +12,8 @@ import java.util.stream.IntStream;
 ///
 /// @param nanos the time of each row, since the recording began
 /// @param stacks the number of each row's call stack
+/// @param waitingSince for each allocation whose block the program freed while another stream still used it,
+///     how many rows came before; else 0
 /// @param refusals the requests that were refused, in the order of their rows
 /// @param handles the handle of each stream
 /// @param ordinals the ordinals of the trace's devices
@@ -20,6 +22,7 @@ public record Recording(
         Trace trace,
         long[] nanos,
         int[] stacks,
+        int[] waitingSince,
         CallStacks callStacks,
         List<Refusal> refusals,
         long[] handles,
@@ -39,7 +42,15 @@ public record Recording(
         }
         return trace.origins().mixed()
                 ? List.of(new Recording(
-                        trace.onOneDevice(), nanos, stacks, callStacks, refusals, handles, ordinals, recorder))
+                        trace.onOneDevice(),
+                        nanos,
+                        stacks,
+                        waitingSince,
+                        callStacks,
+                        refusals,
+                        handles,
+                        ordinals,
+                        recorder))
                 : IntStream.range(0, ordinals.length)
                         .mapToObj(this::ofDevice)
                         .sorted(Comparator.comparingLong(each -> each.ordinals[0]))
@@ -51,14 +62,15 @@ public record Recording(
         int[] rows = IntStream.range(0, trace.ops().length)
                 .filter(row -> devices[trace.streams()[row]] == device)
                 .toArray();
-        int[] newRows = new int[trace.ops().length];
-        for (int i = 0; i < rows.length; i++) {
-            newRows[rows[i]] = i;
+        int[] newRows = new int[trace.ops().length + 1];
+        for (int row = 0; row < trace.ops().length; row++) {
+            newRows[row + 1] = newRows[row] + (devices[trace.streams()[row]] == device ? 1 : 0);
         }
         return new Recording(
                 trace.ofRows(rows, trace.origins().devicePeakBytes()[device]),
                 IntStream.of(rows).mapToLong(row -> nanos[row]).toArray(),
                 IntStream.of(rows).map(row -> stacks[row]).toArray(),
+                IntStream.of(rows).map(row -> newRows[waitingSince[row]]).toArray(),
                 callStacks,
                 refusals.stream()
                         .filter(each -> devices[trace.streams()[each.row]] == device)

@@ -30,6 +30,7 @@ public final class TraceRows {
     private int[] threads = new int[1 << 12];
     private long[] nanos = new long[1 << 12];
     private int[] stacks = new int[1 << 12];
+    private int[] waitingSince = new int[1 << 12];
     private int rows;
     private int operations;
 
@@ -122,6 +123,11 @@ public final class TraceRows {
     /// @throws IllegalArgumentException if the row is invalid; the message says why
     public void free(long id, long device, long stream) {
         free(id, liveSlot(id), streamNumbers.number(device, stream));
+    }
+
+    /// Notes that the program frees a live block that another stream still uses. The row of its free follows.
+    public void freeRequested(long id) {
+        waitingSince[slotRows[liveSlot(id)]] = rows;
     }
 
     private int liveSlot(long id) {
@@ -230,6 +236,7 @@ public final class TraceRows {
                 build(name),
                 Arrays.copyOf(nanos, rows),
                 Arrays.copyOf(stacks, rows),
+                Arrays.copyOf(waitingSince, rows),
                 callStacks,
                 refusals,
                 streamNumbers.handles(),
@@ -266,6 +273,7 @@ public final class TraceRows {
             threads = Arrays.copyOf(threads, length);
             nanos = Arrays.copyOf(nanos, length);
             stacks = Arrays.copyOf(stacks, length);
+            waitingSince = Arrays.copyOf(waitingSince, length);
         }
         ops[rows] = op;
         slots[rows] = slot;

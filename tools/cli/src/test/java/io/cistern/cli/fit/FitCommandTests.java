@@ -397,7 +397,9 @@ class FitCommandTests {
             if (block == 400) {
                 program.forget();
             }
-            program.segment(base + block * 32 * MIB, 20 * MIB).allocate(base + block * 32 * MIB, 2 * MIB, 41);
+            long address = base + block * 32 * MIB;
+            program.segment(address, 20 * MIB).allocate(address, 2 * MIB, 41);
+            program.allocate(address + 4 * MIB, MIB, 60).free(address + 4 * MIB);
         }
         Path file = program.write(folder.resolve("ring.pickle"));
 
@@ -418,11 +420,52 @@ class FitCommandTests {
         }
         Path withoutStacks = Files.writeString(folder.resolve("own.csv"), rows);
 
-        assertThat(fit(known, "--allocator=direct").out()).contains("looks like a leak     nothing\n");
-        assertThat(fit(withoutStacks, "--allocator=direct").out()).doesNotContain("looks like a leak");
+        assertThat(fit(known, "--allocator=direct").out())
+                .contains("looks like a leak     nothing in these 560.00 ms\n");
+        assertThat(fit(withoutStacks, "--allocator=direct").out())
+                .contains("looks like a leak     unknown: no call stacks\n");
         assertThat(fit(known, "--allocator=direct", "--format=json").out()).contains("\"leaks\":[]");
         assertThat(fit(withoutStacks, "--allocator=direct", "--format=json").out())
                 .contains("\"leaks\":null");
+    }
+
+    @Test
+    void loadingAModelIsNoLeak() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        for (int layer = 0; layer < 60; layer++) {
+            long address = 0x7f00_0000_0000L + layer * 32 * MIB;
+            program.segment(address, 20 * MIB).allocate(address, 20 * MIB, 12);
+        }
+        Path file = program.write(folder.resolve("load.pickle"));
+
+        assertThat(fit(file, "--allocator=direct").out())
+                .contains("looks like a leak     unknown: no block was freed, as while a model loads\n");
+    }
+
+    /// A device of several, each with its own rows.
+    @Test
+    void whatWaitsForAnotherStreamIsFreedButNotFree() throws Exception {
+        TorchProgram one = new TorchProgram(0);
+        TorchProgram other = new TorchProgram(1);
+        for (int step = 0; step < 40; step++) {
+            long address = 0x7f00_0000_0000L + step * 32 * MIB;
+            one.segment(address, 30 * MIB).allocate(address, 30 * MIB, 41).requestFree(address);
+            other.allocate(address, MIB, 50).free(address);
+        }
+        one.segment(0x7e00_0000_0000L, 20 * MIB).allocate(0x7e00_0000_0000L, MIB, 60);
+        Path alone = one.write(folder.resolve("alone.pickle"));
+        Path both = TorchProgram.write(folder.resolve("both.pickle"), one, other);
+
+        for (Path file : List.of(alone, both)) {
+            assertThat(fit(file, "--allocator=direct").out())
+                    .contains("1.17 GiB, 100 % of 1.17 GiB: freed, but waiting for another stream (record_stream),"
+                            + " 40 blocks")
+                    .contains("looks like a leak     nothing in these ")
+                    .contains("; 1.17 GiB freed, but waiting for another stream (record_stream). Pass")
+                    .doesNotContain("train.py:41 (step) holds");
+        }
+        assertThat(fit(alone, both.toString(), "--allocator=direct").out())
+                .contains("freed, but waiting for another stream (record_stream)");
     }
 
     @Test

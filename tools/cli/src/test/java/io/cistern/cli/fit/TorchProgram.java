@@ -83,6 +83,14 @@ public final class TorchProgram {
         return event("free_requested", address, byteSize, 0).event("free_completed", address, byteSize, 0);
     }
 
+    /// Frees a block that another stream still uses, as after `record_stream`.
+    public TorchProgram requestFree(long address) {
+        Map<String, Object> block = new LinkedHashMap<>(live.get(address));
+        block.put("state", "active_awaiting_free");
+        live.put(address, block);
+        return event("free_requested", address, (long) block.get("size"), 0);
+    }
+
     /// Loses the events so far, as a ring does. What is live stays.
     TorchProgram forget() {
         trace.clear();
@@ -103,7 +111,7 @@ public final class TorchProgram {
     }
 
     /// Writes the programs of several devices into one snapshot.
-    static Path write(Path file, TorchProgram... programs) throws IOException {
+    public static Path write(Path file, TorchProgram... programs) throws IOException {
         List<Object> traces = new ArrayList<>();
         List<Object> segments = new ArrayList<>();
         List<Object> marks = new ArrayList<>();
