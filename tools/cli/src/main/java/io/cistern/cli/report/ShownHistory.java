@@ -7,26 +7,45 @@ import io.cistern.cli.torch.TorchSnapshot.Frames;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
-/// The events that a page shows. Of a long history, those of small blocks that were freed again are put together
-/// into one block that grows and shrinks, so that a page stays small and curves keep their peaks.
+/// The events that a page shows. Of a long history, small blocks that were freed again are drawn as one block
+/// that grows and shrinks, so that a page stays small. Those that were live at the peak or at the last refusal,
+/// or waited for another stream after their free, are kept: what a page says of these moments is exact.
 ///
-/// @param traces the events of each device
+/// @param traces those of each device
 /// @param note what was put together, for people; empty if all events are there
-record ShownHistory(List<List<Event>> traces, String note) {
+record ShownHistory(List<Shown> traces, String note) {
     private static final int MAX_EVENTS = 15_000;
     /// Moments at which the block for all small ones changes its size.
     private static final int MOMENTS = 2_000;
-    /// The address of that block, where no memory lies.
-    private static final long TOGETHER = 1;
+    /// The address of that block, which no other has.
+    static final long TOGETHER = -1;
+
+    /// The events of one device.
+    ///
+    /// @param peak the index of the event after which most was live; -1 if all events are there
+    /// @param together how many blocks were put together, their bytes, and when the last was freed, by place
+    record Shown(List<Event> events, int peak, Map<Place, long[]> together) {}
+
+    /// Where blocks were allocated and freed.
+    ///
+    /// @param thread what the program noted with the allocation
+    /// @param freedBy what it noted with the free
+    record Place(Frames frames, String pool, long stream, String thread, long freedOn, String freedBy) {}
 
     static ShownHistory of(TorchSnapshot snapshot) {
         if (snapshot.eventCount() <= MAX_EVENTS) {
-            return new ShownHistory(snapshot.traces(), "");
+            return new ShownHistory(
+                    snapshot.traces().stream()
+                            .map(trace -> new Shown(trace, -1, Map.of()))
+                            .toList(),
+                    "");
         }
-        List<List<Event>> traces = new ArrayList<>();
+        List<Shown> traces = new ArrayList<>();
         int devices = (int)
                 snapshot.traces().stream().filter(trace -> !trace.isEmpty()).count();
         long largest = 0;
@@ -37,28 +56,57 @@ record ShownHistory(List<List<Event>> traces, String note) {
             traces.add(whole.shown(limit));
         }
         return new ShownHistory(
-                traces, "blocks below " + ByteSize.format(largest) + " that were freed are drawn as one");
+                traces, "most blocks below " + ByteSize.format(largest) + " that were freed are drawn as one");
     }
 
     /// The events of one device.
     private static final class Trace {
         private final List<Event> events;
-        /// For each allocation that is freed again, its size; else -1. For its free, the same.
-        private final long[] sizes;
+        /// For the free of a block that may be put together, its allocation, and vice versa; else -1.
+        private final int[] others;
+        /// The last event before each moment that is kept as it was.
+        private final int peak;
+
+        private final int refusal;
 
         Trace(List<Event> events) {
             this.events = events;
-            sizes = new long[events.size()];
-            Arrays.fill(sizes, -1);
+            others = new int[events.size()];
+            Arrays.fill(others, -1);
+            long live = 0;
+            long mostLive = 0;
+            int most = -1;
+            int refused = -1;
+            for (int i = 0; i < others.length; i++) {
+                Event event = events.get(i);
+                switch (event.action()) {
+                    case "alloc" -> live += event.byteSize();
+                    case "free", "free_completed" -> live -= event.byteSize();
+                    case "oom" -> refused = i;
+                    default -> {}
+                }
+                if (live > mostLive) {
+                    mostLive = live;
+                    most = i;
+                }
+            }
+            peak = most;
+            refusal = refused;
+            pair();
+        }
+
+        private void pair() {
             Map<Long, Integer> open = new HashMap<>();
-            for (int i = 0; i < sizes.length; i++) {
+            for (int i = 0; i < others.length; i++) {
                 Event event = events.get(i);
                 switch (event.action()) {
                     case "alloc" -> open.put(event.address(), i);
                     case "free", "free_requested" -> {
                         Integer made = open.remove(event.address());
-                        if (made != null) {
-                            sizes[made] = sizes[i] = events.get(made).byteSize();
+                        boolean isAtOnce = event.action().equals("free") || TorchSnapshot.isFreedAtOnce(events, i);
+                        if (made != null && isAtOnce && !isBetween(peak, made, i) && !isBetween(refusal, made, i)) {
+                            others[made] = i;
+                            others[i] = made;
                         }
                     }
                     default -> {}
@@ -66,40 +114,67 @@ record ShownHistory(List<List<Event>> traces, String note) {
             }
         }
 
+        private static boolean isBetween(int moment, int made, int freed) {
+            return made <= moment && moment < freed;
+        }
+
+        private long size(int i) {
+            return events.get(Math.min(i, others[i])).byteSize();
+        }
+
         /// Returns the size below which blocks are put together, so that about that many events are left.
         long limit(int most) {
-            long[] sorted =
-                    Arrays.stream(sizes).filter(size -> size >= 0).sorted().toArray();
+            long[] sorted = IntStream.range(0, others.length)
+                    .filter(i -> others[i] >= 0)
+                    .mapToLong(this::size)
+                    .sorted()
+                    .toArray();
             long completed = events.stream()
                     .filter(event -> event.action().equals("free_completed"))
                     .count();
             double each = sorted.length == 0 ? 1 : 1 + (double) completed / sorted.length;
-            long others = events.size() - sorted.length - completed;
-            int kept = (int) Math.clamp((most - others) / each, 0, sorted.length);
+            long rest = events.size() - sorted.length - completed;
+            int kept = (int) Math.clamp((most - rest) / each, 0, sorted.length);
             return kept == sorted.length ? 0 : kept == 0 ? Long.MAX_VALUE : sorted[sorted.length - kept] + 1;
         }
 
-        List<Event> shown(long limit) {
+        Shown shown(long limit) {
             List<Event> shown = new ArrayList<>();
-            Map<Long, Boolean> completing = new HashMap<>();
+            Map<Place, long[]> counts = new LinkedHashMap<>();
             Together together = new Together(shown, limit);
             int step = Math.ceilDiv(Math.max(1, events.size()), MOMENTS);
-            for (int i = 0; i < sizes.length; i++) {
+            int shownPeak = -1;
+            int wait = step;
+            for (int i = 0; i < others.length; i++) {
                 Event event = events.get(i);
-                if (sizes[i] >= 0 && sizes[i] < limit) {
-                    boolean isMade = event.action().equals("alloc");
-                    together.change(isMade ? sizes[i] : -sizes[i]);
-                    if (!isMade) {
-                        completing.put(event.address(), true);
-                    }
-                } else if (!event.action().equals("free_completed") || completing.remove(event.address()) == null) {
+                boolean isAtOnce = TorchSnapshot.isFreedAtOnce(events, i);
+                if (others[i] < 0 || size(i) >= limit) {
                     shown.add(event);
+                } else if (i < others[i]) {
+                    together.change(event.byteSize());
+                } else {
+                    Event made = events.get(others[i]);
+                    together.change(-made.byteSize());
+                    count(made, event, counts);
+                    i += isAtOnce ? 1 : 0;
+                    isAtOnce = false;
                 }
-                if ((i + 1) % step == 0 || i == sizes.length - 1) {
+                shownPeak = i == peak ? shown.size() - 1 : shownPeak;
+                if (--wait <= 0 && !isAtOnce || i >= others.length - 1) {
                     together.show(event);
+                    wait = step;
                 }
             }
-            return shown;
+            return new Shown(shown, shownPeak, counts);
+        }
+
+        private static void count(Event made, Event freed, Map<Place, long[]> counts) {
+            long[] count = counts.computeIfAbsent(
+                    new Place(made.frames(), made.pool(), made.stream(), made.thread(), freed.stream(), freed.thread()),
+                    _ -> new long[3]);
+            count[0]++;
+            count[1] += made.byteSize();
+            count[2] = freed.nanos();
         }
     }
 

@@ -1,6 +1,8 @@
 package io.cistern.cli.report;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.cistern.cli.report.ShownHistory.Place;
+import io.cistern.cli.report.ShownHistory.Shown;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.torch.TorchSnapshot.Annotation;
 import io.cistern.cli.torch.TorchSnapshot.Block;
@@ -118,7 +120,7 @@ final class TorchJson {
         json.writeNumberField("stream", segment.stream());
         json.writeArrayFieldStart("blocks");
         for (Block block : segment.blocks()) {
-            String state = block.state().equals("active_allocated") ? "live" : block.isActive() ? "waiting" : "idle";
+            String state = block.isWaiting() ? "waiting" : block.isActive() ? "live" : "idle";
             json.writeStartObject();
             json.writeNumberField("address", block.address());
             json.writeNumberField("byteSize", block.byteSize());
@@ -147,19 +149,49 @@ final class TorchJson {
             json.writeEndObject();
         }
         json.writeEndArray();
+        json.writeArrayFieldStart("together");
+        for (int device = 0; device < snapshot.traces().size(); device++) {
+            for (Map.Entry<Place, long[]> each :
+                    history.traces().get(device).together().entrySet()) {
+                writeTogether(device, each.getKey(), each.getValue());
+            }
+        }
+        json.writeEndArray();
         json.writeEndObject();
     }
 
-    private void writeEvents(int device, List<Event> trace) throws IOException {
+    private void writeTogether(int device, Place place, long[] counts) throws IOException {
+        json.writeStartObject();
+        json.writeNumberField("device", device);
+        json.writeStringField("allocator", place.pool());
+        json.writeNumberField("stream", place.stream());
+        json.writeNumberField("freedOn", place.freedOn());
+        writeThread("thread", place.thread());
+        writeThread("freedBy", place.freedBy());
+        json.writeNumberField("blocks", counts[0]);
+        json.writeNumberField("byteSize", counts[1]);
+        json.writeNumberField("lastNanos", counts[2]);
+        writeStack(place.frames());
+        json.writeEndObject();
+    }
+
+    private void writeThread(String name, String thread) throws IOException {
+        if (!thread.isEmpty()) {
+            json.writeStringField(name, thread);
+        }
+    }
+
+    private void writeEvents(int device, Shown shown) throws IOException {
+        List<Event> trace = shown.events();
         Set<Long> freedAtOnce = new HashSet<>();
         for (int i = 0; i < trace.size(); i++) {
             Event event = trace.get(i);
             switch (event.action()) {
-                case "alloc" -> write("allocated", device, event);
+                case "alloc" -> write(i == shown.peak() ? "peak" : "allocated", device, event);
                 case "free" -> write("freed", device, event);
                 case "free_requested" -> {
                     write("freed", device, event);
-                    if (completes(event, i + 1 < trace.size() ? trace.get(i + 1) : event)) {
+                    if (TorchSnapshot.isFreedAtOnce(trace, i)) {
                         freedAtOnce.add(event.address());
                     } else {
                         write("freeDeferred", device, event);
@@ -178,21 +210,21 @@ final class TorchJson {
         }
     }
 
-    private static boolean completes(Event requested, Event next) {
-        return next.action().equals("free_completed") && next.address() == requested.address();
-    }
-
     private void write(String name, int device, Event event) throws IOException {
         json.writeStartObject();
-        json.writeStringField("event", name);
-        json.writeNumberField("nanos", event.nanos());
-        if (!event.thread().isEmpty()) {
-            json.writeStringField("thread", event.thread());
+        json.writeStringField("event", name.equals("peak") ? "allocated" : name);
+        if (name.equals("peak")) {
+            json.writeBooleanField("peak", true);
         }
+        json.writeNumberField("nanos", event.nanos());
+        writeThread("thread", event.thread());
         json.writeNumberField("device", device);
         json.writeStringField("allocator", event.pool());
         if (!event.action().equals("oom")) {
             json.writeNumberField("address", event.address());
+            if (event.address() == ShownHistory.TOGETHER) {
+                json.writeBooleanField("together", true);
+            }
         }
         json.writeNumberField("byteSize", event.byteSize());
         json.writeNumberField("stream", event.stream());

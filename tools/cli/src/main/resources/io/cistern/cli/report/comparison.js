@@ -3,25 +3,32 @@
 const OF_THE_MOMENT = new Set(["Requested now", "Reserved now", "Idle now", "Largest idle piece", "Allocations",
   "Mean allocation", "Segments acquired"]);
 
-function comparisonSection(runs, charts) {
-  const replays = runs.filter((run) => (run.snapshot.reason || "").startsWith("A replay with "));
+const isReplay = (run) => (run.snapshot.reason || "").startsWith("A replay with ");
+
+/** Devices are compared one by one: a replay is of one. */
+function comparisonSection(shown, devices, charts) {
+  const replays = sources.filter(isReplay);
   const made = section("comparison", "Runs side by side", replays.length === 0 ? null
-    : element("p", { class: "faint" }, "Each replay runs on a device with enough memory for it, whether it fits or not. "
-      + replays.map((run) => run.name + ": " + run.snapshot.reason[0].toLowerCase() + run.snapshot.reason.slice(1)).join("; ")
-      + "."), figureTable(runs));
-  const withHistory = runs.filter((run) => run.history);
-  if (withHistory.length > 1) {
-    const chart = overlaid(withHistory);
-    charts.push(chart);
-    made.append(chart.element);
+    : element("p", { class: "faint" }, replays.map(({ name, snapshot: { reason } }) => name + ": "
+      + reason[0].toLowerCase() + reason.slice(1)).join("; ") + "."));
+  for (const device of devices) {
+    const runs = sources.filter((each) => devicesOf([each]).includes(device)).map((each) =>
+      each.snapshot === shown.snapshot && devicesOf([each]).length === 1 ? shown : new Run(each.snapshot, each.name, device));
+    made.append(figureTable(runs, device, devices.length > 1 ? "Device " + device + ", figures" : "Figures"));
+    const withHistory = runs.filter((run) => run.history);
+    if (withHistory.length > 1) {
+      const chart = overlaid(withHistory);
+      charts.push(chart);
+      made.append(chart.element);
+    }
   }
   return made;
 }
 
 /** Snapshots of a running program are of one moment; a recorded one may have ended in a refusal, and its replay before. */
-function figureTable(runs) {
+function figureTable(runs, device, title) {
   const isOneMoment = runs.every((run) => run.snapshot.takenAt);
-  const peak = (run) => run.history ? peakOf(run).bytes : null;
+  const peak = (run) => run.history ? peakOf(run, device).bytes : null;
   const most = (curve) => curve.reduce((a, b) => Math.max(a, b), 0);
   const reservedPeak = (run) => run.history ? most(reservedCurve(run)) : null;
   const ofKind = (kind) => (run) => run.history ? run.history.kind.reduce((n, each) => n + (each === kind ? 1 : 0), 0)
@@ -30,7 +37,7 @@ function figureTable(runs) {
   const rows = [
     ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ")
       || run.owners.texts.slice(0, 3).join(", ") || "?", null],
-    ["Recorded", (run) => run.history ? run.recordedSeconds : null, secondsText],
+    ["Recorded", (run) => run.history && !isReplay(run) ? secondsText(run.recordedSeconds) : null, String],
     ["Requested now", (run) => run.requestedBytes, bytesText],
     ["Requested at most", peak, bytesText],
     ["Reserved now", (run) => run.reservedBytes, bytesText],
@@ -42,19 +49,21 @@ function figureTable(runs) {
     ["Allocations", ofKind(KIND.allocated), countText],
     ["Mean allocation", meanAllocation, secondsText],
     ["Segments acquired", ofKind(KIND.segmentAcquired), countText],
-    ["Requests refused", ofKind(KIND.outOfMemory), countText],
+    ["Requests refused", (run) => run.history && !isReplay(run) ? countText(ofKind(KIND.outOfMemory)(run)) : null, String],
   ].filter(([title]) => isOneMoment || !OF_THE_MOMENT.has(title)).concat([
-    ["What stands out", (run) => findingsOf(run).map((finding) => finding.title).join("; ") || "nothing", null],
+    ["What stands out", (run) => isReplay(run) ? null : findingsOf(run).map((finding) => finding.title).join("; ") || "nothing",
+      null],
   ]);
   return element("div", { class: "table" }, element("table", { class: "figures" },
-    element("caption", {}, "Figures; percentages compare with the first run"),
+    element("caption", {}, title + "; percentages compare with the first run, those of a replay with what it replays"),
     element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Figure"),
       runs.map((run) => element("th", { scope: "col", class: "number" }, run.name)))),
     element("tbody", {}, rows.map(([title, value, text]) => {
-      const first = value(runs[0]);
       return element("tr", {}, element("th", { scope: "row" }, title), runs.map((run, index) => {
         const own = value(run);
-        const change = index > 0 && text && first > 0 && own != null ? Math.round((100 * (own - first)) / first) : 0;
+        const base = isReplay(run) ? runs.findLastIndex((each, i) => i < index && !isReplay(each)) : 0;
+        const first = base < 0 || base === index ? null : value(runs[base]);
+        const change = typeof own === "number" && first > 0 ? Math.round((100 * (own - first)) / first) : 0;
         return element("td", { class: text ? "number" : "", "data-title": run.name }, own == null ? "\u2013" : text ? text(own) : own,
           change !== 0 ? element("span", { class: "change" }, " " + (change > 0 ? "+" : "\u2212")
             + countText(Math.abs(change)) + " %") : null);

@@ -25,7 +25,7 @@ function section(id, title, ...children) {
 /** What the page's words mean. */
 const WORDS = {
   block: "what one allocation got",
-  live: "allocated and not freed yet",
+  live: "allocated, and the program has not freed it",
   requested: "the bytes that the program requested",
   reserved: "what an allocator has obtained from the driver and not given back, in use or not",
   idle: "reserved, and in no block: free for the next allocation",

@@ -38,6 +38,9 @@ function leaks(run) {
   if (!history || history.size < 20) {
     return leaksByAge(run);
   }
+  if (whyNoLeaks(run)) {
+    return [];
+  }
   const time = tenthsOf(run);
   const older = olderBytes(history);
   const all = run.requestedBytes - sum(older.values(), (bytes) => bytes);
@@ -53,6 +56,13 @@ function leaks(run) {
     }
   }
   return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each, time));
+}
+
+/** Why growth says nothing of leaks; as fit says it. */
+function whyNoLeaks({ history, sites }) {
+  return !history || history.size < 20 ? "too few events"
+    : sites.texts.every((site) => site === NO_STACK || site === BEFORE) ? "no call stacks"
+    : history.kind.includes(KIND.freed) ? "" : "no block was freed, as while a model loads";
 }
 
 /** For each site, the bytes of its blocks from before the recording that are live at its end. */
@@ -98,20 +108,20 @@ function leakFinding(run, { site, rises }, time) {
   let made = 0, freed = 0, live = 0, bytes = 0, growth = 0, first = Infinity, last = 0;
   for (let i = 0; i < lives.size; i++) {
     if (lives.site[i] === site) {
-      if (lives.born[i] >= 0) {
+      if (lives.born[i] >= 0 && lives.blocks[i] === 1) {
         first = Math.min(first, seconds[lives.born[i]]);
         last = Math.max(last, seconds[lives.born[i]]);
       }
-      made += lives.born[i] >= 0 ? 1 : 0;
-      freed += lives.died[i] < size ? 1 : 0;
-      live += lives.died[i] < size ? 0 : 1;
+      made += lives.born[i] >= 0 ? lives.blocks[i] : 0;
+      freed += lives.died[i] < size ? lives.blocks[i] : 0;
+      live += lives.died[i] < size ? 0 : lives.blocks[i];
       bytes += lives.died[i] < size ? 0 : lives.bytes[i];
       growth += lives.bytes[i] * ((lives.born[i] >= 0 ? 1 : 0) - (lives.died[i] < size ? 1 : 0));
     }
   }
   const blocks = run.liveBlocks.filter((block) => block.site === site);
   const oldest = Math.max(0, ...blocks.map((block) => block.ageNanos ?? 0)) / 1e9;
-  const threads = [...new Set(blocks.map((block) => run.threads.texts[block.threadNumber]))];
+  const threads = [...new Set(blocks.map((block) => block.thread))];
   const rate = last > first ? growth / (last - first) : 0;
   const free = sum(run.devices, (device) => device.freeBytes || 0);
   const isNeverFreed = freed === 0;
@@ -125,7 +135,7 @@ function leakFinding(run, { site, rises }, time) {
       + (isNeverFreed ? "None of its " + countText(made) + " blocks was ever freed."
         : countText(freed) + " of its " + countText(made) + " blocks were freed.")
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
-      + (threads.length === 1 && threads[0] !== "unknown thread" ? " All are from thread " + threads[0] + "." : "")
+      + (threads.length === 1 && threads[0] != null ? " All are from thread " + threads[0] + "." : "")
       + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
     advice: /\.py:\d+\)/.test(run.sites.texts[site])
       ? "Check what keeps these tensors: a list that collects them without .item() or .detach(), a global, or a graph"
@@ -238,34 +248,37 @@ function restOf(run, stream, lastUse) {
 /** Who allocated on each stream, by its number: {thread, site, blocks, bytes}, the most bytes first. */
 function usersByStream(run) {
   const streams = new Map();
-  const add = (stream, thread, site, bytes) => {
+  const add = (stream, thread, site, blocks, bytes) => {
     const users = streams.get(stream) || new Map();
     streams.set(stream, users);
-    countUser(run, users, thread, site, bytes);
+    countUser(run, users, thread, site, blocks, bytes);
   };
   if (run.history) {
     const { lives } = run.history;
     for (let i = 0; i < lives.size; i++) {
-      add(lives.stream[i], lives.thread[i], lives.site[i], lives.bytes[i]);
+      if (lives.blocks[i] > 0) {
+        add(lives.stream[i], lives.thread[i], lives.site[i], lives.blocks[i], lives.bytes[i]);
+      }
     }
   } else {
-    run.liveBlocks.forEach((block) => add(block.streamNumber, block.threadNumber, block.site, block.requestedBytes));
+    run.liveBlocks.forEach((block) => add(block.streamNumber, block.threadNumber, block.site, 1,
+      block.requestedBytes));
   }
   return new Map([...streams].map(([stream, users]) => [stream,
     [...users.values()].sort((a, b) => b.bytes - a.bytes)]));
 }
 
-/** Counts a block for the thread and site that allocated it. */
-function countUser(run, users, thread, site, bytes) {
+/** Counts blocks for the thread and site that allocated them. */
+function countUser(run, users, thread, site, blocks, bytes) {
   const key = thread + " " + site;
   const user = users.get(key) || { thread: run.threads.texts[thread], site: run.sites.texts[site], blocks: 0, bytes: 0 };
   users.set(key, user);
-  user.blocks++;
+  user.blocks += blocks;
   user.bytes += bytes;
 }
 
 function userText(user) {
-  return "thread " + user.thread + " at " + user.site + " (" + counted(user.blocks, "block") + ", "
+  return (user.thread == null ? "" : "thread " + user.thread + " at ") + user.site + " (" + counted(user.blocks, "block") + ", "
     + bytesText(user.bytes) + ")";
 }
 
@@ -371,7 +384,7 @@ function neighboursOfIdle(run, memory) {
     segment.blocks.forEach((block, i) => {
       const isBeside = [segment.blocks[i - 1], segment.blocks[i + 1]].some((other) => other && other.state === "idle");
       if (block.state === "live" && isBeside) {
-        countUser(run, users, block.threadNumber, block.site, block.requestedBytes);
+        countUser(run, users, block.threadNumber, block.site, 1, block.requestedBytes);
       }
     });
   }

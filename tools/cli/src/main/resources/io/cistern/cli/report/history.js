@@ -4,6 +4,9 @@ const KIND = Object.fromEntries(["other", "allocated", "freed", "freeDeferred", 
   "segmentReleased", "pageMoved", "trimmed", "currentChanged", "reclaimed", "outOfMemory", "streamWaited",
   "streamClosed", "annotated", "scopeEntered", "scopeLeft"].map((name, number) => [name, number]));
 
+/** Who freed a block whose address is allocated again, though no free was recorded. */
+const UNRECORDED = -2;
+
 /** Texts and their numbers. */
 class Names {
   constructor() {
@@ -22,17 +25,20 @@ class Names {
   }
 }
 
-/** The lives of blocks: each from one event to another, -1 before the recording, the number of events if live. */
+/**
+ * The lives of blocks: each from one event to another, -1 before the recording, the number of events if live. A life
+ * counts as some blocks: as none if it is drawn for many small ones, which are a life without a time.
+ */
 class Lives {
   constructor() {
     this.size = 0;
     this.columns = { born: [], died: [], bytes: [], rounded: [], site: [], stack: [], thread: [], stream: [],
-      allocator: [], scope: [], freedBy: [], freedOn: [] };
+      allocator: [], device: [], scope: [], freedBy: [], freedOn: [], blocks: [], age: [] };
   }
 
   add(life) {
     for (const [name, column] of Object.entries(this.columns)) {
-      column.push(life[name] ?? -1);
+      column.push(life[name] ?? (name === "blocks" ? 1 : -1));
     }
     return this.size++;
   }
@@ -40,7 +46,7 @@ class Lives {
   /** From now on the columns are typed arrays, and fields of this object. */
   seal() {
     for (const [name, column] of Object.entries(this.columns)) {
-      this[name] = name === "bytes" || name === "rounded" ? Float64Array.from(column) : Int32Array.from(column);
+      this[name] = name === "bytes" || name === "rounded" || name === "age" ? Float64Array.from(column) : Int32Array.from(column);
     }
     this.columns = null;
     return this;
@@ -61,9 +67,10 @@ class History {
     this.bytes = new Float64Array(size);
     this.took = new Float64Array(size);
     this.life = new Int32Array(size).fill(-1);
-    for (const column of ["thread", "stream", "awaited", "allocator"]) {
+    for (const column of ["thread", "stream", "awaited", "allocator", "device"]) {
       this[column] = new Int32Array(size).fill(-1);
     }
+    this.peaks = new Map(); // Of each device, the event at its peak, if events are drawn together.
     this.marks = [];
     this.reclaims = [];
     const scopesOf = new Map(); // Of each thread, the innermost last.
@@ -73,12 +80,17 @@ class History {
       this.read(i, events[i], run, lives, open);
       this.noteScope(i, events[i], run, lives, scopesOf);
     }
-    this.addBlocksFromBefore(run, lives, open);
-    this.lives = lives.seal();
-    this.startedAt = recorded.startedAt;
     // What was live before an event that is lost is not known.
     this.firstSeconds = size === 0 ? 0 : recorded.lost > 0 ? this.seconds[0] : Math.min(0, this.seconds[0]);
     this.endSeconds = endOf(run, recorded, size > 0 ? this.seconds[size - 1] : 0);
+    this.addBlocksFromBefore(run, lives, open);
+    for (const each of run.ofDevice(recorded.together || [])) {
+      lives.add({ ...each, born: 0, died: 0, bytes: each.byteSize, rounded: 0, stream: run.streams.of(each.stream),
+        thread: run.threadOf(each.thread), freedBy: run.threadOf(each.freedBy),
+        freedOn: run.streams.of(each.freedOn), allocator: run.owners.of(each.allocator), ...run.origin(each) });
+    }
+    this.lives = lives.seal();
+    this.startedAt = recorded.startedAt;
   }
 
   read(i, event, run, lives, open) {
@@ -89,7 +101,8 @@ class History {
     this.former[i] = event.formerAddress || 0;
     this.bytes[i] = event.byteSize || 0;
     this.took[i] = (event.tookNanos || 0) / 1e9;
-    this.thread[i] = run.threads.of(event.thread ?? "unknown thread");
+    this.thread[i] = run.threadOf(event.thread);
+    this.device[i] = event.device ?? -1;
     if (event.stream != null) {
       this.stream[i] = run.streams.of(event.stream);
     }
@@ -102,14 +115,19 @@ class History {
     if (kind === KIND.allocated) {
       const former = open.get(event.address);
       if (former !== undefined) {
-        lives.columns.died[former] = i; // Its free was not recorded.
+        lives.columns.died[former] = i;
+        lives.columns.freedBy[former] = lives.columns.freedOn[former] = UNRECORDED;
       }
       this.life[i] = lives.add({ born: i, died: -1, bytes: event.byteSize, rounded: 0, thread: this.thread[i],
-        stream: this.stream[i], allocator: this.allocator[i], ...run.origin(event) });
+        stream: this.stream[i], allocator: this.allocator[i], device: event.device, blocks: event.together ? 0 : 1,
+        ...run.origin(event) });
+      if (event.peak) {
+        this.peaks.set(event.device, i);
+      }
       open.set(event.address, this.life[i]);
     } else if (kind === KIND.freed) {
       const life = open.get(event.address) ?? lives.add({ bytes: event.byteSize, stream: this.stream[i],
-        allocator: this.allocator[i], thread: run.threads.of("before the recording"), ...run.origin(null) });
+        allocator: this.allocator[i], device: event.device, thread: run.threads.of("before the recording"), ...run.origin(null) });
       open.delete(event.address);
       lives.columns.died[life] = i;
       lives.columns.freedBy[life] = this.thread[i];
@@ -145,12 +163,16 @@ class History {
       let life = address < block.address + block.byteSize ? open.get(address) : undefined;
       if (life === undefined) {
         life = lives.add({ bytes: block.requestedBytes, thread: block.threadNumber, stream: block.streamNumber,
-          allocator: block.owner, site: block.site, stack: block.stack, scope: block.scopeNumber });
+          allocator: block.owner, device: block.segment.device, site: block.site, stack: block.stack,
+          scope: block.scopeNumber, age: block.ageNanos == null ? -1 : block.ageNanos / 1e9 });
         open.set(block.address, life);
       }
       if (block.scope == null && columns.scope[life] >= 0) {
         block.scopeNumber = columns.scope[life];
         block.scope = run.scopes.texts[block.scopeNumber];
+      }
+      if (columns.born[life] >= 0) {
+        block.ageNanos ??= (this.endSeconds - this.seconds[columns.born[life]]) * 1e9;
       }
       columns.rounded[life] = block.byteSize;
     }

@@ -6,65 +6,88 @@ const BLOCK_FIELDS = { site: "site", stack: "stack", thread: "threadNumber", str
   allocator: "owner", scope: "scopeNumber" };
 
 function holdersSection(run) {
-  if (run.liveBlocks.length === 0) {
+  const refused = run.history ? run.history.marks.findLast((mark) => mark.event.event === "outOfMemory") : undefined;
+  if (run.liveBlocks.length === 0 && !run.history) {
     return section("holders", "Who holds what", element("p", {}, "No block is live."));
   }
   const place = element("div", {});
-  const show = (by) => place.replaceChildren(holderTable(run, by));
-  show("site");
-  const choices = HOLDER_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
-  const isLater = run.snapshot.fit && run.history && run.history.kind.includes(KIND.outOfMemory);
-  return section("holders", "Who holds what", isLater
-    ? element("p", {}, "After the exception had freed what the refused step held. ",
-      element("a", { href: "#fit" }, "Who held the memory when the request was refused"), ".")
-    : null, choice("By", choices, "site", show), place);
+  const shown = { by: "site", when: refused ? "refusal" : "end" };
+  const show = (change) => {
+    Object.assign(shown, change);
+    const moment = run.history ? shown.when === "refusal" ? refused.at : run.history.size - 1 : null;
+    const rows = moment === null ? holdersNow(run, shown.by) : holdersAt(run, shown.by, moment);
+    place.replaceChildren(rows.length === 0 ? element("p", {}, "No block is live.") : holderTable(run, shown.by, rows));
+  };
+  show({});
+  return section("holders", "Who holds what", element("div", { class: "tools" }, refused
+    ? choice("When", [["refusal", "refusal of " + bytesText(refused.event.byteSize) + ", at "
+      + secondsText(refused.seconds)], ["end", "end"]], shown.when, (when) => show({ when })) : null,
+  choice("By", run.known(HOLDER_CHOICES), shown.by, (by) => show({ by }))), place);
 }
 
-function holderTable(run, by) {
-  const rows = holdersBy(run, by);
+function holderTable(run, by, rows) {
   const total = sum(rows, (row) => row.bytes);
   const columns = [
     { title: by === "site" || by === "stack" ? "Site" : "Name", wide: true, value: (row) => row.name,
       text: (row) => by === "site" || by === "stack" ? stackDetails(run, row) : row.name },
-    { title: "Live bytes", value: (row) => row.bytes, text: (row) => bytesText(row.bytes), bar: true },
+    { title: "Bytes", value: (row) => row.bytes, text: (row) => bytesText(row.bytes), bar: true },
     { title: "Share", value: (row) => row.bytes / total, text: (row) => percentText(row.bytes, total) },
     { title: "Blocks", value: (row) => row.blocks, text: (row) => countText(row.blocks) },
-    { title: "Oldest", value: (row) => row.oldest, text: (row) => row.oldest < 0 ? "unknown"
-      : secondsText(row.oldest / 1e9) },
   ];
-  if (run.history) {
-    columns.push({ title: "Allocated", value: (row) => row.made, text: (row) => countText(row.made) },
-      { title: "Freed", value: (row) => row.freed, text: (row) => countText(row.freed) });
+  if (rows.some((row) => row.oldest >= 0)) {
+    columns.push({ title: "Oldest", value: (row) => row.oldest, text: (row) => row.oldest < 0 ? "unknown"
+      : secondsText(row.oldest) });
   }
-  return sortableTable(counted(run.liveBlocks.length, "live block") + ", " + bytesText(total)
-    + (run.history ? "; allocations and frees as far as they were recorded" : ""), columns, rows, 1);
+  if (run.history) {
+    columns.push({ title: "Allocated", value: (row) => row.made, text: (row) => row.name === WAITING ? "" : countText(row.made) },
+      { title: "Freed", value: (row) => row.freed, text: (row) => row.name === WAITING ? "" : countText(row.freed) });
+  }
+  return sortableTable(counted(sum(rows, (row) => row.blocks), "block") + ", " + bytesText(total)
+    + (run.history ? "; allocations and frees of the whole recording" : ""), columns, rows, 1);
 }
 
-function holdersBy(run, by) {
+function holderRows(run, by) {
   const rows = new Map();
-  const rowOf = (number) => {
-    let row = rows.get(number);
-    if (!row) {
-      rows.set(number, row = { number, name: nameOf(run, by, number), bytes: 0, blocks: 0, oldest: -1, made: 0,
-        freed: 0, stacks: new Map() });
+  return { rows, add: (number, bytes, oldest, stack) => {
+    if (!rows.has(number)) {
+      rows.set(number, { number, name: nameOf(run, by, number), bytes: 0, blocks: 0, oldest: -1, made: 0, freed: 0,
+        stacks: new Map() });
     }
-    return row;
-  };
-  for (const block of run.liveBlocks) {
-    const row = rowOf(block[BLOCK_FIELDS[by]]);
-    row.bytes += block.requestedBytes;
+    const row = rows.get(number);
+    row.bytes += bytes;
     row.blocks++;
-    row.oldest = Math.max(row.oldest, block.ageNanos ?? -1);
-    row.stacks.set(block.stack, (row.stacks.get(block.stack) || 0) + block.requestedBytes);
+    row.oldest = Math.max(row.oldest, oldest);
+    row.stacks.set(stack, (row.stacks.get(stack) || 0) + bytes);
+  } };
+}
+
+function holdersNow(run, by) {
+  const { rows, add } = holderRows(run, by);
+  run.liveBlocks.forEach((block) => add(block[BLOCK_FIELDS[by]], block.requestedBytes,
+    (block.ageNanos ?? -1e9) / 1e9, block.stack));
+  return [...rows.values()];
+}
+
+/** Of the moment after an event. */
+function holdersAt(run, by, moment) {
+  const { lives, seconds, size, endSeconds } = run.history;
+  const { rows, add } = holderRows(run, by);
+  const isEnd = moment === size - 1;
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.blocks[i] > 0 && lives.born[i] <= moment && lives.died[i] > moment) {
+      add(lives[by][i], lives.bytes[i], lives.born[i] >= 0
+        ? (isEnd ? endSeconds : seconds[moment]) - seconds[lives.born[i]] : isEnd ? lives.age[i] : -1, lives.stack[i]);
+    }
   }
-  if (run.history) {
-    const { lives, size } = run.history;
-    for (let i = 0; i < lives.size; i++) {
-      const row = rows.get(lives[by][i]);
-      if (row) {
-        row.made += lives.born[i] >= 0 ? 1 : 0;
-        row.freed += lives.died[i] < size ? 1 : 0;
-      }
+  const waiting = waitingAt(run, moment);
+  if (waiting.blocks > 0) {
+    rows.set(WAITING, { name: WAITING, ...waiting, oldest: -1, made: 0, freed: 0, stacks: new Map([[run.stacks.of(""), 0]]) });
+  }
+  for (let i = 0; i < lives.size; i++) {
+    const row = rows.get(lives[by][i]);
+    if (row) {
+      row.made += lives.born[i] >= 0 ? lives.blocks[i] : 0;
+      row.freed += lives.died[i] < size ? lives.blocks[i] : 0;
     }
   }
   return [...rows.values()];

@@ -36,14 +36,18 @@ function build() {
       state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []));
   const sections = [...fitSections(sources), ...grownSections(), summarySection(run)];
   if (sources.length > 1) {
-    const runs = sources.map((each) => each.index === state.index ? run : new Run(each.snapshot, each.name, state.device));
-    sections.push(comparisonSection(runs, charts));
+    sections.push(comparisonSection(run, state.device == null ? devicesOf(sources) : [state.device], charts));
   }
   sections.push(timelineSection(run, charts), segmentsSection(run, maps), holdersSection(run),
     fragmentationSection(run, charts), trafficSection(run), outOfMemorySection(run));
   document.getElementById("page").replaceChildren(...sections);
   document.getElementById("contents").replaceChildren(...sections.map((each) =>
     element("li", {}, element("a", { href: "#" + each.id }, each.querySelector("h2").textContent))));
+}
+
+/** The devices of all runs. */
+function devicesOf(all) {
+  return [...new Set(all.flatMap((each) => (each.snapshot.devices || []).map(({ device }) => device)))].sort((a, b) => a - b);
 }
 
 /** How the program fits, if somebody asked. */

@@ -4,10 +4,11 @@ function outOfMemorySection(run) {
   const made = section("out-of-memory", "Out of memory");
   const recorded = run.history ? refusalsOf(run) : [];
   if (!run.outOfMemory && recorded.length === 0) {
-    made.append(element("p", {}, "No request was refused" + (run.history ? " in the recording." : ".")));
+    made.append(element("p", {}, run.history ? "No request was refused in the recording."
+      : "No history, so a refusal can't be seen."));
     return made;
   }
-  made.append(explained("step"));
+  made.append(element("p", {}, element("a", { href: "#holders" }, "Who held the memory then")), explained("step"));
   if (run.outOfMemory) {
     made.append(...refusal(run.outOfMemory, run));
     recorded.pop(); // The last one is that of the report.

@@ -41,8 +41,8 @@ class SegmentMap {
       element("p", { class: "faint" }, "Point at a block, or press Tab and arrow keys, to see what it is."));
     this.keys = element("ul", { class: "legend", "aria-label": "Colours" });
     this.element = element("div", {}, element("div", { class: "tools" },
-      choice("Colours by", [["state", "state"], ["site", "allocation site"], ["stream", "stream"],
-        ["thread", "thread"]], "state", (by) => this.colourBy(by)),
+      choice("Colours by", run.known([["state", "state"], ["site", "allocation site"], ["stream", "stream"],
+        ["thread", "thread"]]), "state", (by) => this.colourBy(by)),
       button("+", "More detail", () => this.zoom(2)), button("\u2212", "Less detail", () => this.zoom(0.5))),
     this.keys, this.scroller, this.details);
     this.resizing = new ResizeObserver(() => this.layout());
@@ -447,7 +447,7 @@ function blockDetails(run, segment, block, isPinned) {
     isLive ? ["Requested", bytesText(block.requestedBytes) + (block.requestedBytes < block.byteSize
       ? ", " + bytesText(block.byteSize - block.requestedBytes) + " lost to rounding" : "")] : null,
     ["Stream", streamText(stream)],
-    isLive ? ["Thread", block.thread ?? "unknown"] : null,
+    isLive && block.thread != null ? ["Thread", block.thread] : null,
     isLive ? ["Age", block.ageNanos == null ? "unknown" : secondsText(block.ageNanos / 1e9)] : null,
     block.scope && block.scope !== NO_SCOPE ? ["Scope", block.scope] : null,
     block.graph ? ["Kept by", block.graph] : null,

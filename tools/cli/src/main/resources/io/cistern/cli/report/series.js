@@ -88,9 +88,13 @@ function reservedCurve(run) {
   return curve;
 }
 
-/** Requested bytes after each event. */
+/** Requested bytes after each event, and those that were freed, but wait for other streams. */
 function requestedCurve(run) {
-  return stackedCurves(run, "allocator", 0).curves[0];
+  let waiting = waitingAtFirst(run);
+  return stackedCurves(run, "allocator", 0).curves[0].map((bytes, at) => {
+    waiting += at > 0 && at <= run.history.size ? waitingChange(run.history, at - 1) : 0;
+    return bytes + waiting;
+  });
 }
 
 /**
@@ -164,7 +168,7 @@ function forEachChange(life, kind, size, change) {
  */
 function usageCurves(run, most = 5) {
   const history = run.history;
-  const { lives, life, kind, size, bytes } = history;
+  const { lives, life, kind, size } = history;
   const ranges = firstRanges(run);
   const liveOf = new Map();
   let requested = 0;
@@ -203,9 +207,7 @@ function usageCurves(run, most = 5) {
     if (life[i] >= 0) {
       change(life[i], kind[i] === KIND.allocated ? 1 : -1);
     }
-    if (kind[i] === KIND.freeDeferred || kind[i] === KIND.freeCompleted) {
-      waiting += kind[i] === KIND.freeDeferred ? bytes[i] : -bytes[i];
-    }
+    waiting += waitingChange(history, i);
     changeRanges(ranges, history, i);
     put(i + 1);
   }
@@ -213,12 +215,36 @@ function usageCurves(run, most = 5) {
   return stackedUsage(run, curves, idle, most);
 }
 
+/** Bytes that begin, or end, to wait for other streams at an event. */
+function waitingChange({ kind, bytes }, i) {
+  return kind[i] === KIND.freeDeferred ? bytes[i] : kind[i] === KIND.freeCompleted ? -bytes[i] : 0;
+}
+
+/** Blocks after an event that were freed, but waited for other streams: {bytes, blocks}. */
+function waitingAt(run, moment, device) {
+  const { history } = run;
+  const of = (each) => device === undefined || each === device;
+  const waiting = sum(run.segments, (segment) => of(segment.device) ? segment.blocks.filter(isWaiting).length : 0);
+  const found = { bytes: waitingNow(run, device), blocks: waiting };
+  for (let i = history.size - 1; i > moment; i--) {
+    const change = of(history.device[i]) ? waitingChange(history, i) : 0;
+    found.bytes -= change;
+    found.blocks -= Math.sign(change);
+  }
+  return found.blocks > 0 ? found : { bytes: 0, blocks: 0 };
+}
+
+const isWaiting = (block) => block.state === "waiting";
+
+function waitingNow(run, device) {
+  return sum(run.segments, (segment) => device === undefined || segment.device === device
+    ? sum(segment.blocks.filter(isWaiting), (block) => block.requestedBytes || block.byteSize) : 0);
+}
+
 function waitingAtFirst(run) {
-  const { kind, bytes, size } = run.history;
-  let waiting = sum(run.segments, (segment) => sum(segment.blocks,
-    (block) => block.state === "waiting" ? block.byteSize : 0));
-  for (let i = 0; i < size; i++) {
-    waiting -= kind[i] === KIND.freeDeferred ? bytes[i] : kind[i] === KIND.freeCompleted ? -bytes[i] : 0;
+  let waiting = waitingNow(run);
+  for (let i = 0; i < run.history.size; i++) {
+    waiting -= waitingChange(run.history, i);
   }
   return Math.max(0, waiting);
 }

@@ -2,6 +2,8 @@
 
 const NO_STACK = "no call stack";
 const NO_SCOPE = "no scope";
+const BEFORE = "allocated before the recording";
+const WAITING = "freed, but waiting for another stream (record_stream)";
 /** Python code that is neither the interpreter's nor a library's. */
 const isOwn = (frame) => /\((.*\.py:|<(?!frozen |eval_with_key>))/.test(frame)
   && !/\/(site-packages|dist-packages|torch)\/|\/lib\/python/.test(frame);
@@ -12,6 +14,7 @@ class Run {
     this.name = name;
     this.device = device;
     this.threads = new Names();
+    this.knowsThreads = false;
     this.streams = new Names();
     this.owners = new Names();
     this.sites = new Names();
@@ -21,7 +24,8 @@ class Run {
     this.sitesOf = new Map(); // Of each call stack, by its frames.
     this.devices = this.ofDevice(snapshot.devices || []);
     this.allocators = this.ofDevice(snapshot.allocators || []);
-    this.segments = this.ofDevice(snapshot.segments || []);
+    this.segments = this.ofDevice(snapshot.segments || []).map((segment) =>
+      ({ ...segment, blocks: segment.blocks.map((block) => ({ ...block })) })); // Another run may read the same.
     this.liveBlocks = [];
     this.segments.forEach((segment) => this.readSegment(segment));
     this.history = snapshot.history ? new History(this, snapshot.history) : null;
@@ -41,6 +45,17 @@ class Run {
       : things.filter((thing) => thing.device === undefined || thing.device === this.device);
   }
 
+  /** The number of a thread; -1 if it is not known. */
+  threadOf(thread) {
+    this.knowsThreads ||= thread != null;
+    return thread == null ? -1 : this.threads.of(thread);
+  }
+
+  /** Those choices of a grouping that the snapshot says something of. */
+  known(choices) {
+    return choices.filter(([by]) => by === "scope" ? this.scopes.texts.length > 1 : by !== "thread" || this.knowsThreads);
+  }
+
   readSegment(segment) {
     const owner = this.owners.of(segment.allocator);
     for (const block of segment.blocks) {
@@ -48,7 +63,7 @@ class Run {
       if (block.state === "live") {
         block.requestedBytes ||= block.byteSize;
         block.owner = owner;
-        block.threadNumber = this.threads.of(block.thread ?? "unknown thread");
+        block.threadNumber = this.threadOf(block.thread);
         block.streamNumber = this.streams.of(block.stream ?? segment.stream ?? null);
         block.scopeNumber = this.scopes.of(block.scope ?? NO_SCOPE);
         Object.assign(block, this.origin(block));
@@ -60,7 +75,7 @@ class Run {
   /** The site and the call stack of a block or event. */
   origin(thing) {
     if (thing === null) {
-      return { site: this.sites.of("allocated before the recording"), stack: this.stacks.of("") };
+      return { site: this.sites.of(BEFORE), stack: this.stacks.of("") };
     }
     const frames = thing.frames || (this.snapshot.stacks || [])[thing.callStack] || [];
     const text = frames.join(" ");
@@ -104,6 +119,10 @@ class Run {
         if (kind[i] === KIND.allocated || kind[i] === KIND.freed) {
           last.set(stream[i], seconds[i]);
         }
+      }
+      for (const each of this.ofDevice(this.history.recorded.together || [])) {
+        const number = this.streams.of(each.stream);
+        last.set(number, Math.max(last.get(number) ?? 0, each.lastNanos / 1e9));
       }
     }
     return last;

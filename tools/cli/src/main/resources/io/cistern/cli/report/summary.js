@@ -6,8 +6,8 @@ const GRADE_WORDS = { bad: "Problem", warn: "Look at this", note: "Note" };
 
 function summarySection(run) {
   return section("summary", "Summary", momentLine(run), explained("block", "live", "requested", "reserved", "idle",
-    "segment", "stream", "pool", "allocation site", "stranded", "fragmented"), findingList(findingsOf(run)),
-  ...deviceMeters(run), peakLine(run), allocatorTable(run), settingsDetails(run));
+    "segment", "stream", "pool", "allocation site", "stranded", "fragmented"), findingList(run, findingsOf(run)),
+  ...deviceMeters(run), ...peakLines(run), allocatorTable(run), settingsDetails(run));
 }
 
 function momentLine(run) {
@@ -22,10 +22,13 @@ function momentLine(run) {
       + ". Times count from the beginning of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
 
-function findingList(findings) {
+function findingList(run, findings) {
   if (findings.length === 0) {
+    const why = whyNoLeaks(run);
     return element("p", { class: "finding fine" }, element("strong", {}, "Nothing stands out. "),
-      "No site grows without bound, idle memory is not in small pieces, no stream keeps memory that it does not use.");
+      "Idle memory is not in small pieces, " + (run.history ? "no stream keeps memory that it does not use. " : "as far as known. ")
+      + (run.history ? (why ? "Leaks can't be seen: " + why : "No site grew all the time in these "
+        + secondsText(run.recordedSeconds)) + "." : "No history, so leaks and refusals can't be seen."));
   }
   return element("ol", { id: "findings", "aria-label": "What stands out" }, findings.map((finding) =>
     element("li", { class: "finding " + finding.grade },
@@ -59,39 +62,50 @@ function deviceMeters(run) {
   });
 }
 
-/** When the most was live, and from where. */
-function peakOf(run) {
-  const { lives, life, kind, size, seconds } = run.history;
-  let now = 0, peak = 0, at = -1;
+/** When the most was live on a device, or freed but waiting for another stream, and from where. */
+function peakOf(run, device) {
+  const { lives, seconds, peaks } = run.history;
+  const at = peaks.get(device) ?? peakEvent(run, device);
+  const sites = new Map();
   for (let i = 0; i < lives.size; i++) {
-    now += lives.born[i] < 0 ? lives.bytes[i] : 0;
+    if (lives.device[i] === device && lives.blocks[i] > 0 && lives.born[i] <= at && lives.died[i] > at) {
+      sites.set(lives.site[i], (sites.get(lives.site[i]) || 0) + lives.bytes[i]);
+    }
   }
-  peak = now;
-  forEachChange(life, kind, size, (i, each, sign) => {
-    now += sign * lives.bytes[each];
+  return { bytes: sum(sites.values(), (bytes) => bytes) + waitingAt(run, at, device).bytes,
+    seconds: at < 0 ? 0 : seconds[at], at,
+    sites: [...sites].map(([site, bytes]) => [run.sites.texts[site], bytes]).sort((a, b) => b[1] - a[1]) };
+}
+
+function peakEvent(run, device) {
+  const { history } = run;
+  let now = 0, peak = 0, at = -1;
+  for (let i = 0; i < history.size; i++) {
+    if (history.device[i] === device) {
+      const life = history.life[i];
+      now += waitingChange(history, i) + (life < 0 ? 0 : (history.kind[i] === KIND.allocated ? 1 : -1) * history.lives.bytes[life]);
+    }
     if (now > peak) {
       peak = now;
       at = i;
     }
-  });
-  const sites = new Map();
-  for (let i = 0; i < lives.size; i++) {
-    if (lives.born[i] <= at && lives.died[i] > at) {
-      sites.set(lives.site[i], (sites.get(lives.site[i]) || 0) + lives.bytes[i]);
-    }
   }
-  return { bytes: peak, seconds: at < 0 ? 0 : seconds[at], sites: [...sites].sort((a, b) => b[1] - a[1]) };
+  return at;
 }
 
-function peakLine(run) {
-  if (!run.history) {
-    return null;
-  }
-  const peak = peakOf(run);
-  return element("p", {}, "Live bytes peaked at " + bytesText(peak.bytes)
-    + (run.history.kind.includes(KIND.outOfMemory) ? ", without the request that was refused, at " : ", at ") + secondsText(peak.seconds)
-    + ": " + peak.sites.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes) + " from "
-      + run.sites.texts[site]).join(", ") + ".");
+function peakLines(run) {
+  return run.history ? run.devices.map(({ device }) => peakLine(run, device)) : [];
+}
+
+function peakLine(run, device) {
+  const peak = peakOf(run, device);
+  const waiting = waitingAt(run, peak.at, device).bytes;
+  const isRefused = run.history.marks.some(({ event }) => event.event === "outOfMemory" && event.device === device);
+  const parts = waiting > 0 ? [[WAITING, waiting], ...peak.sites] : peak.sites;
+  return element("p", {}, "Live bytes " + (run.devices.length > 1 ? "of device " + device + " " : "") + "peaked at "
+    + bytesText(peak.bytes) + (isRefused ? ", without the request that was refused, at " : ", at ") + secondsText(peak.seconds)
+    + ": " + parts.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes)
+      + (site === WAITING ? " " : " from ") + site).join(", ") + ".");
 }
 
 function allocatorTable(run) {

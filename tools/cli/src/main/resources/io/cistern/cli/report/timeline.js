@@ -11,7 +11,7 @@ function timelineSection(run, charts) {
   const place = element("div", {});
   const seconds = timesOf(run.history);
   const lines = tellsSegments(run) ? [{ name: "reserved", curve: reservedCurve(run) }] : [];
-  const choices = TIMELINE_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
+  const choices = run.known(TIMELINE_CHOICES);
   let chart = null;
   const show = (by) => {
     if (chart) {
@@ -25,9 +25,9 @@ function timelineSection(run, charts) {
   };
   show("site");
   return section("timeline", "Memory over time",
-    element("p", { class: "faint" }, "Requested bytes of live blocks; " + (lines.length > 0
+    element("p", { class: "faint" }, "Requested bytes of live blocks, until the program frees them; " + (lines.length > 0
       ? "the line is what is reserved." : "what is reserved is not known, since no allocator tells its segments.")
-      + " Where there are more events than pixels, each step shows the most of its time. The curves end at the"
+      + " Where there are more events than pixels, each pixel shows the maximum of its interval. The curves end at the"
       + " snapshot."),
     explained("mark", "scope"),
     choice("Stacked by", choices, "site", show), place);

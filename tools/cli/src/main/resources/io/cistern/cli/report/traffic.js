@@ -7,14 +7,24 @@ function trafficSection(run) {
     return section("traffic", "Threads and streams", element("p", { class: "note" },
       "The snapshot has no history: start a recording to see threads and streams at work."));
   }
-  return section("traffic", "Threads and streams", explained("frees of others"), threadTable(run),
-    streamActivityTable(run), handoverTable(run), waitTable(run), deferredLine(run));
+  return section("traffic", "Threads and streams", explained("frees of others"),
+    run.knowsThreads ? threadTable(run) : null, streamActivityTable(run), run.knowsThreads ? handoverTable(run) : null,
+    waitTable(run), deferredLine(run));
 }
 
 /** Counts by thread or stream, over the events of blocks. */
 function activityBy(run, column) {
   const history = run.history;
+  const { lives, size } = history;
+  const freed = column === "thread" ? lives.freedBy : lives.freedOn;
   const rows = new Map();
+  const rowOf = (number) => {
+    if (!rows.has(number)) {
+      rows.set(number, { number, allocations: 0, bytes: 0, frees: 0, elsewhere: 0, took: 0, slowest: 0, last: 0,
+        streams: new Set(), parts: new Float64Array(ACTIVITY_PARTS) });
+    }
+    return rows.get(number);
+  };
   const first = run.firstSeconds;
   const span = run.recordedSeconds || 1;
   for (let i = 0; i < history.size; i++) {
@@ -22,24 +32,30 @@ function activityBy(run, column) {
     if (kind !== KIND.allocated && kind !== KIND.freed) {
       continue;
     }
-    const number = history[column][i];
-    let row = rows.get(number);
-    if (!row) {
-      rows.set(number, row = { number, allocations: 0, bytes: 0, frees: 0, elsewhere: 0, took: 0, slowest: 0, last: 0,
-        streams: new Set(), parts: new Float64Array(ACTIVITY_PARTS) });
-    }
+    const row = rowOf(history[column][i]);
     if (kind === KIND.allocated) {
-      row.allocations++;
-      row.bytes += history.bytes[i];
       row.took += history.took[i];
       row.slowest = Math.max(row.slowest, history.took[i]);
-    } else {
-      row.frees++;
-      row.elsewhere += history.lives[column][history.life[i]] === number ? 0 : 1;
     }
     row.streams.add(history.stream[i]);
     row.last = history.seconds[i];
     row.parts[Math.min(ACTIVITY_PARTS - 1, Math.floor((ACTIVITY_PARTS * (row.last - first)) / span))]++;
+  }
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.born[i] >= 0) {
+      const row = rowOf(lives[column][i]);
+      row.allocations += lives.blocks[i];
+      row.bytes += lives.blocks[i] > 0 ? lives.bytes[i] : 0;
+      row.streams.add(lives.stream[i]);
+    }
+    if (lives.died[i] < size && freed[i] !== UNRECORDED) {
+      const row = rowOf(freed[i]);
+      row.frees += lives.blocks[i];
+      row.elsewhere += freed[i] === lives[column][i] ? 0 : lives.blocks[i];
+    }
+  }
+  if (column === "stream") {
+    run.lastUse().forEach((seconds, stream) => rowOf(stream).last = seconds);
   }
   return [...rows.values()];
 }
@@ -111,10 +127,11 @@ function handoverTable(run) {
   const { lives, size } = run.history;
   const pairs = new Map();
   for (let i = 0; i < lives.size; i++) {
-    if (lives.died[i] < size && lives.freedBy[i] !== lives.thread[i]) {
-      const key = lives.thread[i] * 65536 + lives.freedBy[i];
+    if (lives.died[i] < size && lives.blocks[i] > 0
+      && lives.freedBy[i] !== lives.thread[i] && lives.freedBy[i] !== UNRECORDED) {
+      const key = lives.thread[i] + " " + lives.freedBy[i];
       const pair = pairs.get(key) || { from: lives.thread[i], to: lives.freedBy[i], blocks: 0, bytes: 0 };
-      pair.blocks++;
+      pair.blocks += lives.blocks[i];
       pair.bytes += lives.bytes[i];
       pairs.set(key, pair);
     }

@@ -95,13 +95,17 @@ final class ReportPageTests {
         assertThat(text("#comparison"))
                 .contains("oom.pickle with caching", "Requests refused")
                 .contains(
-                        "oom.pickle with caching: a replay with caching on 850 MiB until the request that was refused.");
+                        "oom.pickle with caching: a replay with caching on 850 MiB until the request that was refused.",
+                        "Recorded\t560 ms\t\u2013",
+                        "Requests refused\t1\t\u2013");
         assertThat(text("#summary"))
                 .contains("so blocks may be missing that were live at the refusal. ", " events in ");
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
-                .contains("step(/home/me/train.py:88)", "160 MiB");
+                .contains("step(/home/me/train.py:88)", "160 MiB", "557 ms\t40\t0");
+        assertThat(browser.evaluate("document.querySelector('#out-of-memory p a').hash"))
+                .isEqualTo("#holders");
 
         browser.evaluate("cisternReport.change({ index: 1 })");
 
@@ -112,6 +116,87 @@ final class ReportPageTests {
         browser.evaluate("cisternReport.maps[0].choose({ segment: 0, block:"
                 + " cisternReport.maps[0].segments[0].blocks.findIndex(each => each.state === 'live') })");
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
+    }
+
+    /// After the refusal, the exception frees a block.
+    @Test
+    void whoHeldTheMemoryAtTheRefusalIsShownFirst() throws Exception {
+        TorchProgram program = TorchProgram.ofManyEvents(100).allocate(1L << 41, 4096, 33);
+        show("light", WIDE, 9, program.refused(1 << 30, 0, 90).free(1L << 41).write(folder.resolve("then.pickle")));
+
+        assertThat(rows("#holders table", 0))
+                .hasSize(2)
+                .anyMatch(row -> row.contains("train.py:33") && row.contains("4.00 KiB\t< 1 %\t1\t"));
+        browser.evaluate("const choice = document.querySelector('#holders select'); choice.value = 'end';"
+                + " choice.dispatchEvent(new Event('change'))");
+        assertThat(rows("#holders table", 0)).singleElement().asString().contains("train.py:12");
+    }
+
+    @Test
+    void whatWaitsForAnotherStreamIsCountedApart() throws Exception {
+        TorchProgram program = new TorchProgram(0).segment(1L << 40, 64 << 20);
+        for (int block = 0; block < 30; block++) {
+            program.allocate((1L << 40) + block * (1 << 20), 1 << 20, 41).requestFree((1L << 40) + block * (1 << 20));
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("waiting.pickle")));
+
+        assertThat(text("#summary"))
+                .contains(
+                        "Live bytes peaked at 30.0 MiB",
+                        ": 97 % freed, but waiting for another stream (record_stream)");
+        assertThat(text("#comparison")).contains("Requested at most\t30.0 MiB\t30.0 MiB\n");
+        assertThat(rows("#holders table", 0))
+                .singleElement()
+                .asString()
+                .contains("freed, but waiting for another stream (record_stream)\t30.0 MiB\t100 %\t30");
+        assertThat(text("#traffic")).contains("30 frees waited for other streams");
+    }
+
+    /// The second pair is not compared with the replay of the first.
+    @Test
+    void aReplayIsComparedWithWhatItReplays() throws Exception {
+        Path first = TorchProgram.ofManyEvents(1).write(folder.resolve("one.pickle"));
+        Path second = TorchProgram.ofManyEvents(1)
+                .allocate((1L << 40) + (1 << 24), 1 << 26, 31)
+                .write(folder.resolve("two.pickle"));
+        show("light", WIDE, 11, first, second);
+
+        assertThat(text("#comparison")).contains("Requested at most\t64.4 MiB\t64.4 MiB\t65.0 MiB +1 %\t65.0 MiB\n");
+    }
+
+    @Test
+    void eachDeviceIsComparedWithItsOwnReplay() throws Exception {
+        TorchProgram zero = new TorchProgram(0).segment(1L << 40, 20 << 20).allocate(1L << 40, 8 << 20, 5);
+        TorchProgram one = new TorchProgram(1).segment(1L << 41, 20 << 20).allocate(1L << 41, 2 << 20, 7);
+        show("light", WIDE, 9, TorchProgram.write(folder.resolve("devices.pickle"), zero, one));
+
+        assertThat(text("#summary"))
+                .contains("Live bytes of device 0 peaked at 8.00 MiB", "Live bytes of device 1 peaked at 2.00 MiB");
+        assertThat(text("#comparison"))
+                .contains("Requested at most\t8.00 MiB\t8.00 MiB\n", "Requested at most\t2.00 MiB\t2.00 MiB\n");
+
+        browser.evaluate("cisternReport.change({ device: 1 })");
+
+        assertThat(text("#comparison"))
+                .contains("devices.pickle with caching, device 1", "Requested at most\t2.00 MiB\t2.00 MiB\n")
+                .doesNotContain("?");
+    }
+
+    @Test
+    void whatASnapshotCannotTellIsNotDenied() throws Exception {
+        Path none = folder.resolve("none.pickle");
+        Files.write(none, new Pickler().dumps(Map.of("segments", List.of(), "device_traces", List.of())));
+        show("light", WIDE, 7, none);
+        assertThat(text("#summary")).contains("No history, so leaks and refusals can't be seen.");
+        assertThat(text("#out-of-memory")).contains("No history, so a refusal can't be seen.");
+
+        TorchProgram load = new TorchProgram(0).segment(1L << 40, 64 << 20);
+        for (int layer = 0; layer < 60; layer++) {
+            load.allocate((1L << 40) + layer * (1 << 20), 1 << 20, 12);
+        }
+        show("light", WIDE, 9, load.write(folder.resolve("load.pickle")));
+        assertThat(text("#summary")).contains("Leaks can't be seen: no block was freed, as while a model loads.");
+        assertThat(text("#traffic")).doesNotContain("unknown", "thread");
     }
 
     @Test
@@ -142,9 +227,13 @@ final class ReportPageTests {
 
         assertThat(Files.size(folder.resolve("page.html"))).isLessThan(8 << 20);
         assertThat(text("#summary"))
-                .contains("events in ", "; blocks below ", " that were freed are drawn as one.")
+                .contains("events in ", "; most blocks below ", " that were freed are drawn as one.")
                 .contains("Live bytes peaked at 64.4 MiB");
         assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
+        assertThat(rows("#traffic table", 0)).singleElement().asString().contains("\t66,661\t41.5 GiB\t66,660\t0\t");
+        assertThat(text("#traffic"))
+                .contains("No free had to wait for another stream.")
+                .doesNotContain("together");
         assertThat(browser.evaluate(MEDIAN_FRAME_MILLIS).toString())
                 .satisfies(millis -> assertThat(Double.parseDouble(millis)).isLessThan(MAX_MEDIAN_MILLIS));
     }

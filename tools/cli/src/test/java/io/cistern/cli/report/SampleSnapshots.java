@@ -175,6 +175,7 @@ final class SampleSnapshots {
         program.after(3600_000 * MILLISECOND);
         for (int i = 0; i < 100; i++) {
             program.on("indexer").after(100 * MILLISECOND).allocate(3 * MIB, TRAINING, LEAKING_SITE);
+            program.free(program.allocate(MIB, TRAINING, STEP, MAIN));
         }
         return program.write(file, "on demand");
     }
