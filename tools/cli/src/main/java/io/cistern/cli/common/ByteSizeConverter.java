@@ -1,5 +1,6 @@
 package io.cistern.cli.common;
 
+import io.cistern.cuda.settings.ByteSizes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
@@ -7,6 +8,9 @@ import picocli.CommandLine.TypeConversionException;
 public final class ByteSizeConverter implements ITypeConverter<Long> {
     @Override
     public Long convert(String value) {
+        if (ByteSizes.isShare(value) && !value.endsWith("%")) {
+            throw new TypeConversionException("'" + value + "' has no unit; write " + value.strip() + "GiB");
+        }
         try {
             return ByteSize.parse(value);
         } catch (IllegalArgumentException e) {

@@ -15,6 +15,9 @@ public enum Content {
     /// Of its `logging_resource_adaptor`.
     RMM_LOG("an RMM log", "cistern fit reads it, and cistern import makes a trace from it"),
     GZIP("a gzip file inside another one", "unpack it"),
+    XZ("xz-compressed", "unpack it"),
+    BZIP2("bzip2-compressed", "unpack it"),
+    ZSTANDARD("zstd-compressed", "unpack it"),
     ZIP("a zip archive inside another one", "unpack it"),
     WEB_PAGE("a web page", "name the file that it was made from"),
     EMPTY("empty", ""),
@@ -50,6 +53,15 @@ public enum Content {
         String begin = withoutMark(new String(bytes, StandardCharsets.ISO_8859_1));
         if (begin.startsWith("\u001f\u008b")) {
             return GZIP;
+        }
+        if (begin.startsWith("\u00fd7zXZ")) {
+            return XZ;
+        }
+        if (begin.startsWith("BZh")) {
+            return BZIP2;
+        }
+        if (begin.startsWith("\u0028\u00b5\u002f\u00fd")) {
+            return ZSTANDARD;
         }
         if (begin.startsWith("PK\3\4") || begin.startsWith("PK\5\6")) {
             return ZIP;

@@ -11,12 +11,12 @@ import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
-import io.cistern.cli.trace.Recording;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -33,7 +33,18 @@ import picocli.CommandLine.Spec;
                 + " GPU would be enough, and which code holds the memory. It needs no GPU.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
-        sortOptions = false)
+        sortOptions = false,
+        footer = {
+            "",
+            "Examples:",
+            "  cistern fit oom.pickle",
+            "  cistern fit oom.pickle --capacity 23.5GiB --html oom.html",
+            "",
+            "Exit codes:",
+            "  0   everything fits with caching, or with the allocators named",
+            "  2   a file or an option is wrong",
+            "  3   something does not fit"
+        })
 public final class FitCommand implements Callable<Integer> {
     private static final long LEAST_CAPACITY = 1 << 20;
 
@@ -46,7 +57,7 @@ public final class FitCommand implements Callable<Integer> {
             description =
                     "A recording, plain, gzipped or zipped: a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with"
                             + " history), an RMM log (logging_resource_adaptor) or a Cistern trace; or the name of a bundled trace."
-                            + " With exactly two, it also shows what grew from the first to the second, by call stack.")
+                            + " With exactly two, it first shows what grew from one to the other, by call stack.")
     private List<Path> files = List.of();
 
     @Option(
@@ -90,15 +101,27 @@ public final class FitCommand implements Callable<Integer> {
         Fitting fitting =
                 Fitting.with(allocators, capacity, command.commandLine().getErr());
         List<Snapshot> pages = new ArrayList<>();
-        List<Recording> recordings = new ArrayList<>();
+        List<ProgramFile> two = new ArrayList<>();
         boolean fits = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {
+            String grown = "";
+            Map<String, @Nullable Object> fields = Map.of();
+            if (files.size() == 2) {
+                for (Path file : files) {
+                    two.add(ProgramFile.read(file));
+                }
+                Growth growth =
+                        Growth.between(two.getFirst().recording(), two.getLast().recording());
+                fields = growth.fields(
+                        files.getFirst().toString(), files.getLast().toString());
+                grown = growth.text(files.getFirst(), files.getLast());
+                print(grown + "\n", out);
+            } else if (files.size() > 2) {
+                fitting.err().println("cistern: what grew is shown for exactly two files");
+            }
             boolean isFirst = true;
             for (Path file : files) {
-                ProgramFile program = ProgramFile.read(file);
-                if (files.size() == 2) {
-                    recordings.add(program.recording());
-                }
+                ProgramFile program = two.isEmpty() ? ProgramFile.read(file) : two.removeFirst();
                 FileFit fitted = fitting.fit(file, program.recording());
                 fits &= fitted.fits();
                 for (Fit fit : fitted.devices()) {
@@ -106,6 +129,9 @@ public final class FitCommand implements Callable<Integer> {
                 }
                 print((isFirst ? "" : "\n") + fitted.text(), out);
                 isFirst = false;
+                if (!fields.isEmpty()) {
+                    writer.write(fields);
+                }
                 if (html != null) {
                     pages.addAll(fitting.pages(
                             String.valueOf(file.getFileName()),
@@ -113,15 +139,8 @@ public final class FitCommand implements Callable<Integer> {
                             fitted));
                 }
             }
-            String grown = "";
-            if (files.size() == 2) {
-                Growth growth = Growth.between(recordings.getFirst(), recordings.getLast());
-                writer.write(growth.fields(
-                        files.getFirst().toString(), files.getLast().toString()));
-                grown = growth.text(files.getFirst(), files.getLast());
-                print("\n" + grown, out);
-            } else if (files.size() > 2) {
-                fitting.err().println("cistern: what grew is shown for exactly two files");
+            if (!fields.isEmpty()) {
+                writer.write(fields);
             }
             if (html != null) {
                 fitting.err().println("cistern: " + ReportPage.write(pages, grown, html));

@@ -5,14 +5,17 @@ import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Holders.Holder;
 import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recording;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// Says in a few lines how a program fits.
 final class FitText {
@@ -37,7 +40,7 @@ final class FitText {
         }
         return text.append('\n')
                 .append(table(fit))
-                .append(models(fit))
+                .append(allocators(fit))
                 .append(doubt(fit))
                 .toString();
     }
@@ -84,11 +87,11 @@ final class FitText {
                                 + over(OptionalLong.of(bytes), fit.servedPeakBytes())
                                 + ") more than it had to serve at once")));
         fit.room()
-                .ifPresent(room ->
-                        facts.add(List.of("may be taken", ByteSize.format(room.byteSize()) + ": " + room.why())));
+                .ifPresent(
+                        room -> facts.add(List.of("available", ByteSize.format(room.byteSize()) + ": " + room.why())));
         List<Holder> holders = fit.peak().holders();
         long all = holders.stream().mapToLong(Holder::byteSize).sum();
-        String title = "held most then";
+        String title = "held at the peak";
         String ofAll = " of " + ByteSize.format(all);
         for (Holder holder : holders) {
             if (holders.indexOf(holder) >= MOST_HOLDERS && !holder.site().equals(Holders.WAITING)) {
@@ -166,8 +169,8 @@ final class FitText {
     }
 
     private static String table(Fit fit) {
-        List<String> upper = new ArrayList<>(List.of("", "", "over", "needs"));
-        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "requested", "at least"));
+        List<String> upper = new ArrayList<>(List.of("", "", "", "needs at least"));
+        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "overhead", "(to 16 MiB)"));
         fit.room().ifPresent(room -> {
             upper.add("on");
             lower.add(ByteSize.format(room.byteSize()));
@@ -184,6 +187,20 @@ final class FitText {
                 })
                 .collect(Collectors.toList());
         return TextTable.format(List.of(upper, lower), rows, 1);
+    }
+
+    private static String allocators(Fit fit) {
+        List<String> shown = fit.answers().stream().map(Answer::spec).toList();
+        String words = Stream.of(
+                        List.of("caching", "Cistern's allocator"),
+                        List.of("async", "the driver's pool"),
+                        List.of("direct", "plain cudaMalloc"))
+                .filter(each -> shown.contains(each.getFirst()))
+                .map(each -> each.getFirst() + " is " + each.getLast())
+                .collect(Collectors.joining(", "));
+        return (words.isEmpty() ? "" : words + "\n")
+                + models(fit)
+                + "a GPU needs about 0.5 GiB more, for the CUDA context\n";
     }
 
     private static String models(Fit fit) {
@@ -206,10 +223,7 @@ final class FitText {
     /// Says that the recording lacks something, if the model of the allocator that wrote it serves what that one
     /// refused.
     private static String doubt(Fit fit) {
-        String own =
-                Boolean.parseBoolean(fit.recording().recorder().settings().getOrDefault("expandable_segments", "false"))
-                        ? "pytorch-expandable"
-                        : "pytorch-native";
+        String own = isExpandable(fit.recording().recorder()) ? "pytorch-expandable" : "pytorch-native";
         boolean serves = fit.room().isPresent()
                 && fit.room().equals(Room.of(fit.recording()))
                 && fit.refusal().isPresent()
@@ -240,13 +254,43 @@ final class FitText {
         String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
         String held = holders.isEmpty() ? "" : held(holders.getFirst());
+        String remedy = remedy(fit);
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
                 .map(answer -> new Verdict(
                         answer.failures().isEmpty() && fit.capacityFor(answer).isPresent(),
-                        device + conclusion(fit, answer, several) + others(fit, judged, answer) + held + "."
+                        device + remedy + conclusion(fit, answer, several) + others(fit, judged, answer) + held + "."
                                 + (fit.room().isEmpty() ? " Pass --capacity to check a device." : "")))
                 .toList();
+    }
+
+    /// PyTorch's own remedy comes first, since it needs no other allocator.
+    private static String remedy(Fit fit) {
+        Recorder recorder = fit.recording().recorder();
+        Optional<Answer> expandable = answer(fit, Fitting.MODELS.getLast())
+                .filter(answer ->
+                        answer.failures().isEmpty() && answer.smallestBytes().isPresent());
+        boolean isAsked = fit.room().isPresent()
+                && recorder.name().equals("PyTorch")
+                && answer(fit, Fitting.MODELS.getFirst())
+                        .filter(answer -> !answer.failures().isEmpty())
+                        .isPresent();
+        return isAsked && expandable.isPresent() && !isExpandable(recorder)
+                ? "PyTorch itself would probably " + (fit.refusal().isPresent() ? "have fitted" : "fit")
+                        + " with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which needs "
+                        + ByteSize.format(expandable.get().smallestBytes().getAsLong()) + " of "
+                        + ByteSize.format(fit.room().get().byteSize()) + ". "
+                : "";
+    }
+
+    private static Optional<Answer> answer(Fit fit, String spec) {
+        return fit.answers().stream()
+                .filter(answer -> answer.spec().equals(spec))
+                .findFirst();
+    }
+
+    private static boolean isExpandable(Recorder recorder) {
+        return Boolean.parseBoolean(recorder.settings().getOrDefault("expandable_segments", "false"));
     }
 
     private static String held(Holder holder) {
@@ -267,9 +311,11 @@ final class FitText {
                             ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
                             : needs);
         }
-        return (several ? "it " : "It ")
+        return (several && remedy(fit).isEmpty() ? "it " : "It ")
                 + (answer.failures().isEmpty() ? "fits on " : "does not fit on ")
-                + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with " + answer.spec()
+                + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with "
+                + (answer.spec().startsWith("caching") ? "Cistern's " : "")
+                + answer.spec()
                 + (needs.isEmpty() ? "" : ", which" + needs);
     }
 

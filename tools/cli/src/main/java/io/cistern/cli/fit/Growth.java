@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /// The growth of live memory from one recording of a program to another. Each is looked at when its last request was
 /// refused, since an exception then frees what it held, else at its end.
 ///
-/// @param changes by device and call stack as it is shown, the greatest growth first; without those that did not change
+/// @param changes by device and call stack as it is shown, the greatest first; those of nothing are left out
 record Growth(List<Change> changes) {
     private static final int MOST_CHANGES = 10;
     private static final int MOST_FRAMES = 4;
@@ -53,7 +53,10 @@ record Growth(List<Change> changes) {
                             is.blocks - was.blocks);
                 })
                 .filter(change -> change.byteSize != 0 || change.blocks != 0)
-                .sorted(Comparator.comparingLong(Change::byteSize).reversed())
+                .sorted(Comparator.comparingLong((Change change) -> Math.abs(change.byteSize))
+                        .thenComparingLong(Change::byteSize)
+                        .reversed()
+                        .thenComparing(Growth::place))
                 .toList());
     }
 
@@ -106,11 +109,13 @@ record Growth(List<Change> changes) {
                         place(change)))
                 .collect(Collectors.joining());
         return "From " + InputException.oneLine(first.toString()) + " to "
-                + InputException.oneLine(second.toString()) + ", at the refused request or else at the end: "
+                + InputException.oneLine(second.toString())
+                + ", at the refused request or else at the end, innermost lines first: "
                 + (changes.isEmpty() ? "nothing grew" : signed(all)) + "\n"
                 + lines
                 + (changes.size() > MOST_CHANGES
-                        ? "  and " + (changes.size() - MOST_CHANGES) + " more call stacks\n"
+                        ? "  and " + (changes.size() - MOST_CHANGES) + " more call stack"
+                                + (changes.size() == MOST_CHANGES + 1 ? "\n" : "s\n")
                         : "");
     }
 

@@ -11,6 +11,7 @@ import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     private static final Frames NO_FRAMES = new Frames(List.of());
+    private static final Pattern ACTIONS = Pattern.compile("alloc|free.*|segment_.*|oom|snapshot");
     private static final String PRIVATE_POOL = "PyTorch's pool ";
     private static final String NO_SNAPSHOT = "is not a PyTorch snapshot: ";
 
@@ -168,7 +170,9 @@ public record TorchSnapshot(
             List<?> histories = top.has("device_traces") ? top.list("device_traces") : List.of();
             for (Object trace : histories) {
                 for (Fields entry : counted(top.maps("device_traces", trace))) {
-                    firstMicros = Math.min(firstMicros, entry.micros());
+                    if (ACTIONS.matcher(entry.text("action", "")).matches()) { // Others may have any time.
+                        firstMicros = Math.min(firstMicros, entry.micros());
+                    }
                 }
             }
             List<List<Event>> traces = new ArrayList<>();

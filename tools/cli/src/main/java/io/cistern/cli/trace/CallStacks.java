@@ -50,15 +50,15 @@ public final class CallStacks {
         return stacks.get(stack).stream().map(frames::get).toList();
     }
 
-    /// Returns the innermost frame of the program's own code, or the innermost of all if there is none; empty for
-    /// no stack.
+    /// Returns the innermost frame of the program's own code; without one, the innermost of Python or of all;
+    /// empty for no stack.
     public String site(int stack) {
-        List<Integer> lines = stacks.get(stack);
+        List<String> lines = lines(stack);
         return lines.stream()
-                .map(frames::get)
                 .filter(CallStacks::isOwn)
                 .findFirst()
-                .orElse(lines.isEmpty() ? "" : frames.get(lines.getFirst()));
+                .or(() -> lines.stream().filter(line -> line.contains(".py:")).findFirst())
+                .orElse(lines.isEmpty() ? "" : lines.getFirst());
     }
 
     /// Returns whether a frame is neither a library's nor native code.
@@ -68,10 +68,13 @@ public final class CallStacks {
         return isPython && LIBRARIES.stream().noneMatch(file::contains);
     }
 
-    /// Returns a site in short: `train.py:12 (step)`.
+    /// Returns a site in short: `train.py:12 (step)`; without a file, `at::empty`.
     public static String shortened(String site) {
         int open = site.indexOf('(');
         int slash = site.lastIndexOf('/');
+        if (site.endsWith("(??:0)")) {
+            return site.substring(0, open);
+        }
         return open < 0 || !site.endsWith(")") || site.indexOf(':', open) < 0
                 ? site
                 : site.substring(Math.max(open, slash) + 1, site.length() - 1) + " (" + site.substring(0, open) + ")";

@@ -205,6 +205,7 @@ class MemoryChart {
     const { left, top, width, height } = plot.bbox;
     const scale = devicePixelRatio || 1;
     let freeFrom = left;
+    const labels = [];
     ctx.save();
     ctx.font = 11 * scale + "px system-ui, sans-serif";
     ctx.textBaseline = "top";
@@ -226,9 +227,15 @@ class MemoryChart {
       const needed = ctx.measureText(text).width + 8 * scale;
       const at = Math.min(x + 3 * scale, left + width - needed);
       if (at >= freeFrom) {
-        ctx.fillText(text, at, top + 2 * scale);
+        labels.push({ text, at, width: needed - 6 * scale, colour: ctx.fillStyle });
         freeFrom = at + needed;
       }
+    }
+    for (const label of labels) { // On top of all lines.
+      ctx.fillStyle = palette.paper;
+      ctx.fillRect(label.at, top, label.width, 14 * scale);
+      ctx.fillStyle = label.colour;
+      ctx.fillText(label.text, label.at, top + 2 * scale);
     }
     ctx.restore();
   }

@@ -127,7 +127,7 @@ function leakFinding(run, { site, rises }, time) {
   const isNeverFreed = freed === 0;
   return { grade: "bad", where: "holders",
     title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(bytes) + " live from "
-      + run.sites.texts[site],
+      + run.siteText(site),
     text: "It holds " + counted(live, "live block") + ", and grew in " + (rises + 1) + " of 10 equal parts of "
       + time.text + ". "
       + (rate > 0 ? "From the first allocation that was recorded there to the last, in " + secondsText(last - first)
@@ -187,7 +187,7 @@ function leaksByAge(run) {
     const parts = new Set(ages.map((age) => Math.min(9, Math.floor((10 * age) / oldest)))).size;
     if (blocks.length >= 20 && parts >= 9 && bytes > run.requestedBytes / 10) {
       found.push({ grade: "warn", where: "holders",
-        title: "Possible leak: " + bytesText(bytes) + " live from " + run.sites.texts[site],
+        title: "Possible leak: " + bytesText(bytes) + " live from " + run.siteText(site),
         text: "Its " + countText(blocks.length) + " live blocks are of all ages up to " + secondsText(oldest / 1e9)
           + ", so they pile up. There is no history, so frees are unknown.",
         advice: "Record a history to see whether it grows." });
@@ -271,7 +271,7 @@ function usersByStream(run) {
 /** Counts blocks for the thread and site that allocated them. */
 function countUser(run, users, thread, site, blocks, bytes) {
   const key = thread + " " + site;
-  const user = users.get(key) || { thread: run.threads.texts[thread], site: run.sites.texts[site], blocks: 0, bytes: 0 };
+  const user = users.get(key) || { thread: run.threads.texts[thread], site: run.siteText(site), blocks: 0, bytes: 0 };
   users.set(key, user);
   user.blocks += blocks;
   user.bytes += bytes;
@@ -310,8 +310,9 @@ function strandedStreams(run) {
         + counted(memory.segments, "segment") + ". " + (memory.live > 0 ? bytesText(memory.live)
           + " of its blocks are live." : "None of its blocks is live.")
         + (users.length > 0 ? " It was used by " + listText(users, userText) + "." : ""),
-      advice: "If the stream has ended, announce it (CudaStream.close, or streamClosing for a foreign one). Otherwise trim,"
-        + " or let fewer streams share the work." });
+      advice: run.isOfPyTorch ? "Let fewer streams share the work, or call torch.cuda.empty_cache()."
+        : "If the stream has ended, announce it (CudaStream.close, or streamClosing for a foreign one). Otherwise trim,"
+          + " or let fewer streams share the work." });
   }
   return found.length > 0 ? found.sort((a, b) => b.bytes - a.bytes).slice(0, 3) : strandedByFigures(run);
 }
@@ -368,8 +369,9 @@ function fragmentation(run) {
         + ". A larger request needs new memory from the driver."
         + (blocks > 0 ? " " + counted(blocks, "live block") + " keep the pieces apart: " + listText(neighbours, userText)
           + "." : ""),
-      advice: "Allocate blocks that stay before or apart from those that go: a MemoryPool of their own keeps them out"
-        + " of the way." };
+      advice: "Allocate blocks that stay before or apart from those that go: " + (run.isOfPyTorch
+        ? "a torch.cuda.MemPool keeps them out of the way. Or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+        : "a MemoryPool of their own keeps them out of the way.") };
   });
 }
 
@@ -401,7 +403,7 @@ function idleCaches(run) {
     title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
     text: bytesText(idle) + " are free, the largest piece being " + bytesText(largest)
       + ". That is a cache at rest if the program will need it again.",
-    advice: "If others need the memory: trim." }];
+    advice: "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
 }
 
 function waitingBlocks(run) {
@@ -413,7 +415,9 @@ function waitingBlocks(run) {
     title: bytesText(waiting) + " are freed but wait for other streams",
     text: "That is " + percentText(waiting, run.reservedBytes) + " of the reserved memory. It can't be handed out"
       + " before the streams that used it have got past.",
-    advice: "Free on the stream of the last use, or let that stream wait for the other." }];
+    advice: run.isOfPyTorch ? "In place of record_stream, let the block's stream wait for the other (Stream.wait_stream)"
+      + " before the last reference to the tensor goes."
+      : "Free on the stream of the last use, or let that stream wait for the other." }];
 }
 
 function churn(run) {
@@ -433,7 +437,8 @@ function churn(run) {
     title: "Memory goes to the driver and comes back",
     text: "In the last " + secondsText(half) + ", half of the time that was recorded, " + counted(calls, "segment")
       + " with " + bytesText(bytes) + " were released, twice what is reserved now or more.",
-    advice: "Each costs a call of the driver: trim less, or raise the release threshold." }];
+    advice: "Each costs a call of the driver: " + (run.isOfPyTorch ? "call torch.cuda.empty_cache() less often."
+      : "trim less, or raise the release threshold.") }];
 }
 
 function incompleteHistory(run) {

@@ -8,6 +8,11 @@ const WAITING = "freed, but waiting for another stream (record_stream)";
 const isOwn = (frame) => /\((.*\.py:|<(?!frozen |eval_with_key>))/.test(frame)
   && !/\/(site-packages|dist-packages|torch)\/|\/lib\/python/.test(frame);
 
+/** A site of Python in short, as fit shows it: "train.py:12 (step)"; without a file, "at::empty". */
+function shortened(site) {
+  return site.replace(/^(.*?)\(\?\?:0\)$/, "$1").replace(/^(.*?)\((?:.*\/)?([^/]*\.py:\d+)\)$/, "$2 ($1)");
+}
+
 class Run {
   constructor(snapshot, name, device) {
     this.snapshot = snapshot;
@@ -15,6 +20,7 @@ class Run {
     this.device = device;
     this.threads = new Names();
     this.knowsThreads = false;
+    this.isOfPyTorch = snapshot.format === undefined;
     this.streams = new Names();
     this.owners = new Names();
     this.sites = new Names();
@@ -80,10 +86,15 @@ class Run {
     const frames = thing.frames || (this.snapshot.stacks || [])[thing.callStack] || [];
     const text = frames.join(" ");
     if (!this.sitesOf.has(text)) {
-      const own = frames.find((frame) => isOwn(this.frames[frame] || "")) ?? frames[0];
+      const own = frames.find((frame) => isOwn(this.frames[frame] || ""))
+        ?? frames.find((frame) => (this.frames[frame] || "").includes(".py:")) ?? frames[0];
       this.sitesOf.set(text, { site: this.sites.of(this.frames[own] ?? NO_STACK), stack: this.stacks.of(text) });
     }
     return this.sitesOf.get(text);
+  }
+
+  siteText(site) {
+    return shortened(this.sites.texts[site]);
   }
 
   /** The lines of a call stack, innermost first. */

@@ -74,7 +74,7 @@ function peakOf(run, device) {
   }
   return { bytes: sum(sites.values(), (bytes) => bytes) + waitingAt(run, at, device).bytes,
     seconds: at < 0 ? 0 : seconds[at], at,
-    sites: [...sites].map(([site, bytes]) => [run.sites.texts[site], bytes]).sort((a, b) => b[1] - a[1]) };
+    sites: [...sites].map(([site, bytes]) => [run.siteText(site), bytes]).sort((a, b) => b[1] - a[1]) };
 }
 
 function peakEvent(run, device) {

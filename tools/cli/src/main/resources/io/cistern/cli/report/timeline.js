@@ -53,8 +53,8 @@ function nameOf(run, by, number) {
     return by === "scope" ? "not known" : "unknown";
   }
   switch (by) {
-    case "site": return run.sites.texts[number];
-    case "stack": return run.stackLines(number)[0];
+    case "site": return run.siteText(number);
+    case "stack": return shortened(run.stackLines(number)[0]);
     case "thread": return run.threads.texts[number];
     case "stream": return streamText(run.streams.texts[number]);
     case "scope": return run.scopes.texts[number];

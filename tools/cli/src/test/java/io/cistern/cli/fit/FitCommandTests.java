@@ -43,14 +43,14 @@ class FitCommandTests {
                         "refused               100 MiB after 560.00 ms at train.py:90 (step)",
                         "peak requested        800 MiB after 239.00 ms at train.py:70 (step)",
                         "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
-                        "may be taken          850 MiB: 800 MiB that PyTorch held at the refusal, and the 50.0 MiB that were free",
-                        "held most then        640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
+                        "available             850 MiB: 800 MiB that PyTorch held at the refusal, and the 50.0 MiB that were free",
+                        "held at the peak      640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
                         "160 MiB, 20 %: train.py:88 (step), 40 blocks");
         assertThat(run.out().lines())
                 .last()
                 .asString()
                 .matches(
-                        "It fits on 850 MiB with caching, which needs 8\\d\\d MiB; train.py:70 \\(step\\) holds 640 MiB\\.");
+                        "It fits on 850 MiB with Cistern's caching, which needs 8\\d\\d MiB; train.py:70 \\(step\\) holds 640 MiB\\.");
     }
 
     /// The model finds room in the gaps of the segments.
@@ -80,7 +80,7 @@ class FitCommandTests {
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out())
                 .contains("refuses 4.00 MiB after")
-                .contains("It does not fit on 600 MiB with caching, which needs 8");
+                .contains("It does not fit on 600 MiB with Cistern's caching, which needs 8");
     }
 
     /// PyTorch's own snapshots of a training that calls `empty_cache` after each of its runs; all frames but that
@@ -158,7 +158,7 @@ class FitCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out())
-                .contains("may be taken          64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
+                .contains("available             64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
                         + " free, so a"
                         + " limit refused the request; --capacity sets how much");
     }
@@ -184,7 +184,7 @@ class FitCommandTests {
 
         ProgramRun run = fit(snapshot("clock.pickle", List.of(segment, other), trace), "--allocator=direct");
 
-        assertThat(run.out()).contains("may be taken          25.0 MiB: 20.0 MiB that PyTorch held at the refusal");
+        assertThat(run.out()).contains("available             25.0 MiB: 20.0 MiB that PyTorch held at the refusal");
     }
 
     private static Map<String, Object> event(String action, String number, long value, long byteSize) {
@@ -223,8 +223,9 @@ class FitCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out())
-                .containsPattern("\nDevice 0: it fits on 600 MiB with caching, .*\\.\n\n.*two.pickle, device 1: ")
-                .contains("\nDevice 1: it does not fit on 600 MiB with caching, ");
+                .containsPattern(
+                        "\nDevice 0: it fits on 600 MiB with Cistern's caching, .*\\.\n\n.*two.pickle, device 1: ")
+                .contains("\nDevice 1: it does not fit on 600 MiB with Cistern's caching, ");
         assertThat(page)
                 .content()
                 .containsPattern("\"verdicts\":\\[\"Device 1: it does not fit on 600 MiB .*\",\"Device 0: it fits on ");
@@ -319,12 +320,94 @@ class FitCommandTests {
 
         ProgramRun run = fit(first, second.toString(), "--allocator=caching", "--html=" + page);
 
-        assertThat(page).content().contains("at the refused request or else at the end: +0 B\n   +4.00 MiB");
-        assertThat(run.out().lines().toList().reversed().subList(0, 3))
-                .containsExactly(
-                        "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
+        assertThat(page)
+                .content()
+                .contains("at the refused request or else at the end, innermost lines first: +0 B\n   +4.00 MiB");
+        assertThat(run.out().lines().toList())
+                .startsWith(
+                        "From " + first + " to " + second
+                                + ", at the refused request or else at the end, innermost lines first: +0 B",
                         "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
-                        "From " + first + " to " + second + ", at the refused request or else at the end: +0 B");
+                        "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
+                        "",
+                        first + ": recorded by PyTorch, 2 allocations and frees in 2.00 ms");
+    }
+
+    /// Ten lines are shown.
+    @Test
+    void theGreatestChangesAreShownWhetherTheyGrewOrShrank() throws Exception {
+        long base = 0x7f00_0000_0000L;
+        TorchProgram program = new TorchProgram(0).segment(base, 64 * MIB).allocate(base, 32 * MIB, 7);
+        Path first = program.write(folder.resolve("first.pickle"));
+        program.free(base);
+        for (int block = 0; block < 10; block++) {
+            program.allocate(base + block * MIB, MIB, 20 + block);
+        }
+        Path second = program.write(folder.resolve("second.pickle"));
+
+        assertThat(fit(first, second.toString(), "--allocator=direct").out())
+                .containsPattern("first: -22.0 MiB\n +-32.0 MiB +-1 block +train.py:7 ")
+                .contains("  and 1 more call stack\n");
+    }
+
+    /// The snapshot that comes with the repository, as the documentation shows it.
+    @Test
+    void whatPyTorchItselfCanDoComesFirst() throws Exception {
+        Path root = Path.of("../..");
+        Path file = root.resolve("examples/snapshots/oom.pickle.gz");
+        String remedy = "PyTorch itself would probably have fitted with"
+                + " PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which needs 3.09 GiB of 3.21 GiB. It fits on";
+
+        String out = fit(file).out();
+
+        assertThat(out.lines().toList().getLast()).startsWith(remedy);
+        assertThat(root.resolve("docs/ask-your-snapshot.md"))
+                .content()
+                .contains(out.substring(out.indexOf(": recorded by"), out.indexOf(remedy)));
+        assertThat(fit(file, "--capacity=2.5GiB").out()).doesNotContain("PyTorch itself");
+        assertThat(fit(file, "--capacity=9GiB").out()).doesNotContain("PyTorch itself");
+    }
+
+    @Test
+    void packedFilesAndSizesWithoutUnitsAreExplained() throws Exception {
+        Path packed = Files.write(folder.resolve("oom.xz"), new byte[] {(byte) 0xFD, '7', 'z', 'X', 'Z', 0});
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        assertThat(fit(packed).err()).contains("is xz-compressed, not a", "; unpack it");
+        assertThat(fit(file, "--capacity=3.4").err()).contains("'3.4' has no unit; write 3.4GiB");
+    }
+
+    @Test
+    void anUnknownEventDoesNotSetTheClock() throws Exception {
+        List<Map<String, Object>> trace = List.of(
+                event("future_action", "addr", 0, 0),
+                event("alloc", "addr", 4096, MIB),
+                event("free_requested", "addr", 4096, MIB),
+                event("free_completed", "addr", 4096, MIB));
+        for (int i = 0; i < 4; i++) {
+            trace.get(i).put("time_us", i == 0 ? 1L : 1_700_000_000_000_000L + 1000L * i);
+        }
+
+        assertThat(fit(snapshot("future.pickle", List.of(), trace), "--allocator=direct")
+                        .out())
+                .contains("allocations and frees in 2.00 ms");
+    }
+
+    /// Of a stack without own code, the innermost line of Python tells more than the native function.
+    @Test
+    void aStackOfLibrariesAloneIsNamedByItsPython() throws Exception {
+        Map<String, Object> made = event("alloc", "addr", 4096, MIB);
+        made.put(
+                "frames",
+                List.of(
+                        Map.of("name", "_VF::lstm", "filename", "??", "line", 0),
+                        Map.of("name", "forward", "filename", "/lib/python3/torch/nn/rnn.py", "line", 917)));
+        Map<String, Object> bare = event("alloc", "addr", 8 * MIB, 2 * MIB);
+        bare.put("frames", List.of(Map.of("name", "_VF::gru", "filename", "??", "line", 0)));
+
+        assertThat(fit(snapshot("library.pickle", List.of(), List.of(made, bare)), "--allocator=direct")
+                        .out())
+                .contains(": rnn.py:917 (forward), 1 block", ": _VF::gru, 1 block");
     }
 
     @Test
@@ -340,8 +423,8 @@ class FitCommandTests {
         ProgramRun run = fit(first, second.toString(), "--allocator=caching");
 
         assertThat(run.out())
-                .contains("at the refused request or else at the end: +6.00 MiB\n")
-                .endsWith("""
+                .contains("at the refused request or else at the end, innermost lines first: +6.00 MiB\n")
+                .contains("""
                            +4.00 MiB      +1 block   device 1: train.py:30 (step) < train.py:99 (<module>)
                            +2.00 MiB      +1 block   device 0: train.py:30 (step) < train.py:99 (<module>)
                         """);
@@ -531,8 +614,8 @@ class FitCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.out())
-                .contains("recorded by RMM", "It does not fit on 2.00 GiB with caching, which needs 9.3")
-                .contains("vit_streams: 33,872 allocations and frees", "It fits on 2.00 GiB with caching");
+                .contains("recorded by RMM", "It does not fit on 2.00 GiB with Cistern's caching, which needs 9.3")
+                .contains("vit_streams: 33,872 allocations and frees", "It fits on 2.00 GiB with Cistern's caching");
     }
 
     /// Call stacks, times, what was reserved and what was free lie beside the imported trace.

@@ -91,7 +91,7 @@ final class ReportPageTests {
     void whatPyTorchRefusedIsShownBesideAReplay() throws Exception {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")));
 
-        assertThat(text("#fit")).contains("It fits on 850 MiB with caching");
+        assertThat(text("#fit")).contains("It fits on 850 MiB with Cistern's caching");
         assertThat(text("#comparison"))
                 .contains("oom.pickle with caching", "Requests refused")
                 .contains(
@@ -103,7 +103,7 @@ final class ReportPageTests {
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
-                .contains("step(/home/me/train.py:88)", "160 MiB", "557 ms\t40\t0");
+                .contains("train.py:88 (step)", "160 MiB", "557 ms\t40\t0");
         assertThat(browser.evaluate("document.querySelector('#out-of-memory p a').hash"))
                 .isEqualTo("#holders");
 
@@ -111,8 +111,8 @@ final class ReportPageTests {
 
         assertThat(text("#timeline")).contains("2 marks");
         assertThat(rows("#holders table", 0))
-                .anyMatch(row -> row.contains("step(/home/me/train.py:90)") && row.contains("100 MiB"))
-                .anyMatch(row -> row.contains("step(/home/me/train.py:88)") && row.contains("160 MiB"));
+                .anyMatch(row -> row.contains("train.py:90 (step)") && row.contains("100 MiB"))
+                .anyMatch(row -> row.contains("train.py:88 (step)") && row.contains("160 MiB"));
         browser.evaluate("cisternReport.maps[0].choose({ segment: 0, block:"
                 + " cisternReport.maps[0].segments[0].blocks.findIndex(each => each.state === 'live') })");
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
@@ -150,6 +150,7 @@ final class ReportPageTests {
                 .asString()
                 .contains("freed, but waiting for another stream (record_stream)\t30.0 MiB\t100 %\t30");
         assertThat(text("#traffic")).contains("30 frees waited for other streams");
+        assertThat(findings()).singleElement().asString().contains("Stream.wait_stream");
     }
 
     /// The second pair is not compared with the replay of the first.
@@ -229,7 +230,7 @@ final class ReportPageTests {
         assertThat(text("#summary"))
                 .contains("events in ", "; most blocks below ", " that were freed are drawn as one.")
                 .contains("Live bytes peaked at 64.4 MiB");
-        assertThat(text("#timeline")).contains("step(/home/me/train.py:88)", "together");
+        assertThat(text("#timeline")).contains("train.py:88 (step)", "together");
         assertThat(rows("#traffic table", 0)).singleElement().asString().contains("\t66,661\t41.5 GiB\t66,660\t0\t");
         assertThat(text("#traffic"))
                 .contains("No free had to wait for another stream.")
@@ -431,6 +432,18 @@ final class ReportPageTests {
                     && getComputedStyle(row.cells[1], '::before').content.includes('Allocations'))""")).isEqualTo(true);
         assertThat(browser.evaluate("document.documentElement.scrollWidth <= " + NARROW))
                 .isEqualTo(true);
+    }
+
+    /// The words of a header are buttons there, and a table that does not sort has none.
+    @Test
+    void narrowTablesSayWhatTheirHeadersDo() throws Exception {
+        show("light", NARROW, 9, TorchProgram.fragmented(0).write(folder.resolve("narrow.pickle")));
+
+        assertThat(browser.evaluate(
+                        "getComputedStyle(document.querySelector('#holders thead tr'), '::before').content"))
+                .isEqualTo("\"Sort by\"");
+        assertThat(browser.evaluate("getComputedStyle(document.querySelector('.figures thead')).display"))
+                .isEqualTo("none");
     }
 
     @Test
