@@ -86,6 +86,9 @@ final class FitText {
                                 + " ("
                                 + over(OptionalLong.of(bytes), fit.servedPeakBytes())
                                 + ") more than it had to serve at once")));
+        if (fit.recordedBytes().isEmpty() && !recording.recorder().reserved().isEmpty()) {
+            facts.add(List.of(recorder + " reserved", "unknown: the file's segments hold less than its blocks"));
+        }
         fit.room()
                 .ifPresent(
                         room -> facts.add(List.of("available", ByteSize.format(room.byteSize()) + ": " + room.why())));
