@@ -60,7 +60,7 @@ public enum Content {
         if (begin.startsWith("BZh")) {
             return BZIP2;
         }
-        if (begin.startsWith("\u0028\u00b5\u002f\u00fd")) {
+        if (begin.startsWith("(\u00b5/\u00fd")) {
             return ZSTANDARD;
         }
         if (begin.startsWith("PK\3\4") || begin.startsWith("PK\5\6")) {

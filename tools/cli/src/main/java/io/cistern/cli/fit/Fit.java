@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
 /// @param servedPeakBytes the most bytes that the recorded program had at once
-/// @param whyNoLeaks why it can't be found what looks like a leak; empty if it can
+/// @param whyNoLeaks why leaks can't be found, for people; empty if they can
 /// @param leaks what looks like a leak
 /// @param answers by allocator
 record Fit(

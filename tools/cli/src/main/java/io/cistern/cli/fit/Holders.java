@@ -189,7 +189,7 @@ final class Holders {
     /// The memory of each site over time.
     private final class Growths {
         private final long[] now = new long[sites.size()];
-        /// What is live of blocks from before the recording.
+        /// The live bytes of blocks from before the recording.
         private final long[] older = new long[sites.size()];
         private final long[] made = new long[sites.size()];
         private final long[] freed = new long[sites.size()];

@@ -160,7 +160,7 @@ record ShownHistory(List<Shown> traces, String note) {
                     isAtOnce = false;
                 }
                 shownPeak = i == peak ? shown.size() - 1 : shownPeak;
-                if (--wait <= 0 && !isAtOnce || i >= others.length - 1) {
+                if ((--wait <= 0 && !isAtOnce) || i >= others.length - 1) {
                     together.show(event);
                     wait = step;
                 }

@@ -124,7 +124,7 @@ final class TorchJson {
             json.writeStartObject();
             json.writeNumberField("address", block.address());
             json.writeNumberField("byteSize", block.byteSize());
-            json.writeNumberField("requestedBytes", state.equals("live") ? block.requestedBytes() : 0);
+            json.writeNumberField("requestedBytes", state.equals("idle") ? 0 : block.requestedBytes());
             json.writeStringField("state", state);
             writeStack(block.frames());
             json.writeEndObject();

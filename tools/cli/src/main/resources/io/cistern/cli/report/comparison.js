@@ -13,7 +13,8 @@ function comparisonSection(shown, devices, charts) {
       + reason[0].toLowerCase() + reason.slice(1)).join("; ") + "."));
   for (const device of devices) {
     const runs = sources.filter((each) => devicesOf([each]).includes(device)).map((each) =>
-      each.snapshot === shown.snapshot && devicesOf([each]).length === 1 ? shown : new Run(each.snapshot, each.name, device));
+      each.snapshot === shown.snapshot && devicesOf([each]).length === 1 ? shown
+        : new Run(each.snapshot, each.name, device));
     made.append(figureTable(runs, device, devices.length > 1 ? "Device " + device + ", figures" : "Figures"));
     const withHistory = runs.filter((run) => run.history);
     if (withHistory.length > 1) {
@@ -49,10 +50,11 @@ function figureTable(runs, device, title) {
     ["Allocations", ofKind(KIND.allocated), countText],
     ["Mean allocation", meanAllocation, secondsText],
     ["Segments acquired", ofKind(KIND.segmentAcquired), countText],
-    ["Requests refused", (run) => run.history && !isReplay(run) ? countText(ofKind(KIND.outOfMemory)(run)) : null, String],
+    ["Requests refused", (run) => run.history && !isReplay(run) ? countText(ofKind(KIND.outOfMemory)(run)) : null,
+      String],
   ].filter(([title]) => isOneMoment || !OF_THE_MOMENT.has(title)).concat([
-    ["What stands out", (run) => isReplay(run) ? null : findingsOf(run).map((finding) => finding.title).join("; ") || "nothing",
-      null],
+    ["What stands out", (run) => isReplay(run) ? null
+      : findingsOf(run).map((finding) => finding.title).join("; ") || "nothing", null],
   ]);
   return element("div", { class: "table" }, element("table", { class: "figures" },
     element("caption", {}, title + "; percentages compare with the first run, those of a replay with what it replays"),

@@ -48,7 +48,7 @@ function leaks(run) {
   for (const [site, floors] of floorsBySite(run, time.tenths)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
-    const isKnown = run.sites.texts[site] !== NO_STACK;
+    const isKnown = run.sites.texts[site] !== NO_STACK && !history.drawnSites.has(site);
     const kept = older.get(site) || 0;
     const isMuch = growth > Math.max(2 ** 16, all / 50) && floors[9] - kept > 1.5 * (floors[1] - kept);
     if (isKnown && isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
@@ -108,7 +108,7 @@ function leakFinding(run, { site, rises }, time) {
   let made = 0, freed = 0, live = 0, bytes = 0, growth = 0, first = Infinity, last = 0;
   for (let i = 0; i < lives.size; i++) {
     if (lives.site[i] === site) {
-      if (lives.born[i] >= 0 && lives.blocks[i] === 1) {
+      if (lives.born[i] >= 0 && lives.died[i] > lives.born[i]) {
         first = Math.min(first, seconds[lives.born[i]]);
         last = Math.max(last, seconds[lives.born[i]]);
       }
@@ -278,8 +278,8 @@ function countUser(run, users, thread, site, blocks, bytes) {
 }
 
 function userText(user) {
-  return (user.thread == null ? "" : "thread " + user.thread + " at ") + user.site + " (" + counted(user.blocks, "block") + ", "
-    + bytesText(user.bytes) + ")";
+  return (user.thread == null ? "" : "thread " + user.thread + " at ") + user.site + " ("
+    + counted(user.blocks, "block") + ", " + bytesText(user.bytes) + ")";
 }
 
 /** The first of them in words, and how many others there are. */

@@ -46,7 +46,7 @@ class Lives {
   /** From now on the columns are typed arrays, and fields of this object. */
   seal() {
     for (const [name, column] of Object.entries(this.columns)) {
-      this[name] = name === "bytes" || name === "rounded" || name === "age" ? Float64Array.from(column) : Int32Array.from(column);
+      this[name] = ["bytes", "rounded", "age"].includes(name) ? Float64Array.from(column) : Int32Array.from(column);
     }
     this.columns = null;
     return this;
@@ -71,6 +71,7 @@ class History {
       this[column] = new Int32Array(size).fill(-1);
     }
     this.peaks = new Map(); // Of each device, the event at its peak, if events are drawn together.
+    this.drawnSites = new Set(); // No place in the program, but many small blocks.
     this.marks = [];
     this.reclaims = [];
     const scopesOf = new Map(); // Of each thread, the innermost last.
@@ -121,13 +122,17 @@ class History {
       this.life[i] = lives.add({ born: i, died: -1, bytes: event.byteSize, rounded: 0, thread: this.thread[i],
         stream: this.stream[i], allocator: this.allocator[i], device: event.device, blocks: event.together ? 0 : 1,
         ...run.origin(event) });
+      if (event.together) {
+        this.drawnSites.add(run.origin(event).site);
+      }
       if (event.peak) {
         this.peaks.set(event.device, i);
       }
       open.set(event.address, this.life[i]);
     } else if (kind === KIND.freed) {
       const life = open.get(event.address) ?? lives.add({ bytes: event.byteSize, stream: this.stream[i],
-        allocator: this.allocator[i], device: event.device, thread: run.threads.of("before the recording"), ...run.origin(null) });
+        allocator: this.allocator[i], device: event.device, thread: run.threads.of("before the recording"),
+        ...run.origin(null) });
       open.delete(event.address);
       lives.columns.died[life] = i;
       lives.columns.freedBy[life] = this.thread[i];

@@ -39,7 +39,8 @@ function holderTable(run, by, rows) {
       : secondsText(row.oldest) });
   }
   if (run.history) {
-    columns.push({ title: "Allocated", value: (row) => row.made, text: (row) => row.name === WAITING ? "" : countText(row.made) },
+    columns.push(
+      { title: "Allocated", value: (row) => row.made, text: (row) => row.name === WAITING ? "" : countText(row.made) },
       { title: "Freed", value: (row) => row.freed, text: (row) => row.name === WAITING ? "" : countText(row.freed) });
   }
   return sortableTable(counted(sum(rows, (row) => row.blocks), "block") + ", " + bytesText(total)
@@ -81,7 +82,8 @@ function holdersAt(run, by, moment) {
   }
   const waiting = waitingAt(run, moment);
   if (waiting.blocks > 0) {
-    rows.set(WAITING, { name: WAITING, ...waiting, oldest: -1, made: 0, freed: 0, stacks: new Map([[run.stacks.of(""), 0]]) });
+    rows.set(WAITING, { name: WAITING, ...waiting, oldest: -1, made: 0, freed: 0,
+      stacks: new Map([[run.stacks.of(""), 0]]) });
   }
   for (let i = 0; i < lives.size; i++) {
     const row = rows.get(lives[by][i]);

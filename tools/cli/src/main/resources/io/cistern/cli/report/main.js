@@ -47,7 +47,8 @@ function build() {
 
 /** The devices of all runs. */
 function devicesOf(all) {
-  return [...new Set(all.flatMap((each) => (each.snapshot.devices || []).map(({ device }) => device)))].sort((a, b) => a - b);
+  return [...new Set(all.flatMap(({ snapshot }) => (snapshot.devices || []).map(({ device }) => device)))]
+    .sort((a, b) => a - b);
 }
 
 /** How the program fits, if somebody asked. */

@@ -26,7 +26,8 @@ function findingList(run, findings) {
   if (findings.length === 0) {
     const why = whyNoLeaks(run);
     return element("p", { class: "finding fine" }, element("strong", {}, "Nothing stands out. "),
-      "Idle memory is not in small pieces, " + (run.history ? "no stream keeps memory that it does not use. " : "as far as known. ")
+      "Idle memory is not in small pieces"
+      + (run.history ? ", no stream keeps memory that it does not use. " : ". ")
       + (run.history ? (why ? "Leaks can't be seen: " + why : "No site grew all the time in these "
         + secondsText(run.recordedSeconds)) + "." : "No history, so leaks and refusals can't be seen."));
   }
@@ -83,7 +84,8 @@ function peakEvent(run, device) {
   for (let i = 0; i < history.size; i++) {
     if (history.device[i] === device) {
       const life = history.life[i];
-      now += waitingChange(history, i) + (life < 0 ? 0 : (history.kind[i] === KIND.allocated ? 1 : -1) * history.lives.bytes[life]);
+      now += waitingChange(history, i);
+      now += life < 0 ? 0 : (history.kind[i] === KIND.allocated ? 1 : -1) * history.lives.bytes[life];
     }
     if (now > peak) {
       peak = now;

@@ -528,7 +528,7 @@ class FitCommandTests {
                 .contains("looks like a leak     unknown: no block was freed, as while a model loads\n");
     }
 
-    /// A device of several, each with its own rows.
+    /// Alone, and on one device of two.
     @Test
     void whatWaitsForAnotherStreamIsFreedButNotFree() throws Exception {
         TorchProgram one = new TorchProgram(0);
