@@ -29,15 +29,21 @@ final class EventMeters implements Consumer<MemoryEvent> {
         switch (told) {
             case MemoryEvent.Allocated block -> {
                 if (block.nanos() >= slowNanos) {
-                    time(bound.of(block.allocator()), "cistern.allocation.slow", device(block), block.nanos());
+                    time(
+                            bound.of(block.allocator()),
+                            "cistern.allocation.slow",
+                            "Slow allocations",
+                            device(block),
+                            block.nanos());
                 }
             }
             case MemoryEvent.Trimmed trim ->
-                time(bound.of(trim.allocator()), "cistern.trims", device(trim), trim.nanos());
+                time(bound.of(trim.allocator()), "cistern.trims", "Trims", device(trim), trim.nanos());
             case MemoryEvent.Reclaimed reclaim ->
                 time(
                         bound.ofMemory(),
                         "cistern.reclaims",
+                        "Steps that made memory available after a request had failed",
                         device(reclaim).and("step", reclaim.step().step().name().toLowerCase(Locale.ROOT)),
                         reclaim.step().nanos());
             case MemoryEvent.OutOfMemory refusal -> count(refusal);
@@ -50,14 +56,17 @@ final class EventMeters implements Consumer<MemoryEvent> {
     }
 
     /// @param group null if the allocator is gone
-    private static void time(@Nullable MeterGroup group, String name, Tags more, long nanos) {
+    private static void time(@Nullable MeterGroup group, String name, String description, Tags more, long nanos) {
         Timer timer = group == null
                 ? null
                 : group.meter(
                         Timer.class,
                         name,
                         more,
-                        (tags, registry) -> Timer.builder(name).tags(tags).register(registry));
+                        (tags, registry) -> Timer.builder(name)
+                                .description(description)
+                                .tags(tags)
+                                .register(registry));
         if (timer != null) {
             timer.record(nanos, TimeUnit.NANOSECONDS);
         }

@@ -145,6 +145,10 @@ final class DeviceMemoryMetricsTests {
                             .count())
                     .isOne();
             assertThat(registry.get("cistern.reclaims").timers()).isNotEmpty();
+            assertThat(registry.getMeters())
+                    .allSatisfy(meter -> assertThat(meter.getId().getDescription())
+                            .as(meter.getId().getName())
+                            .isNotBlank());
         }
         assertThatThrownBy(() -> DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ofNanos(-1)))
                 .isInstanceOf(IllegalArgumentException.class);
