@@ -76,7 +76,8 @@ final class NamedObservers {
         try {
             begin.run();
         } catch (IllegalSettingException wrong) {
-            throw new ConfigurationException(wrong.getMessage(), wrong); // else it would turn a check off
+            throw new ConfigurationException(
+                    String.valueOf(wrong.getMessage()), wrong); // else it would turn a check off
         } catch (RuntimeException | LinkageError broken) {
             LOGGER.log(Level.WARNING, "observer '" + name + "' failed to start", broken);
         }
