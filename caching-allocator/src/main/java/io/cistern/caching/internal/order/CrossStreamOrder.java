@@ -207,7 +207,7 @@ public final class CrossStreamOrder {
         awaited.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
     }
 
-    /// Ends a stream: nothing is recorded on it later.
+    /// Ends a stream: nothing is recorded on it later. Its shards may be [gone][#forget] by now, if its work is done.
     ///
     /// @param end the [end][Fences#end] after its last work
     public synchronized void closing(StreamTimeline ended, long end) {
@@ -218,7 +218,8 @@ public final class CrossStreamOrder {
         } finally {
             ended.awaited.clear();
             ended.closed = true;
-            replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse the fence before
+            // last, since the driver may refuse the fence before
+            replace(ended, ended.isGone ? Fences.PASSED : end, Long.MAX_VALUE);
         }
     }
 

@@ -214,6 +214,15 @@ class CrossStreamOrderTests {
     }
 
     @Test
+    void aStreamThatIsGoneAtItsEndKeepsNoFence() {
+        StreamTimeline gone = begin(2);
+        long end = fences.end(2);
+        order.forget(gone);
+        order.closing(gone, end);
+        assertThat(order.hasFinished(gone)).as("asks nobody").isTrue();
+    }
+
+    @Test
     void ifMemoryMayNotWaitItMovesOnceItsWorkHasPassed() {
         CrossStreamOrder patient = new CrossStreamOrder(fences, clock, PageReuse.NEVER, counters);
         StreamTimeline giver = begin(2);
