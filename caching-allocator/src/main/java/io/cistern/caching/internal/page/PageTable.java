@@ -304,12 +304,12 @@ public final class PageTable {
     /// @param asleep whether the page sleeps now
     public void endChange(Page page, boolean asleep) {
         try (HeldLock _ = hold()) {
-            page.unpin(Page.Pin.CHANGING);
             if (asleep) {
                 page.pin(Page.Pin.ASLEEP);
             } else {
                 page.unpin(Page.Pin.ASLEEP);
             }
+            page.unpin(Page.Pin.CHANGING); // last: a thread that gives pages back reads the pins without the lock
         }
     }
 

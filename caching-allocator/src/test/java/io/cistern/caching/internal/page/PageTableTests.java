@@ -14,6 +14,10 @@ import io.cistern.cuda.DriverCall;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -73,6 +77,31 @@ final class PageTableTests extends PagesFixture {
         table.pin(blocks[0] + 1, 3 * PAGE - 1, Page.Pin.CAPTURED);
         assertThat(page(blocks[0]).isPinned()).isTrue();
         assertThat(page(blocks[2]).isPinned()).isTrue();
+    }
+
+    /// A thread that gives pages back looks at the pins without the table's lock.
+    @Test
+    void aPageThatFallsAsleepIsPinnedAtEachMoment() throws Exception {
+        Page page = page(grow(shard, 1));
+        AtomicInteger moment = new AtomicInteger(); // odd from its claim until it sleeps
+        try (ExecutorService watching = Executors.newSingleThreadExecutor()) {
+            Future<Boolean> seenLoose = watching.submit(() -> {
+                boolean loose = false;
+                for (int now = 0; now >= 0 && !loose; now = moment.get()) {
+                    loose = now % 2 == 1 && !page.isPinned() && moment.get() == now;
+                }
+                return loose;
+            });
+            for (int round = 0; round < 200_000 && !seenLoose.isDone(); round++) {
+                change(_ -> true);
+                moment.incrementAndGet();
+                table.endChange(page, true);
+                moment.incrementAndGet();
+                table.endChange(page, false);
+            }
+            moment.set(-1);
+            assertThat(seenLoose.get()).isFalse();
+        }
     }
 
     // Pages that go.
