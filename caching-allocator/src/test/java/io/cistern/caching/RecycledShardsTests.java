@@ -11,6 +11,10 @@ import io.cistern.diagnostics.StreamMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.StreamLatch;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -72,6 +76,29 @@ class RecycledShardsTests {
         useAndEnd(40 * MIB);
         assertThat(memoryCalls()).isEqualTo(memory);
         assertThat(fenceCalls() - fences).isEqualTo(2);
+    }
+
+    @Test
+    void aShardIsSeenWhileItPassesFromStreamToStream() throws Exception {
+        free(allocate(KIB, lasting), lasting);
+        useAndEnd(KIB);
+        DeviceShards shards = caching.cache(0).shards;
+        int count = shards.all().size();
+        AtomicBoolean ends = new AtomicBoolean();
+        try (ExecutorService watching = Executors.newSingleThreadExecutor()) {
+            Future<Boolean> missed = watching.submit(() -> {
+                boolean misses = false;
+                while (!ends.get() && !misses) {
+                    misses = shards.all().size() < count;
+                }
+                return misses;
+            });
+            for (int i = 0; i < 10_000 && !missed.isDone(); i++) {
+                useAndEnd(KIB);
+            }
+            ends.set(true);
+            assertThat(missed.get()).isFalse();
+        }
     }
 
     @Test

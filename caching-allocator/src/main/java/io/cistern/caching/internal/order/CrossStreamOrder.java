@@ -218,8 +218,7 @@ public final class CrossStreamOrder {
         } finally {
             ended.awaited.clear();
             ended.closed = true;
-            // last, since the driver may refuse the fence before
-            replace(ended, ended.isGone ? Fences.PASSED : end, Long.MAX_VALUE);
+            replace(ended, ended.isGone ? Fences.PASSED : end, Long.MAX_VALUE); // last: the driver may refuse before
         }
     }
 

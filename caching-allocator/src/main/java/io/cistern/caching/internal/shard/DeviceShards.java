@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
 import java.util.function.ObjLongConsumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The shards of one device, found by the stream of a request or by the address of a block, and recycled when their
@@ -190,12 +191,9 @@ public final class DeviceShards {
 
     /// Returns all shards, those of ended streams first.
     public List<Shard> all() {
-        List<Shard> all = open.all(); // first: when a stream ends, its shards are there before they leave here
-        synchronized (ended) {
-            all.removeAll(ended);
-            all.addAll(0, ended);
+        synchronized (ended) { // a shard that comes here or leaves is meanwhile in one place or in both
+            return Stream.concat(ended.stream(), open.all().stream()).distinct().toList();
         }
-        return all;
     }
 
     /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
@@ -332,9 +330,7 @@ public final class DeviceShards {
 
     private List<Shard> ended() {
         synchronized (ended) {
-            return ended.isEmpty()
-                    ? List.of()
-                    : ended.stream().filter(Shard::isClosed).toList();
+            return ended.stream().filter(Shard::isClosed).toList();
         }
     }
 
@@ -396,7 +392,10 @@ public final class DeviceShards {
             StreamTimeline former = shard.timeline();
             boolean passed = isLeft(shard) && shard.passTo(successor, anew, table);
             if (passed) {
-                forget(shard, former);
+                synchronized (ended) {
+                    open.enter(shard);
+                    forget(shard, former);
+                }
             }
             return passed;
         } finally {

@@ -73,11 +73,16 @@ public final class Shards {
         if (shard == null) {
             Shard left = ended.takeOver(timeline, small);
             shard = left != null ? left : new Shard(timeline, small, splitPolicy, clock, counters);
-            List<Shard> all = all();
-            all.add(shard);
-            table = tableOf(all);
+            enter(shard);
         }
         return shard;
+    }
+
+    synchronized void enter(Shard shard) {
+        List<Shard> all = all();
+        all.remove(shard);
+        all.add(shard);
+        table = tableOf(all);
     }
 
     /// Returns the shards of a stream.
