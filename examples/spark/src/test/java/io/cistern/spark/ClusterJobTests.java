@@ -75,14 +75,18 @@ final class ClusterJobTests {
         long before = ClusterFigures.ofProcess().total().splits();
         assertThat(rows(Query.Q18, 1)).isEqualTo(Expected.read(QUERIES_SCALE).get(Query.Q18));
         TwoExecutors.assertNothingAllocated();
-        assertThat(ClusterFigures.ofProcess().total().splits()).isGreaterThan(before);
+        assertThat(Eventually.holds(() -> ClusterFigures.ofProcess().total().splits() > before))
+                .as("executors tell figures now and then")
+                .isTrue();
     }
 
     @Test
     void aJobLargerThanTheDevicesHasTheResultsOfTheCpu() {
         assertThat(sums()).isEqualTo(expected);
         TwoExecutors.assertNothingAllocated();
-        assertThat(ClusterFigures.ofProcess().total().spilledBytes()).isPositive(); // which serves it without a split
+        assertThat(Eventually.holds(() -> ClusterFigures.ofProcess().total().spilledBytes() > 0))
+                .as("served by spilling, without a split")
+                .isTrue();
     }
 
     @Test

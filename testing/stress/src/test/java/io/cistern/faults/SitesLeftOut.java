@@ -23,7 +23,7 @@ final class SitesLeftOut {
     private static final Pattern TEXTS = Pattern.compile("\\.(equals|hashCode|toString|explained|memorySummary"
             + "|statistics|refusals|unusable|whyInPieces|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
             + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems)\\."
-            + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
+            + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.reportAll|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
             + "|checkInvariants|OpenAllocator.compaction$|SpillStore\\.open$|SpillableBuffer\\.delete$"

@@ -81,10 +81,10 @@ final class ScriptTests {
 
         assertThat(run.exitCode()).isZero();
         assertThat(run.out()).contains("caching").doesNotContain("acme");
-        assertThat(run.err().lines())
-                .containsExactly(
-                        "cistern: left out, since they can't be used: acme; `cistern doctor` says why",
-                        ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.err())
+                .contains("WARNING: acme.AcmeProvider of " + jar, "acme-again.jar", "remove all but one")
+                .contains("cistern: left out, since they can't be used: acme; `cistern doctor` says why")
+                .contains(ProgramRun.SIMULATED_NOTICE);
     }
 
     @Test
