@@ -170,7 +170,7 @@ class WholeMemoryTests {
         assertThat(gpu.streams().isIdle(1, stream)).isTrue();
     }
 
-    /// The driver refuses to wait while a stream is captured. What is idle without a wait can go all the same.
+    /// The driver refuses to wait while a stream is captured. A trim then gives back what is idle already.
     @Test
     void aTrimDoesWithoutTheWaitThatACaptureForbids() {
         open(new Holder("first", OptionalLong.of(100)));

@@ -162,7 +162,7 @@ public final class Leaks {
         }
     }
 
-    // Not in AtExit: who first loads that class while the process ends can't add its hook.
+    // Not in AtExit: while the process ends, that class can't add its hook any more.
     @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
     private static void reportAll() {
         for (Leaks leaks : List.copyOf(ENDING)) {

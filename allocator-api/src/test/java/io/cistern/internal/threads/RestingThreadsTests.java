@@ -9,7 +9,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
-/// Who is told that a thread waits. The list is of the whole process.
+/// The listeners that hear of a waiting thread. The process has one list of them.
 @Isolated
 class RestingThreadsTests {
     private final List<String> log = new ArrayList<>();

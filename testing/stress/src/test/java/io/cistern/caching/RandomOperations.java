@@ -48,9 +48,7 @@ public final class RandomOperations {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(CAPACITY).build();
     private final Map<String, Long> heldBefore = gpu.heldObjects();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
-            .open();
+    private final DeviceMemory memory = open(gpu);
     private final MemoryKernels kernels = MemoryKernels.load(gpu, 0);
     private final MemorySegment mismatches = gpu.memory().allocateHost(0, Long.BYTES);
     private final CudaStream[] streams = new CudaStream[3];
@@ -74,6 +72,13 @@ public final class RandomOperations {
         for (int i = 0; i < streams.length; i++) {
             streams[i] = CudaStream.open(memory, 0);
         }
+    }
+
+    /// Opens device memory with all allocators and sources of the class path.
+    static DeviceMemory open(SimulatedGpu gpu) {
+        return DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
     }
 
     private static <T> List<T> all(Class<T> type) {

@@ -6,16 +6,12 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.ServiceLoader;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
@@ -43,9 +39,7 @@ public final class StreamTraffic {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(CAPACITY).build();
     private final Map<String, Long> heldBefore = gpu.heldObjects();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
-            .open();
+    private final DeviceMemory memory = RandomOperations.open(gpu);
     private final MemoryKernels kernels = MemoryKernels.load(gpu, 0);
     private final MemorySegment mismatches = gpu.memory().allocateHost(0, Long.BYTES);
     private final ConcurrentLinkedQueue<Passed> passed = new ConcurrentLinkedQueue<>();
@@ -59,12 +53,6 @@ public final class StreamTraffic {
     StreamTraffic(String spec, long seed) {
         this.seed = seed;
         memory.setCurrent(spec);
-    }
-
-    private static <T> List<T> all(Class<T> type) {
-        return ServiceLoader.load(type).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
     }
 
     /// Runs all.
