@@ -123,7 +123,8 @@ public final class DeviceMemory implements AutoCloseable {
                 device -> builder.budgets(deviceLimits[device]),
                 currentRoutes,
                 !builder.reportScopes,
-                new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor, facades::remove));
+                new Registry.Surroundings(
+                        builder::warnOfSettings, this::outsideCaptures, this::isReclaimingFor, facades::remove));
         order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
@@ -813,15 +814,19 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
+        /// Not when the device memory opens: if the settings choose the allocator, that fails and says the same.
+        void warnOfSettings() {
+            for (String problem :
+                    SettingProblems.untold(settings, driver.devices().count())) {
+                System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
+            }
+        }
+
         /// Opens the device memory.
         ///
         /// @throws ConfigurationException if the setting of a limit is not a number of bytes, or that of a
         ///     check is unknown
         public DeviceMemory open() {
-            for (String problem :
-                    SettingProblems.untold(settings, driver.devices().count())) {
-                System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
-            }
             NamedObservers named = NamedObservers.of(settings);
             driver = named.around(driver);
             DeviceMemory memory = new DeviceMemory(this);

@@ -48,10 +48,12 @@ import org.jspecify.annotations.Nullable;
 public final class Registry {
     /// Calls to the layers above the registry.
     ///
+    /// @param opening runs before an allocator opens that the program named, or the settings, which are sound then
     /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
     /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
     /// @param drained forgets an allocator that has closed and whose last block is gone
     public record Surroundings(
+            Runnable opening,
             Consumer<NodeQueue.Node<Runnable>> outsideCaptures,
             Predicate<OpenAllocator> isReclaimingFor,
             Consumer<OpenAllocator> drained) {}
@@ -119,6 +121,7 @@ public final class Registry {
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(AllocatorSpec given, @Nullable LimitHandle limit) {
+        surroundings.opening().run();
         AllocatorSpec spec = resolve(given);
         OpenContext context = context(spec, spec.text(), Map.of());
         AllocatorProvider provider = catalog.allocator(spec.name());
@@ -152,6 +155,7 @@ public final class Registry {
     /// @param name a name for statistics and messages
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(String name, DeviceAllocator made, @Nullable LimitHandle limit) {
+        surroundings.opening().run();
         requireOpen();
         ReservedBytes nothingTold = reserved(name);
         return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
