@@ -26,6 +26,7 @@ module io.cistern.api {
             io.cistern.nccl,
             io.cistern.observability,
             io.cistern.pressure,
+            io.cistern.spring,
             io.cistern.torch;
     exports io.cistern.internal.options to
             io.cistern.cli;

@@ -38,6 +38,7 @@ module io.cistern.cuda {
             io.cistern.observability,
             io.cistern.onnxruntime,
             io.cistern.simulated,
+            io.cistern.spring,
             io.cistern.torch;
 
     uses io.cistern.cuda.CudaDriverProvider;

@@ -779,21 +779,15 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Returns the limit that a setting makes. Its name says which, for the message of a refusal.
         ///
-        /// @throws ConfigurationException if the setting is neither a number of bytes from 1 nor a share
+        /// @throws IllegalSettingException if the setting is neither a number of bytes from 1 nor a share
         private @Nullable MemoryLimit setLimit(int device) {
             Settings.Value set =
                     settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);
             return set == null
                     ? null
-                    : MemoryLimit.of("device " + device + " (" + set.source() + ")", bytes(set, device));
-        }
-
-        private long bytes(Settings.Value set, int device) {
-            try {
-                return set.bytes(() -> driver.devices().totalBytes(device));
-            } catch (IllegalSettingException e) {
-                throw new ConfigurationException(String.valueOf(e.getMessage()), e);
-            }
+                    : MemoryLimit.of(
+                            "device " + device + " (" + set.source() + ")",
+                            set.bytes(() -> driver.devices().totalBytes(device)));
         }
 
         /// Sets whether to report mistakes with scopes, once for each place in the program, as a warning of the
@@ -825,13 +819,21 @@ public final class DeviceMemory implements AutoCloseable {
         /// Opens the device memory.
         ///
         /// @throws ConfigurationException if the setting of a limit is not a number of bytes, or that of a
-        ///     check is unknown
+        ///     check is unknown; the message names all other wrong settings, too
         public DeviceMemory open() {
-            NamedObservers named = NamedObservers.of(settings);
-            driver = named.around(driver);
-            DeviceMemory memory = new DeviceMemory(this);
-            named.begin(memory);
-            return memory;
+            try {
+                NamedObservers named = NamedObservers.of(settings);
+                driver = named.around(driver);
+                DeviceMemory memory = new DeviceMemory(this);
+                named.begin(memory);
+                return memory;
+            } catch (IllegalSettingException e) {
+                throw SettingProblems.failure(settings, e, spec -> requireAllocator(spec, catalog()));
+            }
+        }
+
+        static void requireAllocator(String spec, Catalog catalog) {
+            catalog.allocator(catalog.complete(AllocatorSpec.parse(spec)).name());
         }
     }
 }

@@ -4,7 +4,6 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
@@ -76,8 +75,7 @@ final class NamedObservers {
         try {
             begin.run();
         } catch (IllegalSettingException wrong) {
-            throw new ConfigurationException(
-                    String.valueOf(wrong.getMessage()), wrong); // else it would turn a check off
+            throw wrong; // else it would turn a check off
         } catch (RuntimeException | LinkageError broken) {
             LOGGER.log(Level.WARNING, "observer '" + name + "' failed to start", broken);
         }

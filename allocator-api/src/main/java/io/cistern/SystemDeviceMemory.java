@@ -2,7 +2,8 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
-import io.cistern.errors.ConfigurationException;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
@@ -22,10 +23,11 @@ final class SystemDeviceMemory {
         RuntimeException failure = null;
         try {
             opened = DeviceMemory.builder(CudaDrivers.openBest())
-                    .catalog(Catalog.discover(List.of(), List.of()))
+                    .catalog(discovered())
                     .open();
         } catch (IllegalSettingException e) {
-            failure = new ConfigurationException(String.valueOf(e.getMessage()), e);
+            failure = SettingProblems.failure(
+                    Settings.ofProcess(), e, spec -> DeviceMemory.Builder.requireAllocator(spec, discovered()));
         } catch (RuntimeException e) {
             failure = e;
         }
@@ -35,6 +37,10 @@ final class SystemDeviceMemory {
     }
 
     private SystemDeviceMemory() {}
+
+    private static Catalog discovered() {
+        return Catalog.discover(List.of(), List.of());
+    }
 
     static DeviceMemory get() {
         DeviceMemory memory = INSTANCE;

@@ -41,7 +41,8 @@ final class StartupChoice {
     ///
     /// @param catalog completes the spec that was named: a segment source also serves as an allocator
     /// @throws ConfigurationException if the named allocator can't be used; if none was named and no single one
-    ///     has the highest priority; or if an unknown setting is set
+    ///     has the highest priority; or if an unknown setting is set; then the
+    ///     message names all wrong settings
     Choice choose(DeviceEnvironment environment, Catalog catalog) {
         return choose(settings.get(Setting.ALLOCATOR), environment, catalog);
     }
@@ -54,9 +55,8 @@ final class StartupChoice {
     }
 
     private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment, Catalog catalog) {
-        List<String> problems = SettingProblems.of(settings);
-        if (!problems.isEmpty()) {
-            throw new ConfigurationException(String.join("; ", problems));
+        if (!SettingProblems.of(settings).isEmpty()) {
+            throw SettingProblems.failure(settings, null, spec -> available(spec, environment, catalog));
         }
         return set.map(value -> named(value, environment, catalog)).orElseGet(() -> highest(environment));
     }
@@ -64,16 +64,20 @@ final class StartupChoice {
     private Choice named(Settings.Value set, DeviceEnvironment environment, Catalog catalog) {
         String by = set.source();
         try {
-            AllocatorSpec spec = catalog.complete(AllocatorSpec.parse(set.text()));
-            Availability availability = allocators.get(spec.name()).availability(environment);
-            if (!availability.available()) {
-                throw new ConfigurationException(
-                        "allocator '" + spec.name() + "' can't run here: " + availability.reason());
-            }
-            return new Choice(spec, by);
+            return new Choice(available(set.text(), environment, catalog), by);
         } catch (ConfigurationException e) {
             throw new ConfigurationException(by + ": " + e.getMessage(), e);
         }
+    }
+
+    private AllocatorSpec available(String text, DeviceEnvironment environment, Catalog catalog) {
+        AllocatorSpec spec = catalog.complete(AllocatorSpec.parse(text));
+        Availability availability = allocators.get(spec.name()).availability(environment);
+        if (!availability.available()) {
+            throw new ConfigurationException(
+                    "allocator '" + spec.name() + "' can't run here: " + availability.reason());
+        }
+        return spec;
     }
 
     private Choice highest(DeviceEnvironment environment) {

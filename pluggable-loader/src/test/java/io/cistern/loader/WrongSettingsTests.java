@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -15,7 +16,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 
-/// A program hears of each wrong setting once.
+/// A program hears of all its wrong settings at once, and of each once.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 class WrongSettingsTests {
     @RegisterExtension
@@ -39,6 +40,36 @@ class WrongSettingsTests {
     void clear() {
         set.forEach(System::clearProperty);
         gpu.close();
+    }
+
+    @Test
+    void aFailureNamesAllOfThem() {
+        set("cistern.limit", "8GB");
+        set("cistern.allocator", "cacing");
+        set("cistern.simulated.devices", "0");
+        set("cistern.limt", "8GiB");
+        assertThatThrownBy(this::open)
+                .isInstanceOf(ConfigurationException.class)
+                .satisfies(failure -> assertThat(failure.getMessage().lines())
+                        .satisfiesExactly(
+                                line -> assertThat(line).startsWith("property cistern.limit: '8GB' could mean"),
+                                line -> assertThat(line).startsWith("property cistern.limt: there is no setting"),
+                                line -> assertThat(line)
+                                        .startsWith("property cistern.allocator: no allocator is named 'cacing'"),
+                                line -> assertThat(line).startsWith("property cistern.simulated.devices: '0' is not")));
+    }
+
+    @Test
+    void aFailureOfTheChoiceNamesAllOfThem() {
+        set("cistern.limt", "8GiB");
+        set("cistern.device.0.allocator", "cacing");
+        try (DeviceMemory memory = open()) {
+            assertThatThrownBy(() -> memory.current(0))
+                    .satisfies(
+                            failure -> assertThat(failure.getMessage().lines()).hasSize(2))
+                    .hasMessageContaining("'cistern.limt'")
+                    .hasMessageContaining("'cacing'");
+        }
     }
 
     @Test

@@ -1,12 +1,17 @@
 package io.cistern.internal.names;
 
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
 /// key.
@@ -36,6 +41,33 @@ public final class SettingProblems {
                     + String.join(", ", nearest) + ", …");
         }
         return problems;
+    }
+
+    /// Returns a failure that names every problem, so that a user does not have to start once for each.
+    ///
+    /// @param first what stopped the program, if it is not one of [#of]
+    /// @param requireAllocator throws a [ConfigurationException] if a spec names no allocator
+    public static ConfigurationException failure(
+            Settings settings, @Nullable RuntimeException first, Consumer<String> requireAllocator) {
+        List<String> problems = new ArrayList<>();
+        if (first != null) {
+            problems.add(String.valueOf(first.getMessage()));
+        }
+        problems.addAll(of(settings));
+        for (Settings.Value set : settings.all()) {
+            try {
+                set.check();
+                if (set.setting() == Setting.ALLOCATOR || set.setting() == Setting.DEVICE_ALLOCATOR) {
+                    requireAllocator.accept(set.text());
+                }
+            } catch (IllegalSettingException e) {
+                problems.add(String.valueOf(e.getMessage()));
+            } catch (ConfigurationException e) {
+                problems.add(set.source() + ": " + e.getMessage());
+            }
+        }
+        String message = String.join("\n", new LinkedHashSet<>(problems));
+        return first == null ? new ConfigurationException(message) : new ConfigurationException(message, first);
     }
 
     private static List<String> known(Settings.Unknown one) {

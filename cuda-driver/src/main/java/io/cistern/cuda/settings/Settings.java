@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +33,9 @@ public final class Settings {
     /// Variables of surrounding programs: Spring, the script, and hosts that start Java.
     private static final List<String> OTHER_VARIABLES =
             List.of("CISTERN_METRICS_", "CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
+
+    /// By key, where a surrounding program has the system properties from that it sets.
+    private static final Map<String, String> SOURCES = new ConcurrentHashMap<>();
 
     /// A value and where it was set.
     ///
@@ -162,10 +166,14 @@ public final class Settings {
     /// @param properties the system properties
     /// @param variables the environment
     public Settings(Map<String, String> properties, Map<String, String> variables) {
+        this(properties, variables, Map.of());
+    }
+
+    private Settings(Map<String, String> properties, Map<String, String> variables, Map<String, String> sources) {
         for (Map.Entry<String, String> one : properties.entrySet()) {
             String key = one.getKey();
             if (isMeantForCistern(key) && !startsWithOneOf(OTHER_PROPERTIES, key)) {
-                add(fromProperties, key, one.getValue(), "property " + key);
+                add(fromProperties, key, one.getValue(), sources.getOrDefault(key, "property " + key));
             }
         }
         for (Map.Entry<String, String> one : variables.entrySet()) {
@@ -208,7 +216,19 @@ public final class Settings {
                 properties.put(key, text);
             }
         }
-        return new Settings(properties, System.getenv());
+        return new Settings(properties, System.getenv(), SOURCES);
+    }
+
+    /// Names the source of a system property that a surrounding program sets for Cistern from its own
+    /// configuration, so that messages can tell it.
+    ///
+    /// @param source the source, for people; null if the program takes the property back
+    public static void sourceOfProperty(String key, @Nullable String source) {
+        if (source == null) {
+            SOURCES.remove(key);
+        } else {
+            SOURCES.put(key, source);
+        }
     }
 
     private void readFile(Value config) {

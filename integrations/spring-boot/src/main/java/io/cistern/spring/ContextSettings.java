@@ -1,17 +1,25 @@
 package io.cistern.spring;
 
 import io.cistern.ModuleSupport;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.SettingProblems;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.ConfigurationProperty;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /// Cistern's settings among the properties of a Spring application, in Spring's order. They are system properties until
@@ -36,40 +44,53 @@ final class ContextSettings implements AutoCloseable {
     /// System properties that settings stand in for, such as those of the command line.
     private final Map<String, String> replaced = new TreeMap<>();
 
+    /// Where each of them comes from, such as a line of application.properties.
+    private final Map<String, String> sources = new HashMap<>();
+
+    private final List<String> unknown = new ArrayList<>();
+
     private ContextSettings(ConfigurableEnvironment environment) {
         Binder.get(environment)
                 .bind("cistern", Bindable.mapOf(String.class, String.class))
                 .orElseGet(Map::of)
-                .forEach((key, value) -> {
-                    if (key.startsWith(OURS)) {
-                        requireKnown(PREFIX + key);
-                    } else {
-                        add(PREFIX + key, value.isBlank() ? lower(environment, PREFIX + key) : value);
-                    }
-                });
+                .keySet()
+                .forEach(key -> find(environment, PREFIX + key).ifPresent(found -> add(environment, key, found)));
     }
 
-    private void add(String key, String value) {
-        if (!value.equals(seenByCistern(key))) {
-            settings.put(key, value);
+    /// Finds the first value that is not blank: a blank one counts as not set.
+    private static Optional<ConfigurationProperty> find(ConfigurableEnvironment environment, String key) {
+        ConfigurationPropertyName name = ConfigurationPropertyName.adapt(key, '.');
+        return StreamSupport.stream(
+                        ConfigurationPropertySources.get(environment).spliterator(), false)
+                .map(source -> source.getConfigurationProperty(name))
+                .filter(Objects::nonNull)
+                .filter(found -> !value(environment, found).isBlank())
+                .findFirst();
+    }
+
+    private static String value(ConfigurableEnvironment environment, ConfigurationProperty found) {
+        return environment.resolvePlaceholders(String.valueOf(found.getValue()));
+    }
+
+    private void add(ConfigurableEnvironment environment, String shortKey, ConfigurationProperty found) {
+        String key = PREFIX + shortKey;
+        String value = value(environment, found);
+        if (!shortKey.startsWith(OURS)) {
+            if (!value.equals(seenByCistern(key))) {
+                settings.put(key, value);
+                sources.put(key, source(key, found));
+            }
+        } else if (!plain(key).equals(OUR_ONLY_ONE)) { // other keys are checked where Cistern reads them
+            unknown.add(source(key, found) + ": there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
         }
     }
 
-    /// Returns the first value that is not blank: a blank one counts as not set. Only exact keys are found.
-    private static String lower(ConfigurableEnvironment environment, String key) {
-        return environment.getPropertySources().stream()
-                .map(source -> String.valueOf(Objects.requireNonNullElse(source.getProperty(key), "")))
-                .map(environment::resolvePlaceholders)
-                .filter(value -> !value.isBlank())
-                .findFirst()
-                .orElse("");
-    }
-
-    /// Other keys are checked where Cistern reads them.
-    private static void requireKnown(String key) {
-        if (!plain(key).equals(OUR_ONLY_ONE)) {
-            throw new ConfigurationException("there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
-        }
+    /// `cistern.limit from class path resource [application.properties] - 3:15`, or
+    /// `cistern.limit from property source "commandLineArgs"`.
+    private static String source(String key, ConfigurationProperty found) {
+        String origin = String.valueOf(found.getOrigin());
+        int source = origin.indexOf(" from property source ");
+        return key + (source < 0 ? " from " + origin : origin.substring(source));
     }
 
     /// Returns a key without what Spring allows to vary: `slowAllocations`, `slow-allocations`, `SLOW_ALLOCATIONS`.
@@ -89,13 +110,26 @@ final class ContextSettings implements AutoCloseable {
     static ContextSettings open(ConfigurableEnvironment environment) {
         synchronized (ContextSettings.class) {
             withdraw(); // before this context's properties are read, in which system properties win
+            ContextSettings opened;
             try {
-                ContextSettings opened = new ContextSettings(environment);
+                opened = new ContextSettings(environment);
                 OPEN.add(opened);
-                return opened;
             } finally {
                 publish();
             }
+            return opened.checked();
+        }
+    }
+
+    private ContextSettings checked() {
+        if (unknown.isEmpty()) {
+            return this;
+        }
+        try {
+            ConfigurationException first = new ConfigurationException(String.join("\n", unknown));
+            throw SettingProblems.failure(Settings.ofProcess(), first, _ -> {});
+        } finally {
+            close();
         }
     }
 
@@ -112,6 +146,7 @@ final class ContextSettings implements AutoCloseable {
     }
 
     private void replace(String key, String value) {
+        Settings.sourceOfProperty(key, sources.get(key));
         String before = System.setProperty(key, value);
         if (before != null) {
             replaced.put(key, before);
@@ -119,6 +154,7 @@ final class ContextSettings implements AutoCloseable {
     }
 
     private void restore(String key) {
+        Settings.sourceOfProperty(key, null);
         String before = replaced.remove(key);
         if (before == null) {
             System.clearProperty(key);

@@ -2,6 +2,7 @@ package io.cistern.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
@@ -44,6 +45,9 @@ final class CisternAutoConfigurationTests {
 
     @RegisterExtension
     private final LogOf log = new LogOf(CisternAutoConfiguration.class.getName());
+
+    @RegisterExtension
+    private final LogOf ofMemory = new LogOf(DeviceMemory.class.getName());
 
     private final List<String> before = settings();
 
@@ -285,6 +289,37 @@ final class CisternAutoConfigurationTests {
     void aContextThatFailsLeavesNoSetting() {
         assertThatThrownBy(() -> start(Map.of("cistern.limit", "much"))).hasMessageContaining("much");
         assertThat(settings()).isEqualTo(before);
+    }
+
+    /// Each with its place, and none of them a second time in the log.
+    @Test
+    void allWrongSettingsAreToldAtOnce() {
+        System.setProperty("cistern.check", "chekced");
+        try {
+            Throwable failure = catchThrowable(() -> run(
+                    WithDriver.class,
+                    WebApplicationType.NONE,
+                    "spring.config.location=classpath:/wrong.properties",
+                    "cistern.limt=1MiB"));
+            assertThat(new WrongSettingAnalyzer()
+                            .analyze(failure)
+                            .getDescription()
+                            .lines())
+                    .satisfiesExactly(
+                            line -> assertThat(line)
+                                    .startsWith("cistern.limit from class path resource [wrong.properties] - 1:15:"
+                                            + " '8GB' could mean"),
+                            line -> assertThat(line)
+                                    .startsWith("cistern.limt from property source \"commandLineArgs\": there is no"
+                                            + " setting 'cistern.limt'"),
+                            line -> assertThat(line)
+                                    .startsWith("cistern.allocator from class path resource [wrong.properties] - 2:19:"
+                                            + " no allocator is named 'asnyc'"),
+                            line -> assertThat(line).startsWith("property cistern.check: 'chekced' is not"));
+            assertThat(ofMemory.messages()).isEmpty();
+        } finally {
+            System.clearProperty("cistern.check");
+        }
     }
 
     @Test

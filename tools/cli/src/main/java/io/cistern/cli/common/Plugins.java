@@ -31,9 +31,10 @@ public final class Plugins {
     /// @throws UsageException if a setting is unknown or invalid, or an entry of the class path is missing or
     ///     no JAR, which Java would pass over in silence
     public static Catalog catalog() {
-        SettingProblems.of(Settings.ofProcess()).stream().findFirst().ifPresent(problem -> {
-            throw new UsageException(problem);
-        });
+        List<String> problems = SettingProblems.of(Settings.ofProcess());
+        if (!problems.isEmpty()) {
+            throw new UsageException(String.join("\n", problems));
+        }
         return catalogWhateverIsSet();
     }
 
