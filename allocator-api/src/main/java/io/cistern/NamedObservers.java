@@ -116,6 +116,7 @@ final class NamedObservers {
         Set<String> known = new TreeSet<>(OF_OBSERVABILITY);
         known.add(STREAMS);
         known.addAll(found.keySet());
-        return "there is no observer '" + name + "'; known: " + NearestName.listed(name, known);
+        return "there is no observer '" + name + "'; known, nearest first: "
+                + NearestName.listed(name, known, "docs/settings.md");
     }
 }

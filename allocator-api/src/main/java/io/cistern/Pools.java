@@ -94,8 +94,8 @@ public final class Pools {
                 pools.stream().filter(pool -> pool.tag().equals(tag)).toList();
         if (tagged.isEmpty()) {
             List<String> known = pools.stream().map(MemoryPool::tag).toList();
-            throw new IllegalArgumentException(
-                    "no pool has the tag '" + tag + "'; known, nearest first: " + NearestName.listed(tag, known));
+            throw new IllegalArgumentException("no pool has the tag '" + tag + "'; known, nearest first: "
+                    + NearestName.listed(tag, known, "Pools.all"));
         }
         return tagged;
     }

@@ -17,6 +17,7 @@ final class MissingObserverTests {
     @Test
     void anUnknownNameIsListedWithThoseOfCistern() {
         assertThat(NamedObservers.problems("jxm"))
-                .containsExactly("there is no observer 'jxm'; known: jmx, jfr, nvtx, streams, history, snapshots");
+                .containsExactly("there is no observer 'jxm'; known, nearest first: jmx, jfr, nvtx, …"
+                        + " (all: docs/settings.md)");
     }
 }

@@ -78,13 +78,13 @@ class DiscoveryTests {
 
         assertRefused(
                 () -> catalog.allocator("godo"),
-                "no allocator is named 'godo'; known, nearest first: good, pages, direct, linear, managed, caching, library");
+                "no allocator is named 'godo'; known, nearest first: good, pages, direct, … (all: cistern options)");
         assertRefused(
                 () -> catalog.allocator("linaer"),
-                "no allocator is named 'linaer'; known, nearest first: linear, library, managed, direct, pages, good, caching");
+                "no allocator is named 'linaer'; known, nearest first: linear, library, managed, … (all: cistern options)");
         assertRefused(
                 () -> catalog.source("linaer"),
-                "no segment source is named 'linaer'; known, nearest first: linear, library, managed, pages");
+                "no segment source is named 'linaer'; known, nearest first: linear, library, managed, … (all: cistern options)");
     }
 
     @Test
@@ -197,7 +197,7 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, pages, library, linear, managed, caching, direct; bad.Bad of "
+                "no allocator is named 'bad'; known, nearest first: good, pages, library, … (all: cistern options); bad.Bad of "
                         + bad + " " + problem);
     }
 

@@ -11,6 +11,9 @@ import java.util.Locale;
 /// The distance of two names is the number of single characters to insert, delete, replace or swap with their
 /// neighbour to get from one to the other (optimal string alignment), ignoring case.
 public final class NearestName {
+    /// More would hide the likely ones.
+    private static final int MOST = 3;
+
     private NearestName() {}
 
     /// Returns the known names, the nearest first; equally near ones by alphabet.
@@ -24,9 +27,15 @@ public final class NearestName {
                 .toList();
     }
 
-    /// Returns them for a message: `a, b, c`, or `none`.
-    public static String listed(String wanted, Collection<String> known) {
-        return known.isEmpty() ? "none" : String.join(", ", first(wanted, known));
+    /// Returns the nearest ones for a message: `a, b, c, … (all: cistern options)`, or `none`.
+    ///
+    /// @param where says where all are listed
+    public static String listed(String wanted, Collection<String> known, String where) {
+        List<String> nearest = first(wanted, known);
+        return nearest.isEmpty()
+                ? "none"
+                : String.join(", ", nearest.subList(0, Math.min(MOST, nearest.size())))
+                        + (nearest.size() > MOST ? ", … (all: " + where + ")" : "");
     }
 
     private static String fold(String name) {

@@ -16,9 +16,6 @@ import org.jspecify.annotations.Nullable;
 /// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
 /// key.
 public final class SettingProblems {
-    /// More would hide the likely ones.
-    private static final int NEAREST_TOLD = 3;
-
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     private SettingProblems() {}
@@ -36,9 +33,8 @@ public final class SettingProblems {
     public static List<String> of(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
         for (Settings.Unknown one : settings.unknown()) {
-            List<String> nearest = NearestName.first(one.key(), known(one)).subList(0, NEAREST_TOLD);
             problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "
-                    + String.join(", ", nearest) + ", …");
+                    + NearestName.listed(one.key(), known(one), "docs/settings.md"));
         }
         return problems;
     }

@@ -52,6 +52,11 @@ public final class SpecOptions implements AllocatorOptions {
         return new SpecOptions(source, devices, this);
     }
 
+    /// Returns the keys that were read.
+    public Set<String> asked() {
+        return Set.copyOf(asked);
+    }
+
     public String name() {
         return spec.name();
     }
@@ -83,8 +88,9 @@ public final class SpecOptions implements AllocatorOptions {
                         + "', but did not read it when it was opened (spec " + spec.text() + ")");
             }
             String what = unread.size() == 1 ? "option '" + first + "'" : "options " + quoted(unread);
-            String known =
-                    asked.isEmpty() ? "it takes none" : "it takes, nearest first: " + NearestName.listed(first, asked);
+            String known = asked.isEmpty()
+                    ? "it takes none"
+                    : "it takes, nearest first: " + NearestName.listed(first, asked, "cistern options NAME");
             throw new ConfigurationException(
                     "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
         }
@@ -172,7 +178,10 @@ public final class SpecOptions implements AllocatorOptions {
     public Optional<String> choice(String key, List<String> words) {
         String value = single(key);
         if (value != null && !words.contains(value)) {
-            throw bad(key, "'" + value + "' is not one of these, nearest first: " + NearestName.listed(value, words));
+            throw bad(
+                    key,
+                    "'" + value + "' is not one of these, nearest first: "
+                            + String.join(", ", NearestName.first(value, words)));
         }
         return Optional.ofNullable(value);
     }

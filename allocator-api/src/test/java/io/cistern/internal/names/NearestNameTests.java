@@ -32,7 +32,9 @@ class NearestNameTests {
 
     @Test
     void nothingKnownIsSaidInAWord() {
-        assertThat(NearestName.listed("x", List.of())).isEqualTo("none");
+        assertThat(NearestName.listed("x", List.of(), "y")).isEqualTo("none");
+        assertThat(NearestName.listed("d", List.of("a", "b", "c"), "y")).isEqualTo("a, b, c");
+        assertThat(NearestName.listed("d", List.of("a", "b", "c", "d"), "y")).isEqualTo("d, a, b, … (all: y)");
     }
 
     @ParameterizedTest

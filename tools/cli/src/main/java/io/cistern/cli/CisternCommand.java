@@ -142,16 +142,15 @@ public final class CisternCommand implements Runnable {
     public void run() {
         CommandLine command = java.util.Objects.requireNonNull(spec).commandLine();
         throw new ParameterException(
-                command, "no command given; choose one of " + String.join(", ", commands(command, "")));
+                command, "no command given; choose one of " + String.join(", ", commands(command)));
     }
 
-    /// Returns the names of all visible commands, those most similar to `wanted` first.
-    private static List<String> commands(CommandLine program, String wanted) {
-        List<String> shown = program.getSubcommands().entrySet().stream()
+    /// Returns the names of all visible commands.
+    private static List<String> commands(CommandLine program) {
+        return program.getSubcommands().entrySet().stream()
                 .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())
                 .map(Map.Entry::getKey)
                 .toList();
-        return wanted.isEmpty() ? shown : NearestName.first(wanted, shown);
     }
 
     private static int badUsage(ParameterException e, String[] arguments) {
@@ -173,7 +172,7 @@ public final class CisternCommand implements Runnable {
         return command.getSubcommands().isEmpty()
                 ? "'" + argument + "' is one argument too many"
                 : "there is no command '" + argument + "'; known, nearest first: "
-                        + String.join(", ", commands(command, argument));
+                        + NearestName.listed(argument, commands(command), "cistern help");
     }
 
     private static int failed(Exception e, CommandLine command, ParseResult result) {

@@ -16,8 +16,8 @@ public record WordConverter<E extends Enum<E>>(Class<E> type) implements ITypeCo
         return constants().stream()
                 .filter(each -> word(each).equalsIgnoreCase(text))
                 .findFirst()
-                .orElseThrow(() -> new TypeConversionException(
-                        "'" + text + "' is not one of these, nearest first: " + NearestName.listed(text, words())));
+                .orElseThrow(() -> new TypeConversionException("'" + text + "' is not one of these, nearest first: "
+                        + String.join(", ", NearestName.first(text, words()))));
     }
 
     private List<E> constants() {

@@ -231,7 +231,7 @@ public final class ReplayCommand implements Callable<Integer> {
             throw new InputException(
                     name,
                     "no such file, and no trace of that name; known, nearest first: "
-                            + NearestName.listed(name, BundledTraces.NAMES));
+                            + NearestName.listed(name, BundledTraces.NAMES, "cistern replay"));
         }
         return TraceReader.read(file);
     }
