@@ -82,7 +82,9 @@ final class CacheStatistics {
     private static void putHitPercent(Map<String, Long> figures, String tier) {
         long hits = figures.getOrDefault(tier + ".hits", 0L);
         long searches = hits + figures.getOrDefault(tier + ".misses", 0L);
-        figures.put(tier + ".hit_percent", searches == 0 ? 0 : 100 * hits / searches);
+        if (searches > 0) {
+            figures.put(tier + ".hit_percent", 100 * hits / searches);
+        }
     }
 
     /// Sets the peaks to the current values. Empties the thread caches first, because their blocks would
@@ -130,13 +132,13 @@ final class CacheStatistics {
         for (CacheStat stat : CacheStat.values()) {
             put(figures, stat, small, large, all);
         }
-        for (CacheEvent event : CacheEvent.values()) {
-            figures.put(event.key(), counters.counted(event));
-        }
         figures.put(THREAD_CACHE_TIER + ".hits", all.threadCacheHits);
         figures.put(THREAD_CACHE_TIER + ".misses", all.threadCacheMisses);
         figures.put(SHARD_TIER + ".hits", all.hits);
         figures.put(SHARD_TIER + ".misses", all.misses);
+        for (CacheEvent event : CacheEvent.values()) {
+            figures.put(event.key(), counters.counted(event));
+        }
         figures.put("largest_free_block", largest);
         figures.put("on_host_bytes", growth.hostBytes());
         figures.put(

@@ -25,6 +25,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     public static final long UNKNOWN = -1;
 
     private static final String TIER_PREFIX = "tier.";
+    private static final String HITS = ".hits";
     private static final String HIT_PERCENT = ".hit_percent";
     private static final String STRANDED_PREFIX = "stranded_bytes.";
     private static final String LARGEST_FREE = "largest_free_block";
@@ -91,7 +92,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// Shows how often one tier of a cache served a request at once.
     ///
     /// @param tier its name, such as `thread_cache`
-    /// @param hitPercent hits in percent of the requests that reached the tier, 0 to 100
+    /// @param hitPercent hits in percent of the requests that reached the tier, 0 to 100; unknown if none did
     public record TierHits(String tier, int hitPercent) {}
 
     /// Reads the figures of all devices and allocators.
@@ -171,12 +172,13 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     private static List<TierHits> tiers(Map<String, Long> own) {
         return own.entrySet().stream()
-                .filter(entry ->
-                        entry.getKey().startsWith(TIER_PREFIX) && entry.getKey().endsWith(HIT_PERCENT))
-                .map(entry -> new TierHits(
-                        entry.getKey()
-                                .substring(TIER_PREFIX.length(), entry.getKey().length() - HIT_PERCENT.length()),
-                        entry.getValue().intValue()))
+                .map(Map.Entry::getKey)
+                .filter(key -> key.startsWith(TIER_PREFIX) && key.endsWith(HITS))
+                .map(key -> key.substring(TIER_PREFIX.length(), key.length() - HITS.length()))
+                .map(tier -> new TierHits(
+                        tier,
+                        own.getOrDefault(TIER_PREFIX + tier + HIT_PERCENT, UNKNOWN)
+                                .intValue()))
                 .toList();
     }
 }

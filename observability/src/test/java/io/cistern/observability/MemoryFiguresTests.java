@@ -43,7 +43,9 @@ final class MemoryFiguresTests extends ObservedMemory {
         assertThat(figures.reservedBytes()).isEqualTo(statistics.reservedBytes().orElseThrow());
         assertThat(figures.largestFreeBytes()).isPositive();
         assertThat(figures.strandedBytes()).isNotNegative();
-        assertThat(figures.tiers()).extracting(MemoryFigures.TierHits::tier).contains("thread_cache", "shard");
+        assertThat(figures.tiers())
+                .extracting(MemoryFigures.TierHits::tier)
+                .containsExactly("thread_cache", "shard", "pages");
         free(address);
     }
 
@@ -71,6 +73,23 @@ final class MemoryFiguresTests extends ObservedMemory {
             assertThat(figures.strandedBytes()).isEqualTo(MemoryFigures.UNKNOWN);
             assertThat(figures.tiers()).isEmpty();
             free(address);
+        }
+    }
+
+    @Test
+    void hitPercentsOfNoRequestAreUnknown() {
+        try (var unused = memory.open("caching")) {
+            assertThat(MemoryFigures.of(memory)
+                            .devices()
+                            .getFirst()
+                            .allocators()
+                            .getLast()
+                            .tiers())
+                    .isNotEmpty()
+                    .allSatisfy(tier -> assertThat(tier.hitPercent()).isEqualTo((int) MemoryFigures.UNKNOWN));
+            assertThat(unused.memoryStatistics(DEVICE))
+                    .containsEntry("tier.shard.hits", 0L)
+                    .doesNotContainKey("tier.shard.hit_percent");
         }
     }
 

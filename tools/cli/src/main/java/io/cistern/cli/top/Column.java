@@ -41,7 +41,7 @@ public enum Column {
     HITS(
             "hits %",
             row -> row.figures().tiers().stream()
-                    .map(tier -> String.valueOf(tier.hitPercent()))
+                    .map(tier -> tier.hitPercent() < 0 ? "-" : String.valueOf(tier.hitPercent()))
                     .collect(Collectors.joining("/")),
             largestFirst(row -> row.figures().tiers().stream()
                     .mapToInt(TierHits::hitPercent)

@@ -59,7 +59,9 @@ final class TopJson {
         fields.put("largestFreeBytes", known(figures.largestFreeBytes()));
         fields.put("strandedBytes", known(figures.strandedBytes()));
         Map<String, Integer> hitPercents = new LinkedHashMap<>();
-        figures.tiers().forEach(tier -> hitPercents.put(tier.tier(), tier.hitPercent()));
+        figures.tiers().stream()
+                .filter(tier -> tier.hitPercent() >= 0)
+                .forEach(tier -> hitPercents.put(tier.tier(), tier.hitPercent()));
         fields.put("hitPercents", hitPercents);
         return fields;
     }
