@@ -74,7 +74,7 @@ class MemoryLimitTests {
     }
 
     @Test
-    void aRefusalNamesEachLimitWithItsUse() {
+    void aRefusalNamesTheFullLimitWithItsUseAndARemedy() {
         long outside = memory.allocate(100, 0, 0);
         MemoryLimit task = process.child("task", 300);
         try (Scope _ = pool.enter(ScopeOptions.all().limit(task))) {
@@ -82,9 +82,13 @@ class MemoryLimitTests {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> memory.allocate(51, 0, 0))
                     .withMessageContaining("51 bytes requested")
-                    .withMessageContaining("task: limit of 300 bytes, 250 of them in use")
-                    .withMessageContaining("pool: limit of 700 bytes, 250 of them in use")
-                    .withMessageContaining("process: limit of 1000 bytes, 350 of them in use");
+                    .withMessageEndingWith(
+                            "; task: limit of 300 bytes, 250 of them in use; free what is charged to it, or raise it");
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> memory.allocate(701, 0, 0))
+                    .withMessageContaining("task: limit of 300 bytes, 250 of them in use; request less, or raise it")
+                    .withMessageContaining("pool: limit of 700 bytes, 250 of them in use; request less, or raise it")
+                    .withMessageContaining("process: limit of 1000 bytes, 350 of them in use; free what");
             memory.free(inside, 0);
         }
         memory.free(outside, 0);

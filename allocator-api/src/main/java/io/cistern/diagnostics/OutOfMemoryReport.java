@@ -180,18 +180,29 @@ public record OutOfMemoryReport(
         line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
         allocators.forEach(each -> describe(text, each));
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
-        steps.forEach(each -> line(text, "tried " + each));
+        String inVain = steps.stream()
+                .filter(OutOfMemoryReport::isInVain)
+                .map(each -> each.step().text())
+                .collect(Collectors.joining(", "));
+        steps.stream().filter(each -> !isInVain(each)).forEach(each -> line(text, "tried " + each));
+        if (!inVain.isEmpty()) {
+            line(text, "tried in vain: " + inVain);
+        }
         processes.forEach(
                 each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));
         advice.forEach(each -> line(text, "advice: " + each));
         return text.toString();
     }
 
+    private static boolean isInVain(TriedStep tried) {
+        return tried.byteSize() == 0 && tried.note().isEmpty();
+    }
+
     private static void describe(StringBuilder text, AllocatorMemory allocator) {
         line(
                 text,
-                allocator.name() + (allocator.tag().isEmpty() ? "" : " (" + allocator.tag() + ")") + ": "
-                        + known(allocator.reservedBytes()) + " bytes reserved, " + allocator.requestedBytes()
+                allocator.name() + ": " + known(allocator.reservedBytes()) + " bytes reserved, "
+                        + allocator.requestedBytes()
                         + " requested in " + allocator.liveBlocks() + " live blocks, largest free block "
                         + known(allocator.largestFreeBytes()));
         allocator.streams().stream()

@@ -123,7 +123,6 @@ final class CacheReclaim {
     }
 
     private long allocateAfterSteps(Shard shard, long size, long asked, RuntimeException refusal) {
-        long reservedBefore = counters.reservedBytes();
         Set<ReclaimStep> allowed = allowed(refusal);
         boolean idleFirst = allowed.contains(ReclaimStep.IDLE_PAGES);
         List<TriedStep> tried = new ArrayList<>();
@@ -149,7 +148,7 @@ final class CacheReclaim {
                 tried.add(new TriedStep(each.step(), given, nanoTime.getAsLong() - begun));
             }
         }
-        throw nothingHelped(asked, refusal, tried, reservedBefore);
+        throw nothingHelped(asked, refusal, tried);
     }
 
     private Set<ReclaimStep> allowed(RuntimeException refusal) {
@@ -173,10 +172,9 @@ final class CacheReclaim {
         }
     }
 
-    private DeviceOutOfMemoryException nothingHelped(
-            long asked, RuntimeException refusal, List<TriedStep> tried, long reservedBefore) {
+    private DeviceOutOfMemoryException nothingHelped(long asked, RuntimeException refusal, List<TriedStep> tried) {
         DeviceOutOfMemoryException failure = new DeviceOutOfMemoryException(
-                asked, counters.device, ReserveCap.told(refusal) + detail(tried, reservedBefore), refusal, tried);
+                asked, counters.device, ReserveCap.told(refusal) + detail(tried), refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
             return new DeviceOutOfMemoryException(
                     asked, counters.device, "graphs keep their memory until they are closed", failure);
@@ -187,16 +185,16 @@ final class CacheReclaim {
         return failure;
     }
 
-    private String detail(List<TriedStep> tried, long reservedBefore) {
+    private String detail(List<TriedStep> tried) {
         List<Shard> all = shards.all();
         long allocated = all.stream().mapToLong(Shard::liveBytes).sum() - threadCaches.bytesOf(all);
         long largest = all.stream().mapToLong(Shard::largestFreeBytes).max().orElse(0);
-        return "caching had " + reservedBefore + " bytes reserved and now has " + counters.reservedBytes() + ", of"
-                + " which "
-                + allocated + " are allocated; its largest free block is " + largest + " bytes; tried: "
+        return "caching has " + counters.reservedBytes() + " bytes reserved, of which " + allocated
+                + " are allocated; its largest free block is " + largest + " bytes"
                 + tried.stream()
-                        .map(each -> each.step().text() + " (" + each.byteSize() + " bytes)")
-                        .collect(Collectors.joining(", "));
+                        .filter(each -> each.byteSize() > 0)
+                        .map(each -> "; " + each.step().text() + " gave " + each.byteSize() + " bytes")
+                        .collect(Collectors.joining());
     }
 
     private boolean isRejection(RuntimeException failure) {

@@ -15,6 +15,7 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Logger;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -141,8 +142,15 @@ class CachingOptionsTests extends PoolFixture {
         try (Allocator caching = memory.open("caching:max_bytes=512MiB,expandable_segments=" + expandable)) {
             long half = caching.allocate(GIB / 2, DEVICE, stream);
             assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
-                    .isInstanceOf(DeviceOutOfMemoryException.class)
-                    .hasMessageContaining("that max_bytes allows");
+                    .hasMessageContaining("that max_bytes allows: raise it")
+                    .asInstanceOf(InstanceOfAssertFactories.type(DeviceOutOfMemoryException.class))
+                    .satisfies(
+                            refused -> assertThat(refused.report().orElseThrow().advice())
+                                    .singleElement()
+                                    .asString()
+                                    .contains("the device has enough free memory", "such as max_bytes"))
+                    .satisfies(refused ->
+                            assertThat(refused.report().orElseThrow().text()).contains("\ntried in vain: "));
             free(half);
             free(caching.allocate(3 * MIB, DEVICE, stream));
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);

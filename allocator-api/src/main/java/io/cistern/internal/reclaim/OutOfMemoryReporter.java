@@ -125,7 +125,7 @@ final class OutOfMemoryReporter {
         List<String> make() {
             List<String> advice = new ArrayList<>();
             if (failure.isByLimit()) {
-                advice.add("a limit refused it, not the device: raise the limit, or free what is charged to it");
+                advice.add("a limit refused it, not the device: " + failure.detail());
                 return advice;
             }
             if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
@@ -154,6 +154,9 @@ final class OutOfMemoryReporter {
                         .collect(Collectors.joining("; "));
                 advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
                         + (settings.isEmpty() ? "" : ": " + settings));
+            } else if (asked != null && free.orElse(0) >= failure.byteSize()) {
+                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: raise its"
+                        + " option, such as max_bytes, or free its blocks");
             }
             return advice;
         }

@@ -102,7 +102,7 @@ public final class Budgets {
             if (recallUntilFits(byteSize) && tryTake(byteSize)) {
                 return;
             }
-            refusal = describe();
+            refusal = refusal(byteSize);
         } finally {
             ORDER.unlockWrite(stamp);
         }
@@ -204,11 +204,16 @@ public final class Budgets {
         }
     }
 
-    private String describe() {
-        List<String> levels = new ArrayList<>();
+    /// Returns the limits that lack room, and what to do about them; under the exclusive lock.
+    private String refusal(long byteSize) {
+        List<String> full = new ArrayList<>();
         for (Budget budget : budgets) {
-            levels.add(budget.toString());
+            if (byteSize > budget.limitBytes() - budget.usedBytes()) {
+                boolean never = byteSize > budget.limitBytes();
+                full.add(
+                        budget + (never ? "; request less, or raise it" : "; free what is charged to it, or raise it"));
+            }
         }
-        return String.join("; ", levels);
+        return String.join("; ", full);
     }
 }

@@ -45,7 +45,7 @@ public final class ReserveCap {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    before + " bytes are reserved of the " + capBytes + " that " + option + " allows",
+                    before + " bytes are reserved of the " + capBytes + " that " + option + " allows: raise it",
                     new Reached(option));
         }
     }
