@@ -3,14 +3,20 @@ package io.cistern.spring;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
 /// Reports device memory as up while the driver answers. A failed driver call, such as after a kernel that
-/// broke its context, makes it down.
+/// broke its context, makes it down. If leaks are recorded, the details name the places that hold the most memory.
 final class DeviceMemoryHealth extends AbstractHealthIndicator {
+    private static final int MAX_SITES = 3;
+
     private final DeviceMemory memory;
 
     DeviceMemoryHealth(DeviceMemory memory) {
@@ -24,6 +30,32 @@ final class DeviceMemoryHealth extends AbstractHealthIndicator {
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
             builder.withDetail("device" + device, details(device));
         }
+        LeakLevel level = memory.moduleSupport().leakLevel();
+        if (level != LeakLevel.OFF) {
+            List<LiveBlock> live = memory.leaks();
+            builder.withDetail("liveBytesBySite", bySite(live));
+            if (level != LeakLevel.SAMPLED) { // which watches no buffers
+                builder.withDetail(
+                        "droppedBytes",
+                        live.stream()
+                                .filter(LiveBlock::unreachable)
+                                .mapToLong(LiveBlock::byteSize)
+                                .sum());
+            }
+        }
+    }
+
+    private static Map<String, Long> bySite(List<LiveBlock> live) {
+        Map<String, Long> all = new HashMap<>();
+        live.stream()
+                .filter(block -> !block.site().isEmpty())
+                .forEach(block -> all.merge(block.site().getFirst().toString(), block.byteSize(), Long::sum));
+        Map<String, Long> most = new LinkedHashMap<>();
+        all.entrySet().stream()
+                .sorted(Map.Entry.<String, Long>comparingByValue().reversed())
+                .limit(MAX_SITES)
+                .forEach(site -> most.put(site.getKey(), site.getValue()));
+        return most;
     }
 
     private Map<String, Object> details(int device) {

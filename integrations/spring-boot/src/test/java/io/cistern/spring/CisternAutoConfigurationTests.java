@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.jvm.Cycles;
 import io.cistern.jvm.JavaProgram;
@@ -20,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.parallel.ResourceLock;
@@ -132,11 +134,37 @@ final class CisternAutoConfigurationTests {
                     .health();
             assertThat(health).isNotNull();
             assertThat(health.getStatus()).isEqualTo(Status.UP);
-            assertThat(health.getDetails()).containsKeys("driver", "device0");
+            assertThat(health.getDetails()).containsOnlyKeys("driver", "device0");
         }
         try (var context = run(WithDriver.class, WebApplicationType.NONE, "management.health.cistern.enabled=false")) {
             assertThat(context.containsBean("cisternHealthIndicator")).isFalse();
         }
+    }
+
+    @Test
+    void itsHealthNamesTheSitesThatHoldMemoryIfTheyAreRecorded() throws Exception {
+        try (var context = run(WithDriver.class, WebApplicationType.NONE, "cistern.leaks=sites")) {
+            DeviceMemory memory = context.getBean(DeviceMemory.class);
+            memory.allocate(12_345, DEVICE, 0);
+            DeviceBuffer.allocate(memory, 4321, DEVICE, 0);
+            for (int tries = 0; tries < 2000 && detail(context, "droppedBytes").equals(0L); tries++) {
+                System.gc();
+                Thread.sleep(5);
+            }
+            assertThat(detail(context, "droppedBytes")).isEqualTo(4321L);
+            assertThat(detail(context, "liveBytesBySite"))
+                    .asInstanceOf(InstanceOfAssertFactories.map(String.class, Long.class))
+                    .hasSize(2)
+                    .containsValue(12_345L)
+                    .allSatisfy((site, _) -> assertThat(site).contains("itsHealthNamesTheSites"));
+        }
+    }
+
+    private static Object detail(ApplicationContext context, String name) {
+        return context.getBean("cisternHealthIndicator", HealthIndicator.class)
+                .health()
+                .getDetails()
+                .get(name);
     }
 
     @Test
