@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /// A sample as a source that a compiler takes: statements become a method of a class that knows the names which
-/// pages use ([SampleScope]), types get imports.
+/// pages use ([SampleScope]) and has imports. A type is a file already, but for its package.
 record SampleSource(String className, String text) {
     private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
     private static final Pattern TYPE =
@@ -54,12 +54,12 @@ record SampleSource(String className, String text) {
             return new SampleSource(named.group(1) + "." + typeIn(code), code);
         }
         String home = packageOf(sample.page());
+        if (TYPE.matcher(code).find()) { // a file to paste, with its own imports
+            return new SampleSource(home + "." + typeIn(code), "package " + home + ";\n" + code);
+        }
         if (code.startsWith("import ")) {
             return new SampleSource(
                     home + "." + sample.name(), "package " + home + ";\n" + code + "class " + sample.name() + " {}\n");
-        }
-        if (TYPE.matcher(code).find()) {
-            return new SampleSource(home + "." + typeIn(code), "package " + home + ";\n" + IMPORTS + code);
         }
         return new SampleSource(
                 home + "." + sample.name(),
