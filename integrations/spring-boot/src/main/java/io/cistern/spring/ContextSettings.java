@@ -20,6 +20,7 @@ import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /// Cistern's settings among the properties of a Spring application, in Spring's order. They are system properties until
@@ -47,7 +48,7 @@ final class ContextSettings implements AutoCloseable {
     /// Where each of them comes from, such as a line of application.properties.
     private final Map<String, String> sources = new HashMap<>();
 
-    private final List<String> unknown = new ArrayList<>();
+    private final List<String> wrong = new ArrayList<>();
 
     private ContextSettings(ConfigurableEnvironment environment) {
         Binder.get(environment)
@@ -81,7 +82,17 @@ final class ContextSettings implements AutoCloseable {
                 sources.put(key, source(key, found));
             }
         } else if (!plain(key).equals(OUR_ONLY_ONE)) { // other keys are checked where Cistern reads them
-            unknown.add(source(key, found) + ": there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
+            wrong.add(source(key, found) + ": there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
+        } else if (!isDuration(value)) {
+            wrong.add(source(key, found) + ": '" + value + "' is not a duration, such as 1ms");
+        }
+    }
+
+    private static boolean isDuration(String value) {
+        try {
+            return !DurationStyle.detectAndParse(value).isNegative();
+        } catch (IllegalArgumentException | ArithmeticException e) {
+            return false;
         }
     }
 
@@ -122,11 +133,11 @@ final class ContextSettings implements AutoCloseable {
     }
 
     private ContextSettings checked() {
-        if (unknown.isEmpty()) {
+        if (wrong.isEmpty()) {
             return this;
         }
         try {
-            ConfigurationException first = new ConfigurationException(String.join("\n", unknown));
+            ConfigurationException first = new ConfigurationException(String.join("\n", wrong));
             throw SettingProblems.failure(Settings.ofProcess(), first, _ -> {});
         } finally {
             close();

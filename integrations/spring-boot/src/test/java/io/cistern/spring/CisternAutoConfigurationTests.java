@@ -362,6 +362,19 @@ final class CisternAutoConfigurationTests {
     }
 
     @Test
+    void aWrongDurationIsAWrongSetting() {
+        for (String wrong : List.of("fast", "-1ms")) {
+            Throwable failure = catchThrowable(
+                    () -> start(Map.of(ContextSettings.SLOW_ALLOCATIONS, wrong, "cistern.limt", "8MiB")));
+            assertThat(new WrongSettingAnalyzer().analyze(failure).getDescription())
+                    .startsWith("cistern.metrics.slow-allocations from property source \"test\": '" + wrong
+                            + "' is not a duration, such as 1ms\n")
+                    .contains("there is no setting 'cistern.limt'");
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
     void closedContextsLeaveNothing() throws Exception {
         Cycles.assertNothingStays(200, () -> {
             try (var context = start(Map.of("cistern.limit", "8MiB"))) {
