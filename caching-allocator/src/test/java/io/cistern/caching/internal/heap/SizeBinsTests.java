@@ -1,17 +1,21 @@
 package io.cistern.caching.internal.heap;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.Mockito.mock;
+import static org.mockito.Mockito.withSettings;
 
-import io.cistern.caching.TestContext;
 import io.cistern.caching.internal.base.Sizes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SizeBinsTests {
+    private static final RangeOwner OWNER =
+            mock(RangeOwner.class, withSettings().stubOnly());
 
     private final Blocks blocks = new Blocks();
     private final SizeBins bins = new SizeBins(blocks);
@@ -103,6 +107,16 @@ class SizeBinsTests {
     private AddressRange range(long byteSize) {
         long address = nextAddress;
         nextAddress += byteSize;
-        return TestContext.segment(address, byteSize, true, new AddressRangeMap());
+        return new AddressRange(OWNER, address, byteSize) {
+            @Override
+            public @Nullable Range lastReturnable(long from, long to) {
+                return null;
+            }
+
+            @Override
+            public long giveBack(long from, long to) {
+                return STAYS;
+            }
+        };
     }
 }
