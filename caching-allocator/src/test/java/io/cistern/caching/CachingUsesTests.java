@@ -219,6 +219,50 @@ class CachingUsesTests {
     }
 
     @Test
+    void aStreamThatEndsAndLeavesItsMemoryIsFencedBeforeItsHandleGoes() {
+        context.order.busy.add(B);
+        long used = allocate(A);
+        caching.recordUse(used, 0, B);
+        free(allocate(A), B);
+        caching.streamEnded(0, B);
+        assertThat(context.order.recordedOn).containsExactly(B, B);
+
+        free(used, A);
+        assertThat(comesAgain(used)).isFalse();
+        context.order.busy.clear();
+        assertThat(comesAgain(used)).isTrue();
+        assertThat(context.order.recordedOn).containsExactly(B, B);
+    }
+
+    @Test
+    void aUseTellsThatAHandleIsOfALivingStreamAgain() {
+        long block = allocate(A);
+        caching.streamClosing(0, B);
+        caching.recordUse(block, 0, B);
+        free(block, A);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).containsExactly(B);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theFenceOfAnEndGoesOnceItHasPassed(boolean trims) {
+        context.order.busy.add(B);
+        long used = allocate(A);
+        caching.recordUse(used, 0, B);
+        caching.streamClosing(0, B);
+        assertThat(context.order.openFences()).isEqualTo(1);
+        context.order.busy.clear();
+        if (trims) {
+            caching.trim(0, 0);
+        } else {
+            caching.streamClosing(0, C);
+        }
+        assertThat(context.order.openFences()).isZero();
+        free(used, A);
+    }
+
+    @Test
     void nothingRecordedForAStreamThatEndedIsTakenForItsSuccessor() {
         context.order.busy.add(B);
         long used = allocate(A);

@@ -163,10 +163,55 @@ class EndingStreamsTests {
     }
 
     private void useOwnStream() throws InterruptedException {
-        Thread thread = new Thread(() -> free(allocate(512, Streams.PER_THREAD_DEFAULT), Streams.PER_THREAD_DEFAULT));
+        inAThread(() -> free(allocate(512, Streams.PER_THREAD_DEFAULT), Streams.PER_THREAD_DEFAULT));
+    }
+
+    private static void inAThread(Runnable work) throws InterruptedException {
+        Thread thread = new Thread(work);
         thread.start();
         thread.join(10_000);
         assertThat(thread.isAlive()).isFalse();
+    }
+
+    @Test
+    void aBlockWaitsForTheEndOfAnEndedThreadsStream() throws Exception {
+        long used = allocate(512, A);
+        order.busy.add(B); // any stream may be the thread's
+        inAThread(() -> {
+            free(allocate(512, Streams.PER_THREAD_DEFAULT), Streams.PER_THREAD_DEFAULT);
+            caching.recordUse(used, 0, Streams.PER_THREAD_DEFAULT);
+        });
+        for (int i = 0; i < DeviceShards.SOME_ORPHANS; i++) {
+            useOwnStream();
+        }
+        order.recordedOn.clear();
+        free(used, A);
+        long meanwhile = allocate(512, A);
+        assertThat(meanwhile).isNotEqualTo(used);
+        assertThat(order.recordedOn).as("fenced at the end").isEmpty();
+        order.busy.clear();
+        caching.trim(0, 0);
+        long next = allocate(512, A);
+        assertThat(next).isEqualTo(used);
+        free(meanwhile, A);
+        free(next, A);
+    }
+
+    @Test
+    void whatAnEndedThreadLeavesBesideABlockInUseGoesBack() throws Exception {
+        long[] live = {0};
+        inAThread(() -> {
+            long idle = allocate(8 * MIB, Streams.PER_THREAD_DEFAULT);
+            live[0] = allocate(2 * MIB, Streams.PER_THREAD_DEFAULT);
+            free(idle, Streams.PER_THREAD_DEFAULT);
+        });
+        for (int i = 1; i < DeviceShards.SOME_ORPHANS; i++) {
+            useOwnStream();
+        }
+        long before = pages.liveBytes();
+        useOwnStream();
+        assertThat(pages.liveBytes()).isEqualTo(before - 8 * MIB);
+        free(live[0], A);
     }
 
     @Test

@@ -1,10 +1,13 @@
 package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.options.PageReuse;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import io.cistern.diagnostics.StreamMemory;
@@ -134,23 +137,46 @@ class RecycledShardsTests {
 
     @Test
     void ofTwoItTakesTheOneWhoseWorkHasFinished() {
-        long busy = gpu.streams().create(0);
-        long done = gpu.streams().create(0);
-        long ofBusy = allocate(8 * MIB, busy);
-        long ofDone = allocate(8 * MIB, done);
-        free(ofDone, done);
-        end(done);
-        fillLate(ofBusy, 1, busy);
-        free(ofBusy, busy);
-        end(busy);
-        assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(ofDone);
-        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.NEVER}) {
+            reopen(reuse, false);
+            long busy = gpu.streams().create(0);
+            long done = gpu.streams().create(0);
+            long ofBusy = allocate(8 * MIB, busy);
+            long ofDone = allocate(8 * MIB, done);
+            free(ofDone, done);
+            end(done);
+            fillLate(ofBusy, 1, busy);
+            free(ofBusy, busy);
+            end(busy);
+            assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(ofDone);
+            assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        }
+    }
+
+    @Test
+    void whatTheDriverDoesNotLetItFollowServesOthersUnlessTheContextIsDead() {
+        long stays = endLate();
+        gpu.faults().failOn(DriverCall.STREAM_WAIT_EVENT, 0, 1, CudaResult.UNKNOWN);
+        assertThat(allocate(8 * MIB, gpu.streams().create(0))).isNotEqualTo(stays);
+        endLate();
+        gpu.faults().failOn(DriverCall.STREAM_WAIT_EVENT, 0, 1, CudaResult.LAUNCH_FAILED);
+        long next = gpu.streams().create(0);
+        assertThatThrownBy(() -> allocate(8 * MIB, next)).isInstanceOf(CudaException.class);
+    }
+
+    private long endLate() {
+        long stream = gpu.streams().create(0);
+        long block = allocate(8 * MIB, stream);
+        fillLate(block, 1, stream);
+        free(block, stream);
+        end(stream);
+        return block;
     }
 
     @Test
     void whereOnlyFinishedWorkCountsItWaitsForNobody() {
         for (PageReuse reuse : new PageReuse[] {PageReuse.NEVER}) {
-            reopen(reuse);
+            reopen(reuse, false);
             long former = gpu.streams().create(0);
             long block = allocate(8 * MIB, former);
             fillLate(block, 1, former);
@@ -167,7 +193,7 @@ class RecycledShardsTests {
     @Test
     void whatNobodyTookOverServesOtherStreams() {
         for (PageReuse reuse : PageReuse.values()) {
-            reopen(reuse);
+            reopen(reuse, false);
             useAndEnd(40 * MIB);
             gpu.devices().synchronize(0);
             allocate(40 * MIB, lasting);
@@ -177,7 +203,7 @@ class RecycledShardsTests {
 
     @Test
     void neverKeepsWhatALivingStreamUsedAndSharesWhatItOnlyTookOver() {
-        reopen(PageReuse.NEVER);
+        reopen(PageReuse.NEVER, false);
         useAndEnd(40 * MIB);
         gpu.devices().synchronize(0);
         long successor = gpu.streams().create(0);
@@ -260,7 +286,7 @@ class RecycledShardsTests {
     @Test
     void ofManyThatGoOnFewAreAskedAtEachEnd() {
         for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.ADAPTIVE}) {
-            reopen(reuse);
+            reopen(reuse, false);
             try (StreamLatch latch = new StreamLatch(gpu, 0)) {
                 for (int i = 0; i < 100; i++) {
                     endHeld(latch);
@@ -272,6 +298,35 @@ class RecycledShardsTests {
             }
             gpu.devices().synchronize(0);
         }
+    }
+
+    /// No stream can take over pages that do not move.
+    @Test
+    void pagesThatDoNotMoveGoBackAtTheNextEndAfterTheirWork() {
+        reopen(PageReuse.WAIT, true);
+        try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+            for (int i = 0; i < 50; i++) {
+                endHeld(latch);
+            }
+            long before = fenceCalls();
+            useAndEnd(8 * MIB);
+            assertThat(fenceCalls() - before).as("few are asked").isLessThan(32);
+            latch.release();
+        }
+        assertThat(reservedBytes()).isGreaterThan(50 * MIB);
+        gpu.devices().synchronize(0);
+        useAndEnd(8 * MIB);
+        assertThat(reservedBytes()).as("of the stream that lasts").isEqualTo(2 * MIB);
+    }
+
+    @Test
+    void addressesThatTheDriverKeepsAtAnEndGoLater() {
+        reopen(PageReuse.WAIT, true);
+        gpu.faults().failOn(DriverCall.MEM_ADDRESS_FREE, 0, 1, CudaResult.UNKNOWN);
+        useAndEnd(8 * MIB);
+        assertThat(reservedBytes()).isZero();
+        useAndEnd(8 * MIB);
+        assertThat(reservedBytes()).isZero();
     }
 
     private void endHeld(StreamLatch latch) {
@@ -298,10 +353,10 @@ class RecycledShardsTests {
         assertThat(reservedBytes()).isZero();
     }
 
-    private void reopen(PageReuse reuse) {
+    private void reopen(PageReuse reuse, boolean stableMapping) {
         Map.copyOf(context.live).forEach(this::free);
         caching.close();
-        caching = context.open(reuse, false);
+        caching = context.open(reuse, stableMapping);
         aStreamLasts();
     }
 
