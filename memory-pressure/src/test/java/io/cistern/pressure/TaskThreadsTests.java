@@ -1,6 +1,7 @@
 package io.cistern.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,6 +12,7 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -115,5 +117,38 @@ final class TaskThreadsTests {
             Task other = thread.task;
             return other.priority() != task.priority() ? other.priority() > task.priority() : other.id() < task.id();
         });
+    }
+
+    @Test
+    void theCheckTellsWhichInvariantDoesNotHold() {
+        TaskThread thread = new TaskThread(tasks.getFirst(), arbitration, lock.newCondition());
+        threads.check();
+        threads.add(thread);
+        threads.check();
+        thread.contends = true;
+        assertBroken("is in the wrong list");
+        threads.lacks(thread);
+        assertBroken("contends for nothing");
+        thread.lacks = new Refusal(100, 0, null);
+        thread.freedBytes = 50;
+        threads.check();
+        thread.contends = false;
+        thread.awaitsTurn = true;
+        assertBroken("counts frees that it does not wait for");
+        thread.freedBytes = 0;
+        threads.check();
+        thread.state = ThreadState.BLOCKED;
+        assertBroken("is blocked without a request");
+        thread.state = ThreadState.ROLLED_BACK;
+        assertBroken("never rolled back");
+        thread.hasRolledBack = true;
+        assertBroken("all wait, and nobody will wake them");
+        thread.awaitsTurn = false;
+        thread.contends = true;
+        assertBroken("waits for no turn");
+    }
+
+    private void assertBroken(String invariant) {
+        assertThatIllegalStateException().isThrownBy(threads::check).withMessageContaining(invariant);
     }
 }
