@@ -100,8 +100,22 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// @throws IllegalStateException if the buffer is closed
     public long capacityBytes() {
         long start = address();
-        Lifetime depends = lifetime instanceof ViewedBlock viewed ? viewed.within() : lifetime;
-        return depends instanceof SharedBlock block && block.hasOneHolder() ? block.capacityBytes(start) : byteSize;
+        return withoutView() instanceof SharedBlock block && block.hasOneHolder()
+                ? block.capacityBytes(start)
+                : byteSize;
+    }
+
+    private @Nullable Lifetime withoutView() {
+        return lifetime instanceof ViewedBlock viewed ? viewed.within() : lifetime;
+    }
+
+    /// Called before the buffer moves to another stream. If others hold the block too, the last to close frees it
+    /// in the order of its own stream alone, so the uses on both streams are recorded.
+    final void recordMove(long newStream) {
+        if (withoutView() instanceof SharedBlock block && !block.hasOneHolder()) {
+            recordUse(stream);
+            recordUse(newStream);
+        }
     }
 
     /// Returns a part that shares the block with this buffer, and is freed on `newStream`.
@@ -127,7 +141,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// Makes the block one that several buffers may hold.
     private SharedBlock shared(long start) {
         Lifetime whole = lifetime;
-        Lifetime depends = whole instanceof ViewedBlock viewed ? viewed.within() : whole;
+        Lifetime depends = withoutView();
         if (depends instanceof SharedBlock already) {
             return already;
         }

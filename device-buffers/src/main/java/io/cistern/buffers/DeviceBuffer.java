@@ -410,6 +410,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     public DeviceBuffer moveToStream(long newStream) {
         requireOwner();
         address();
+        recordMove(newStream);
         DeviceCopies.order(memory.driver(), device, stream, device, newStream);
         return replacedBy(retained(0, byteSize, newStream));
     }

@@ -128,4 +128,21 @@ abstract class SliceContractTests extends BufferFixture {
         other.synchronize();
         assertThat(contents(next)).containsOnly(3);
     }
+
+    @Test
+    void theBlockWaitsForTheStreamOfEachHolder() {
+        CudaStream other = anotherStream();
+        StreamLatch latch = latch();
+        DeviceBuffer whole = buffer(MIB);
+        DeviceBuffer moved = whole.retainedSlice(0, MIB / 2).moveToStream(other.handle());
+        latch.hold(other.handle());
+        moved.fill((byte) 2);
+        moved.close();
+        whole.close();
+        DeviceBuffer next = buffer(MIB);
+        next.fill((byte) 3);
+        latch.release();
+        other.synchronize();
+        assertThat(contents(next)).containsOnly(3);
+    }
 }
