@@ -395,8 +395,13 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     private DeviceBuffer replacedBy(DeviceBuffer next) {
-        close();
-        return next;
+        try {
+            close();
+            return next;
+        } catch (Throwable failure) {
+            next.close();
+            throw failure;
+        }
     }
 
     /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work

@@ -19,7 +19,15 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.RangeAttributes;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -206,5 +214,61 @@ class ManagedMemoryTests {
                 assertThat(ManagedMemory.isManaged(taken.buffer())).isTrue();
             }
         }
+    }
+
+    /// C's sort calls a comparison that calls the action: until it returns, native code uses the memory.
+    private static void whileNativeCodeUses(MemorySegment twoLongs, Runnable action) throws Throwable {
+        Linker linker = Linker.nativeLinker();
+        MethodHandle compare = MethodHandles.dropArguments(
+                MethodHandles.insertArguments(
+                        MethodHandles.lookup()
+                                .findStatic(
+                                        ManagedMemoryTests.class,
+                                        "equalAfter",
+                                        MethodType.methodType(int.class, Runnable.class)),
+                        0,
+                        action),
+                0,
+                MemorySegment.class,
+                MemorySegment.class);
+        MethodHandle sort = linker.downcallHandle(
+                linker.defaultLookup().findOrThrow("qsort"),
+                FunctionDescriptor.ofVoid(
+                        ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));
+        try (Arena arena = Arena.ofConfined()) {
+            sort.invokeExact(
+                    twoLongs,
+                    2L,
+                    8L,
+                    linker.upcallStub(
+                            compare,
+                            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.ADDRESS),
+                            arena));
+        }
+    }
+
+    @SuppressWarnings("unused") // called by C
+    private static int equalAfter(Runnable action) {
+        action.run();
+        return 0;
+    }
+
+    @Test
+    void aBufferThatCanNotEndYetIsNotReplaced() throws Throwable {
+        DeviceBuffer buffer = buffer(managed, 16);
+        List<Runnable> ends =
+                List.of(() -> buffer.resize(8), () -> buffer.resize(64), () -> buffer.moveToStream(0), buffer::close);
+        List<Throwable> refusals = new ArrayList<>();
+        whileNativeCodeUses(buffer.hostView(), () -> ends.forEach(end -> {
+            try {
+                end.run();
+            } catch (IllegalStateException inUse) {
+                refusals.add(inUse);
+            }
+        }));
+        assertThat(refusals).hasSize(4);
+        assertThat(buffer.capacityBytes()).isEqualTo(16);
+        buffer.close();
+        assertThat(memory.leaks()).isEmpty();
     }
 }
