@@ -4,6 +4,7 @@ import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
 import io.cistern.errors.UnusableStreamException;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
@@ -262,7 +263,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// after the work of all streams of the device. Closing twice does nothing.
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
-    ///     still open then
+    ///     still open then. Or for a stream in an unannounced capture while another capture is announced; the
+    ///     buffer is closed then, and its memory is freed later
     /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
     ///     buffer is closed then
     public void close() {
@@ -278,12 +280,20 @@ abstract sealed class BufferLife permits DeviceBuffer {
                 depends.close(self(), taken);
             }
         } catch (UnusableStreamException refused) {
-            address = taken;
+            if (isFreeRefused()) {
+                address = taken;
+            }
             throw refused;
         } catch (RuntimeException failure) {
             reopenIfBorrowed(taken);
             throw failure;
         }
+    }
+
+    /// Returns whether the calling thread can't free in the order of the buffer's stream. Other streams that are
+    /// [unusable][UnusableStreamException] are in a capture: then the block is freed later.
+    final boolean isFreeRefused() {
+        return stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual();
     }
 
     /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].

@@ -68,7 +68,9 @@ final class SharedBlock implements Lifetime {
         try {
             last.memory().free(address, last.stream());
         } catch (UnusableStreamException refused) {
-            HOLDERS.getAndAdd(this, 1); // the buffer is open again
+            if (last.isFreeRefused()) {
+                HOLDERS.getAndAdd(this, 1); // the buffer is open again
+            }
             throw refused;
         }
     }

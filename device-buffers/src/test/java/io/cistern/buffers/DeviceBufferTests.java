@@ -8,9 +8,12 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.cuda.CisternException;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
@@ -116,6 +119,33 @@ class DeviceBufferTests {
         assertThat(onVirtualThread(() -> buffer.closeAfter(event))).isEmpty();
         assertThat(counting.frees).isOne();
         gpu.events().destroy(0, event);
+    }
+
+    /// Closes a buffer of a stream that is in a capture which nobody announced.
+    private void assertThatItIsClosedInACapture(DeviceBuffer last) {
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, reader, CaptureMode.RELAXED)) {
+            gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
+            assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(last::close);
+            assertThat(last.isClosed()).isTrue();
+            gpu.graphs().destroy(0, gpu.graphs().endCapture(0, stream));
+        }
+        last.close();
+        GraphMemory.collect(memory);
+        assertThat(counting.frees).isOne();
+    }
+
+    @Test
+    void aBufferIsClosedThoughACaptureKeepsItsBlock() {
+        assertThatItIsClosedInACapture(DeviceBuffer.allocate(memory, 1000, 0, stream));
+    }
+
+    @Test
+    void theLastHolderIsClosedThoughACaptureKeepsTheBlock() {
+        try (DeviceBuffer whole = DeviceBuffer.allocate(memory, 1000, 0, stream)) {
+            DeviceBuffer part = whole.retainedSlice(0, 10);
+            whole.close();
+            assertThatItIsClosedInACapture(part);
+        }
     }
 
     /// Counts frees.

@@ -11,6 +11,7 @@ import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -18,6 +19,9 @@ import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.jvm.LogOf;
@@ -76,6 +80,41 @@ class BufferLeakTests {
         memory.free(buffer.address(), 0);
         assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(buffer::close);
         assertThat(buffer.isClosed()).isTrue();
+    }
+
+    @Test
+    void aBlockThatACaptureKeepsIsWatchedNoMore() throws Exception {
+        long address = closedInACapture();
+        GraphMemory.collect(memory);
+        try (DeviceBuffer next = DeviceBuffer.allocate(memory, 1000, 0, 0)) {
+            assertThat(next.address()).isEqualTo(address);
+            for (long byteSize : List.of(4321L, 5432L)) { // what was dropped before the second is found before it
+                DeviceBuffer.allocate(memory, byteSize, 0, 0);
+                awaitReports(byteSize == 4321L ? 1 : 2);
+            }
+            assertThat(leaks.messages()).noneMatch(report -> report.contains("1000 bytes"));
+        }
+        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+    }
+
+    private long closedInACapture() {
+        long stream = gpu.streams().create(0);
+        long other = gpu.streams().create(0);
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, stream);
+        long address = buffer.address();
+        try (GraphCapture _ = GraphCapture.begin(memory, 0, other, CaptureMode.RELAXED)) {
+            gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
+            assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(buffer::close);
+            gpu.graphs().destroy(0, gpu.graphs().endCapture(0, stream));
+        }
+        return address;
+    }
+
+    private void awaitReports(int count) throws InterruptedException {
+        for (int tries = 0; tries < 2000 && leaks.messages().size() < count; tries++) {
+            System.gc();
+            Thread.sleep(5);
+        }
     }
 
     @Test
@@ -138,10 +177,7 @@ class BufferLeakTests {
         DeviceBuffer kept = DeviceBuffer.allocate(memory, 300, 0, 0);
         DeviceBuffer.allocate(memory, 4321, 0, 0);
         DeviceBuffer.allocate(memory, 500, 0, 0).close();
-        for (int tries = 0; tries < 2000 && leaks.messages().isEmpty(); tries++) {
-            System.gc();
-            Thread.sleep(5);
-        }
+        awaitReports(1);
         assertThat(leaks.messages())
                 .singleElement()
                 .asString()
