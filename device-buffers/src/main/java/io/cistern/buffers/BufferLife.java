@@ -284,7 +284,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
                 address = taken;
             }
             throw refused;
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | Error failure) {
             reopenIfBorrowed(taken);
             throw failure;
         }
@@ -318,7 +318,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (CudaException refused) {
             address = taken;
             throw refused;
-        } catch (RuntimeException failure) {
+        } catch (RuntimeException | Error failure) {
             reopenIfBorrowed(taken);
             throw failure;
         }

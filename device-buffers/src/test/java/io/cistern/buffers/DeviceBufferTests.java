@@ -18,6 +18,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -146,6 +147,20 @@ class DeviceBufferTests {
             whole.close();
             assertThatItIsClosedInACapture(part);
         }
+    }
+
+    @Test
+    void aBufferWhoseOwnerFailsIsStillOpen() {
+        AtomicInteger calls = new AtomicInteger();
+        DeviceBuffer buffer = DeviceBuffer.ofBorrowed(memory, 4096, 10, 0, stream, (_, _) -> {
+            if (calls.getAndIncrement() == 0) {
+                throw new StackOverflowError("of the owner");
+            }
+        });
+        assertThatExceptionOfType(StackOverflowError.class).isThrownBy(buffer::close);
+        assertThat(buffer.isClosed()).isFalse();
+        buffer.close();
+        assertThat(calls).hasValue(2);
     }
 
     /// Counts frees.
