@@ -1,8 +1,10 @@
 package io.cistern.caching.internal.heap;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.caching.TestContext;
+import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.Test;
 
 class AddressRangeMapTests {
@@ -25,6 +27,10 @@ class AddressRangeMapTests {
         assertThat(map.find(-1)).isNull();
         assertThat(map.find(Long.MIN_VALUE)).isNull();
         assertThat(map.find(0)).isNull();
+        assertThat(map.find(1L << 49)).isNull();
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> map.get(BASE));
+        AddressRange range = put(BASE, SLOT);
+        assertThat(map.get(BASE)).isSameAs(range);
     }
 
     @Test

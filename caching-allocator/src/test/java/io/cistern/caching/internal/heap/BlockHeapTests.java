@@ -126,6 +126,11 @@ class BlockHeapTests {
         assertThat(heap.isLive(address, 2 * MIB)).isFalse();
         assertThat(heap.isLive(address + MIB, 3 * MIB)).as("free").isFalse();
         assertThat(heap.isLive(range.end(), MIB)).as("behind all ranges").isFalse();
+        AddressRange hole = new Memory(256 * MIB, true, true, false);
+        heap.addHole(hole);
+        assertThat(heap.isLive(hole.address + WHOLE, MIB))
+                .as("where no block was")
+                .isFalse();
         assertThatExceptionOfType(UnknownAddressException.class)
                 .isThrownBy(() -> heap.liveAt(range, address + MIB))
                 .withMessageContaining(Long.toHexString(address + MIB));
@@ -154,6 +159,24 @@ class BlockHeapTests {
     }
 
     @Test
+    void asManyIdleBlocksAreClaimedAsAreWantedTheLowestFirst() {
+        AddressRange range = range(8 * MIB);
+        long[] parts = new long[8];
+        parts[0] = heap.addAndAllocate(range, MIB);
+        for (int i = 1; i < parts.length; i++) {
+            parts[i] = heap.allocate(MIB);
+        }
+        for (int i : new int[] {6, 0, 2, 4}) {
+            free(range, parts[i]);
+        }
+        ClaimedBlocks claimed = new ClaimedBlocks(blocks);
+        heap.claimIdle(2 * MIB, claimed);
+        assertThat(blocks.address[claimed.remove()]).isEqualTo(parts[0]);
+        assertThat(blocks.address[claimed.remove()]).isEqualTo(parts[2]);
+        assertThat(claimed.isEmpty()).isTrue();
+    }
+
+    @Test
     void aRangeThatWentBackIsGoneUnlessItKeepsItsAddresses() {
         AddressRange gone = range(MIB);
         AddressRange hole = new Memory(MIB, true, true, false);
@@ -167,6 +190,20 @@ class BlockHeapTests {
         assertThat(blocks.state[hole.firstBlock]).isEqualTo(Blocks.HOLE);
         assertThat(blocks.state[retired.firstBlock]).isEqualTo(Blocks.RETIRED);
         assertThat(heap.allocate(MIB)).as("no memory anywhere").isZero();
+        assertThat(hole.firstBlock).as("its number is used again").isEqualTo(gone.firstBlock);
+    }
+
+    @Test
+    void blocksThatComeAndGoNeedNoMoreRecords() {
+        AddressRange range = range(4 * MIB);
+        long live = heap.addAndAllocate(range, MIB);
+        int records = blocks.state.length;
+        for (int i = 0; i < 1000; i++) {
+            long next = heap.allocate(MIB);
+            free(range, live);
+            live = next;
+        }
+        assertThat(blocks.state).hasSize(records);
     }
 
     @Test

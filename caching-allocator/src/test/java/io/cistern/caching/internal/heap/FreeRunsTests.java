@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.heap;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.Mockito.mock;
 
 import io.cistern.caching.TestContext;
@@ -14,6 +15,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.function.IntPredicate;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -86,8 +89,9 @@ class FreeRunsTests {
         heap.addHole(range);
         fill(range.firstBlock);
         for (int i = 0; i < 600; i++) {
-            switch (random.nextInt(9)) {
+            switch (random.nextInt(10)) {
                 case 0, 1, 2 -> allocate(size(random));
+                case 9 -> allocateFromAny(size(random));
                 case 3, 4 -> free(random);
                 case 5 -> giveBack(random);
                 case 6 -> with(random, Blocks.HOLE, this::fill);
@@ -119,8 +123,45 @@ class FreeRunsTests {
         }
     }
 
+    @Test
+    void theCheckFindsBrokenRecords() {
+        heap.addHole(range);
+        int first = range.firstBlock;
+        fill(first);
+        int lent = runs.lend(first, START + 4096, START + 8192);
+        int inner = blocks.next[lent];
+        runs.lend(inner, START + 12288, START + 16384);
+        int last = blocks.next[blocks.next[inner]];
+        assertThat(runs.checkInvariants()).isEqualTo(3);
+        runs.check(first);
+
+        breaks(blocks.state, inner, Blocks.HOLE, "a listed block is free", runs::checkInvariants);
+        breaks(blocks.state, lent, Blocks.LIVE, "does not begin its free run", runs::checkInvariants);
+        blocks.listPrevious[inner] = inner;
+        assertBroken("the list is linked both ways", runs::checkInvariants);
+        blocks.gapEnd[first] = lent;
+        assertBroken("first block knows its last", () -> runs.check(first));
+        blocks.gapEnd[first] = last;
+        blocks.gapEnd[last] = inner;
+        assertBroken("last block knows its first", () -> runs.check(first));
+        blocks.gapEnd[last] = first;
+        blocks.gapBytes[first] += 512;
+        assertBroken("first block knows its size", () -> runs.check(first));
+    }
+
+    private static void breaks(byte[] states, int block, byte state, String invariant, ThrowingCallable check) {
+        byte before = states[block];
+        states[block] = state;
+        assertBroken(invariant, check);
+        states[block] = before;
+    }
+
+    private static void assertBroken(String invariant, ThrowingCallable check) {
+        assertThatIllegalStateException().isThrownBy(check).withMessageContaining(invariant);
+    }
+
     private static long size(SplittableRandom random) {
-        double exponent = random.nextDouble(Math.log(LARGEST_REQUEST));
+        double exponent = random.nextInt(4) == 0 ? 0 : random.nextDouble(Math.log(LARGEST_REQUEST));
         return Sizes.rounded((long) Math.exp(exponent), Sizes.GRANULE);
     }
 
@@ -141,6 +182,14 @@ class FreeRunsTests {
                     .isBetween(best, best <= 1 << 20 ? best : best + best / 64);
             assertThat(observed.served).isEqualTo(served + 1);
         }
+    }
+
+    private void allocateFromAny(long byteSize) {
+        long expected = all(block -> blocks.is(block, Blocks.FREE) && blocks.byteSize[block] >= byteSize).stream()
+                .min(Comparator.comparingLong(block -> blocks.byteSize[block]))
+                .map(block -> blocks.address[block])
+                .orElse(0L);
+        assertThat(heap.allocateFromAny(byteSize, true)).isEqualTo(expected);
     }
 
     private void free(SplittableRandom random) {
@@ -192,7 +241,7 @@ class FreeRunsTests {
     /// Behind that half.
     private long to(SplittableRandom random, int block) {
         long granules = blocks.byteSize[block] >>> (Sizes.GRANULE_SHIFT + 1);
-        return blocks.end(block) - (random.nextBoolean() ? 0 : random.nextLong(granules + 1) << Sizes.GRANULE_SHIFT);
+        return blocks.end(block) - (random.nextBoolean() ? 0 : random.nextLong(granules) << Sizes.GRANULE_SHIFT);
     }
 
     private interface Change {
@@ -247,6 +296,8 @@ class FreeRunsTests {
         free.forEach(block -> granules.set(granule(blocks.address[block]), granule(blocks.end(block))));
         assertThat(observed.free).isEqualTo(granules);
         compareRuns(size(random), size(random));
+        List<Integer> firsts = firsts();
+        compareRuns(Sizes.GRANULE, firsts.isEmpty() ? BYTES : runBytes(firsts.getFirst()));
         compareSearches(random, free);
     }
 

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.heap;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.withSettings;
 
@@ -38,6 +39,55 @@ class SizeBinsTests {
         assertThat(SizeBins.binOf(512)).isZero();
         assertThat(SizeBins.binOf(1 << 20)).isEqualTo(2047);
         assertThat(SizeBins.binOf((1 << 20) + 512)).isEqualTo(2048);
+    }
+
+    @Test
+    void aboveThatEachDoublingHasSixtyFourSteps() {
+        assertThat(SizeBins.binOf((1 << 20) + (1 << 14))).isEqualTo(2048);
+        assertThat(SizeBins.binOf((1 << 20) + (1 << 14) + 512)).isEqualTo(2049);
+        assertThat(SizeBins.binOf(2 << 20)).isEqualTo(2111);
+        assertThat(SizeBins.binOf((2 << 20) + 512)).isEqualTo(2112);
+        int largest = insert(Sizes.LARGEST);
+        assertThat(bins.bestFit(Sizes.LARGEST)).isEqualTo(largest);
+        assertThat(bins.findFrom(Sizes.LARGEST, _ -> false)).isEqualTo(Blocks.NONE);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void ofLargeBlocksOfABinTheSmallestIsTakenAndOfEqualsTheLowest(boolean reversed) {
+        long size = (1 << 20) + 512;
+        List<Integer> all = new ArrayList<>();
+        for (long byteSize : new long[] {size, size, size + 512}) {
+            all.add(blocks.add(range(byteSize), Blocks.FREE));
+        }
+        for (int block : reversed ? all.reversed() : all) {
+            bins.insert(block, blocks.byteSize[block]);
+        }
+        for (int best : all) {
+            assertThat(bins.bestFit(size)).isEqualTo(best);
+            bins.remove(best);
+        }
+    }
+
+    @Test
+    void theCheckFindsBrokenRecords() {
+        int block = insert(4096);
+        int head = insert(4096);
+        assertThat(bins.checkInvariants()).isEqualTo(2);
+        blocks.state[block] = Blocks.LIVE;
+        assertBroken("a listed block is in a free run");
+        blocks.state[block] = Blocks.HOLE;
+        blocks.gapBytes[block] = 8192;
+        assertBroken("a block is in the bin of its free run");
+        blocks.gapBytes[block] = 4096;
+        blocks.listPrevious[block] = Blocks.NONE;
+        assertBroken("lists are linked both ways");
+        blocks.listPrevious[block] = head;
+        assertThat(bins.checkInvariants()).isEqualTo(2);
+    }
+
+    private void assertBroken(String invariant) {
+        assertThatIllegalStateException().isThrownBy(bins::checkInvariants).withMessageContaining(invariant);
     }
 
     @Test
