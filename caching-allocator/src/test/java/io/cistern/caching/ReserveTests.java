@@ -5,11 +5,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -123,6 +126,59 @@ class ReserveTests extends PoolFixture {
         await(() -> driverFree() >= 64 * MIB);
         gpu.memory().free(DEVICE, library);
         gpu.memory().free(DEVICE, more);
+    }
+
+    /// Has idle memory that it can't give back at first.
+    private final class Stubborn implements DeviceAllocator {
+        private final long idle = gpu.memory().allocate(DEVICE, 100 * MIB);
+        private volatile int refusals;
+        private volatile long reserved = 100 * MIB;
+
+        @Override
+        public long allocate(long byteSize, int device, long on) {
+            throw new AssertionError("nobody asks it");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long on) {}
+
+        @Override
+        public OptionalLong reservedBytes(int device) {
+            return OptionalLong.of(reserved);
+        }
+
+        @Override
+        @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread watches
+        public long trim(int device, long keepBytes) {
+            if (keepBytes >= reserved) {
+                return 0;
+            }
+            if (++refusals < 3) {
+                throw new IllegalStateException("in a test");
+            }
+            gpu.memory().free(device, idle);
+            reserved = 0;
+            return 100 * MIB;
+        }
+    }
+
+    @Test
+    void theWatchGoesOnAfterAnAllocatorThrew() {
+        memory.open(OpenOptions.made("stubborn", new Stubborn()));
+        memory.limits().setReserve(DEVICE, 64 * MIB);
+        long library = gpu.memory().allocate(DEVICE, 150 * MIB);
+        await(() -> driverFree() >= 64 * MIB);
+        gpu.memory().free(DEVICE, library);
+    }
+
+    @Test
+    void aReserveOfADeviceThatNobodyUsesOpensNoContext() {
+        SimulatedGpu two = SimulatedGpu.builder().devices(2).build();
+        try (DeviceMemory both = DeviceMemory.builder(two).open()) {
+            both.limits().setReserve(1, MIB);
+            assertThat(two.devices().isUsed(1)).isFalse();
+        }
+        two.close();
     }
 
     @Test

@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
 import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.spi.TrimMode;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +18,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Listeners of thresholds and of the driver's budget.
 final class ThresholdTests extends PoolFixture {
@@ -243,6 +248,42 @@ final class ThresholdTests extends PoolFixture {
         gpu.setMemoryBudget(DEVICE, 50 * MIB);
         assertNothingWasHeard();
         memory.free(block, stream);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aListenerThatWasRemovedIsForgotten(boolean ofBudget) throws InterruptedException {
+        assertIsForgotten(registered(memory, ofBudget, Registration::close));
+    }
+
+    @Test
+    void theDriverKeepsNoListenerOfAClosedDeviceMemory() throws InterruptedException {
+        DeviceMemory closed = DeviceMemory.builder(gpu).open();
+        assertIsForgotten(registered(closed, true, _ -> closed.close()));
+        assertThat(closed.allocators()).isEmpty();
+    }
+
+    /// Returns what a listener captured that was registered and removed.
+    private WeakReference<Object> registered(DeviceMemory in, boolean ofBudget, Consumer<Registration> remove) {
+        Object captured = new Object();
+        Registration registration = ofBudget
+                ? in.listeners().onOverBudget(DEVICE, (_, _) -> heard.add((long) captured.hashCode()))
+                : in.listeners()
+                        .onThreshold(
+                                DEVICE,
+                                MemoryMeasure.REQUESTED,
+                                THRESHOLD,
+                                (_, _, _) -> heard.add((long) captured.hashCode()));
+        remove.accept(registration);
+        return new WeakReference<>(captured);
+    }
+
+    private static void assertIsForgotten(WeakReference<Object> captured) throws InterruptedException {
+        for (int i = 0; i < 100 && captured.get() != null; i++) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        assertThat(captured.get()).isNull();
     }
 
     @Test

@@ -1,0 +1,125 @@
+package io.cistern;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assertions.tuple;
+
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.UnusableMemory;
+import io.cistern.diagnostics.UnusableMemory.Reason;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryStatistics;
+import io.cistern.spi.catalog.Catalog;
+import java.util.List;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// What the report of a refused request advises, by the sizes of the device and of idle memory.
+final class OutOfMemoryAdviceTests {
+    private static final long MIB = 1 << 20;
+    private static final long CAPACITY = 256 * MIB;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(CAPACITY).build();
+    private final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
+    private long idleBytes;
+    private List<UnusableMemory> unusable = List.of();
+    private final Allocator allocator = memory.open(OpenOptions.made("full", new Full()));
+
+    /// Refuses each request.
+    private class Full implements DeviceAllocator, MemoryStatistics {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "");
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {}
+
+        @Override
+        public OptionalLong reservedBytes(int device) {
+            return OptionalLong.of(idleBytes);
+        }
+
+        @Override
+        public List<UnusableMemory> unusable(int device) {
+            return unusable;
+        }
+    }
+
+    @AfterEach
+    void close() {
+        memory.close();
+        gpu.close();
+    }
+
+    private OutOfMemoryReport refused(long byteSize) {
+        return catchThrowableOfType(DeviceOutOfMemoryException.class, () -> allocator.allocate(byteSize, 0, 0))
+                .report()
+                .orElseThrow();
+    }
+
+    @Test
+    void onlyARequestForMoreThanTheDeviceHasIsToBeSplit() {
+        assertThat(refused(CAPACITY + 1).advice())
+                .containsExactly("the device has less than that in total: split the request");
+        assertThat(refused(CAPACITY).advice()).noneMatch(each -> each.contains("split"));
+    }
+
+    @Test
+    void memoryIsExhaustedIfLessIsFreeAndIdleThanWasAskedFor() {
+        long library = gpu.memory().allocate(0, CAPACITY / 2);
+        long free = gpu.memory().freeBytes(0);
+        idleBytes = MIB;
+        assertThat(refused(free + MIB).advice()).isEmpty();
+        assertThat(refused(free + MIB + 1).advice())
+                .containsExactly("memory is exhausted: free and idle bytes total " + (free + MIB));
+        gpu.memory().free(0, library);
+    }
+
+    @Test
+    void idleMemoryInPiecesIsToldWithTheSettingsThatHelp() {
+        idleBytes = 10 * MIB;
+        String pieces = "full has enough idle memory, in pieces that are too small";
+        assertThat(refused(10 * MIB + 1).advice()).isEmpty();
+        assertThat(refused(10 * MIB).advice()).containsExactly(pieces);
+        unusable = List.of(
+                new UnusableMemory(Reason.WAITING, 5 * MIB, "", "wait"),
+                new UnusableMemory(Reason.BESIDE_LIVE_BLOCKS, 4 * MIB, "stream 0x1", ""),
+                new UnusableMemory(Reason.BESIDE_LIVE_BLOCKS, 3 * MIB, "stream 0x2", "fit=tight"),
+                new UnusableMemory(Reason.IDLE_ELSEWHERE, 2 * MIB, "stream 0x3", "source=pages"),
+                new UnusableMemory(Reason.IDLE_ELSEWHERE, MIB, "stream 0x4", "fit=tight"));
+        OutOfMemoryReport report = refused(10 * MIB);
+        assertThat(report.unusable()).isEqualTo(unusable);
+        assertThat(report.advice()).containsExactly(pieces + ": fit=tight; source=pages");
+    }
+
+    @Test
+    void theRefusingAllocatorIsFirstAndOthersAreToldByTheirIdleBytes() {
+        Allocator before = memory.open(OpenOptions.made("nothing", new Full() {
+            @Override
+            public OptionalLong reservedBytes(int device) {
+                return OptionalLong.of(0);
+            }
+        }));
+        memory.open(OpenOptions.made("idle", new Full()));
+        Allocator last = memory.open(OpenOptions.made("last", new Full()));
+        idleBytes = 5 * MIB;
+        unusable = List.of(new UnusableMemory(Reason.WAITING, MIB, "", ""));
+        OutOfMemoryReport report = catchThrowableOfType(
+                        DeviceOutOfMemoryException.class, () -> last.allocate(CAPACITY, 0, 0))
+                .report()
+                .orElseThrow();
+        assertThat(report.allocators())
+                .extracting(OutOfMemoryReport.AllocatorMemory::name)
+                .startsWith("last")
+                .contains(before.toString());
+        assertThat(report.unusable())
+                .extracting(UnusableMemory::holder, UnusableMemory::byteSize, UnusableMemory::remedy)
+                .containsExactly(tuple("in full", 5 * MIB, ""), tuple("in idle", 5 * MIB, ""), tuple("", MIB, ""));
+    }
+}
