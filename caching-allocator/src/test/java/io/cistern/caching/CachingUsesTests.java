@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
+import io.cistern.caching.internal.page.Page;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -232,6 +233,24 @@ class CachingUsesTests {
         context.order.busy.clear();
         assertThat(comesAgain(used)).isTrue();
         assertThat(context.order.recordedOn).containsExactly(B, B);
+
+        free(allocate(A), B);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).as("no stream has the handle").endsWith(TestOrder.ALL);
+    }
+
+    @Test
+    void aGraphsAllocationTellsThatAHandleIsOfALivingStreamAgain() {
+        GraphPool graphs = new GraphPool(caching, context.driver());
+        graphs.free(graphs.allocate(KIB, 0, B), KIB, 0, B);
+        long block = graphs.allocate(KIB, 0, A);
+        graphs.streamClosing(0, B);
+        long next = graphs.allocate(KIB, 0, B);
+        graphs.free(block, KIB, 0, B);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).containsExactly(B);
+        graphs.free(next, KIB, 0, B);
+        caching.unpinAll(Page.Pin.CAPTURED);
     }
 
     @Test

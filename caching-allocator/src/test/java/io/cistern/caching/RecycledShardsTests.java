@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.options.PageReuse;
@@ -13,6 +14,7 @@ import io.cistern.cuda.Streams;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.StreamLatch;
+import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -21,6 +23,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// What streams that have ended leave to those that open, on a simulated GPU whose streams lag behind the host.
 class RecycledShardsTests {
@@ -327,6 +331,35 @@ class RecycledShardsTests {
         assertThat(reservedBytes()).isZero();
         useAndEnd(8 * MIB);
         assertThat(reservedBytes()).isZero();
+    }
+
+    /// Whether another stream takes its memory over or that goes back.
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aStreamWhoseMemoryIsGoneIsForgotten(boolean stableMapping) {
+        reopen(PageReuse.WAIT, stableMapping);
+        long inUse = gpu.streams().create(0);
+        allocate(16 * MIB, inUse);
+        end(inUse);
+        long former = gpu.streams().create(0);
+        long block = allocate(8 * MIB, former);
+        fillLate(block, 1, former);
+        free(block, former);
+        WeakReference<StreamTimeline> gone = timelineOf(former);
+        end(former);
+        if (!stableMapping) {
+            assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(block);
+        }
+        gpu.devices().synchronize(0);
+        useAndEnd(KIB);
+        for (int i = 0; i < 100 && !gone.refersTo(null); i++) {
+            System.gc();
+        }
+        assertThat(gone.refersTo(null)).isTrue();
+    }
+
+    private WeakReference<StreamTimeline> timelineOf(long stream) {
+        return new WeakReference<>(caching.cache(0).shards.of(stream).getFirst().timeline());
     }
 
     private void endHeld(StreamLatch latch) {
