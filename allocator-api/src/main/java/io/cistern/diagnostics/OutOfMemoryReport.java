@@ -180,13 +180,13 @@ public record OutOfMemoryReport(
         line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
         allocators.forEach(each -> describe(text, each));
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
-        String inVain = steps.stream()
-                .filter(OutOfMemoryReport::isInVain)
+        String failed = steps.stream()
+                .filter(OutOfMemoryReport::isWithoutSuccess)
                 .map(each -> each.step().text())
                 .collect(Collectors.joining(", "));
-        steps.stream().filter(each -> !isInVain(each)).forEach(each -> line(text, "tried " + each));
-        if (!inVain.isEmpty()) {
-            line(text, "tried in vain: " + inVain);
+        steps.stream().filter(each -> !isWithoutSuccess(each)).forEach(each -> line(text, "tried " + each));
+        if (!failed.isEmpty()) {
+            line(text, "tried without success: " + failed);
         }
         processes.forEach(
                 each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));
@@ -194,7 +194,7 @@ public record OutOfMemoryReport(
         return text.toString();
     }
 
-    private static boolean isInVain(TriedStep tried) {
+    private static boolean isWithoutSuccess(TriedStep tried) {
         return tried.byteSize() == 0 && tried.note().isEmpty();
     }
 

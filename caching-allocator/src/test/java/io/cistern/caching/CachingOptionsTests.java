@@ -148,9 +148,9 @@ class CachingOptionsTests extends PoolFixture {
                             refused -> assertThat(refused.report().orElseThrow().advice())
                                     .singleElement()
                                     .asString()
-                                    .contains("the device has enough free memory", "such as max_bytes"))
+                                    .contains("the device has enough free memory", "raise the limit in its options"))
                     .satisfies(refused ->
-                            assertThat(refused.report().orElseThrow().text()).contains("\ntried in vain: "));
+                            assertThat(refused.report().orElseThrow().text()).contains("\ntried without success: "));
             free(half);
             free(caching.allocate(3 * MIB, DEVICE, stream));
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);

@@ -155,8 +155,8 @@ final class OutOfMemoryReporter {
                 advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
                         + (settings.isEmpty() ? "" : ": " + settings));
             } else if (asked != null && free.orElse(0) >= failure.byteSize()) {
-                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: raise its"
-                        + " option, such as max_bytes, or free its blocks");
+                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: raise the"
+                        + " limit in its options, or free its blocks");
             }
             return advice;
         }
