@@ -44,6 +44,19 @@ final class BlockOwnersTests extends TaskFixture {
     }
 
     @Test
+    void theBytesOfAllBlocksWithOwnersAreCounted() {
+        TaskThread owner = threads()[0];
+        for (long address = 256; address <= 256 * 100; address += 256) {
+            owners.put(address, owner, address);
+        }
+        for (long address = 512; address <= 256 * 100; address += 256) {
+            assertThat(owners.remove(address, address)).isSameAs(owner);
+        }
+        assertThat(owners.remove(512, 512)).isNull();
+        assertThat(owners.heldBytes()).isEqualTo(256);
+    }
+
+    @Test
     void aPairInATaskMakesNoGarbage() {
         ThreadMXBean thread = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         TaskArbiter arbiter = new TaskArbiter(new DeviceAllocator() {

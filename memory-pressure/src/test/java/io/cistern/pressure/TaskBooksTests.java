@@ -92,14 +92,19 @@ final class TaskBooksTests extends TaskFixture {
     void arbitersAreApart() {
         try (SmallGpu other = new SmallGpu()) {
             Task there = other.arbiter.task(1, 0);
-            low.run(() -> there.run(() -> {
-                long here = gpu.allocate(10);
-                long blockedThreads = other.allocate(20);
-                assertThat(low.statistics().heldBytes()).isEqualTo(10);
-                assertThat(there.statistics().heldBytes()).isEqualTo(20);
-                gpu.free(here);
-                other.free(blockedThreads);
-            }));
+            low.run(() -> {
+                there.run(() -> {
+                    long here = gpu.allocate(10);
+                    long blockedThreads = other.allocate(20);
+                    assertThat(low.statistics().heldBytes()).isEqualTo(10);
+                    assertThat(there.statistics().heldBytes()).isEqualTo(20);
+                    gpu.free(here);
+                    other.free(blockedThreads);
+                });
+                long after = gpu.allocate(30);
+                assertThat(low.statistics().heldBytes()).isEqualTo(30);
+                gpu.free(after);
+            });
         }
     }
 }

@@ -103,6 +103,48 @@ final class TaskRollbackTests extends TaskFixture {
         assertThat(high.statistics().splits()).isZero();
     }
 
+    @Test
+    void aPieceThatRetryFinishedEndsItsRollback() {
+        high.run(() -> {
+            for (int piece = 0; piece < 2; piece++) {
+                int[] tries = {0};
+                String done = Retry.withRetry(() -> {
+                    if (tries[0]++ == 0) {
+                        gpu.allocate(101);
+                    }
+                    return "done";
+                });
+                assertThat(done).isEqualTo("done");
+            }
+        });
+        assertThat(high.statistics().retries()).isEqualTo(2);
+        assertThat(high.statistics().splits()).isZero();
+    }
+
+    @Test
+    void whatAThreadWaitedIsNotLost() throws Exception {
+        long begun = System.nanoTime();
+        FutureTask<Boolean> first = gpu.start(high, () -> {
+            long half = gpu.allocate(50);
+            gpu.await(low, ThreadState.BLOCKED);
+            Thread.sleep(100);
+            gpu.free(gpu.allocate(50));
+            gpu.free(half);
+            return true;
+        });
+        FutureTask<Boolean> second = gpu.start(low, () -> {
+            long half = gpu.allocate(50);
+            assertThatThrownBy(() -> gpu.allocate(60)).isInstanceOf(RetryOom.class);
+            gpu.free(half);
+            return true;
+        });
+        first.get();
+        second.get();
+        TaskStatistics statistics = low.statistics();
+        assertThat(statistics.blockedNanos()).isGreaterThanOrEqualTo(100_000_000);
+        assertThat(statistics.lostNanos()).isBetween(1L, System.nanoTime() - begun - statistics.blockedNanos());
+    }
+
     /// Nobody has got enough with what the other one keeps; the one that goes first splits.
     @Test
     void whenAllHaveRolledBackTheFirstSplits() throws Exception {

@@ -98,6 +98,18 @@ final class TaskRuleTests {
         assertThat(new Refusal(50, DEVICE, failure).surfacing()).isSameAs(failure);
     }
 
+    @Test
+    void eachFailedPieceIsLostOnce() throws InterruptedException {
+        task.forceRetries(2, 0);
+        long begun = System.nanoTime();
+        task.call(() -> {
+            Thread.sleep(50);
+            assertThatThrownBy(() -> allocate(10)).isInstanceOf(RetryOom.class);
+            return assertThatThrownBy(() -> allocate(10)).isInstanceOf(RetryOom.class);
+        });
+        assertThat(task.statistics().lostNanos()).isBetween(50_000_000L, System.nanoTime() - begun);
+    }
+
     /// A part that closes.
     private static final class Part implements AutoCloseable {
         private final List<String> closed;

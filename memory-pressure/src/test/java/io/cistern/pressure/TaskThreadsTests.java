@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.ReentrantLock;
@@ -81,11 +82,16 @@ final class TaskThreadsTests {
 
     private void free(int device, long byteSize) {
         List<Long> expected = present.stream()
-                .map(thread -> thread.freedBytes
-                        + (lacking.contains(thread) && thread.contends && thread.lacksOn(device) ? byteSize : 0))
+                .map(thread -> thread.freedBytes + (isServedBy(thread, device) ? byteSize : 0))
                 .toList();
         threads.freed(device, byteSize);
         assertThat(present).extracting(thread -> thread.freedBytes).isEqualTo(expected);
+    }
+
+    private boolean isServedBy(TaskThread thread, int device) {
+        return lacking.contains(thread)
+                && thread.contends
+                && Objects.requireNonNull(thread.lacks).device() == device;
     }
 
     private void compare() {
@@ -117,6 +123,16 @@ final class TaskThreadsTests {
             Task other = thread.task;
             return other.priority() != task.priority() ? other.priority() > task.priority() : other.id() < task.id();
         });
+    }
+
+    /// Whether the look comes too early or not.
+    @Test
+    void aThreadThatRunsIsNotSeenWaiting() {
+        BlockedThreadDetector detector = new BlockedThreadDetector(lock, LONG, LONG);
+        threads.add(new TaskThread(tasks.getFirst(), arbitration, lock.newCondition()));
+        for (int look = 0; look < 100; look++) {
+            assertThat(detector.allWait(threads)).isFalse();
+        }
     }
 
     @Test

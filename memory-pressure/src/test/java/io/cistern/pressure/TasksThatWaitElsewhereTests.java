@@ -90,6 +90,8 @@ final class TasksThatWaitElsewhereTests extends TaskFixture {
         FutureTask<Long> other = gpu.start(task, () -> Retry.withRetry(() -> bounded.allocate(50, 0, 0)));
         assertThatThrownBy(other::get)
                 .cause()
+                .satisfies(failure -> assertThat(waitedMillis(failure.getMessage()))
+                        .isBetween(BOUND.toMillis(), (System.nanoTime() - begun) / 1_000_000))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
                 .hasMessageContaining("task 2 of priority 0 can't split its input further")
                 .hasMessageContaining("task 1 of priority 0 holds 80 bytes and its thread of task 1 of priority 0")
@@ -103,6 +105,36 @@ final class TasksThatWaitElsewhereTests extends TaskFixture {
     }
 
     private static final Duration BOUND = Duration.ofMillis(300);
+
+    private static long waitedMillis(String message) {
+        return Long.parseLong(message.replaceFirst("(?s).* has waited (\\d+) ms in .*", "$1"));
+    }
+
+    @Test
+    void anOuterWaitForNoTaskLastsUntilItsEnd() throws Exception {
+        CountDownLatch holds = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        FutureTask<Boolean> outside = gpu.start(low, () -> {
+            long most = gpu.allocate(80);
+            holds.countDown();
+            boolean waited = gpu.arbiter.outside(() -> {
+                assertThat(gpu.arbiter.outside(() -> "inside")).isEqualTo("inside");
+                end.await();
+                return true;
+            });
+            gpu.free(most);
+            return waited;
+        });
+        holds.await();
+        FutureTask<Long> waiter = allocateAndFree(high, 100);
+        gpu.await(high, ThreadState.BLOCKED);
+        Thread.sleep(100 * SmallGpu.PATIENCE.toMillis());
+        assertThat(waiter.isDone()).isFalse();
+        end.countDown();
+        assertThat(outside.get()).isTrue();
+        assertThat(waiter.get()).isEqualTo(100);
+        assertThat(high.statistics().retries()).isZero();
+    }
 
     /// A wait that ends by itself is none for a task; it lasts many times the patience.
     @Test
