@@ -52,6 +52,17 @@ class AddressRangeMapTests {
         assertThat(map.find(high.end() - 1)).isNull();
     }
 
+    @Test
+    void nothingIsFoundWhereARangeWentFromASharedSlot() {
+        AddressRange low = put(BASE + 256, SLOT);
+        AddressRange high = put(BASE + 256 + SLOT, SLOT);
+        map.remove(low, low.address, low.byteSize);
+        assertThat(map.find(high.address - 1)).isNull();
+        assertThat(map.find(high.address)).isSameAs(high);
+        map.remove(low, low.address, low.byteSize); // again changes nothing
+        assertThat(map.find(high.address)).isSameAs(high);
+    }
+
     private void bothAreFound(AddressRange low, AddressRange high) {
         assertThat(map.find(low.address)).isSameAs(low);
         assertThat(map.find(low.end() - 1)).isSameAs(low);
