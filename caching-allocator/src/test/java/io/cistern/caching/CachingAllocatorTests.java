@@ -17,6 +17,8 @@ import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class CachingAllocatorTests {
     private static final long KIB = 1 << 10;
@@ -52,6 +54,17 @@ class CachingAllocatorTests {
             assertThat(allocate(1, A) % 512).isZero();
         }
         assertThat(caching.reservedBytes(0)).hasValue(2 * MIB);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aSmallBlockHasTheSizeOfAClassIfThreadsKeepBlocks(boolean threadCaches) {
+        CachingAllocator other = new TestContext(new TestPages(2 * MIB)).open(threadCaches);
+        long block = other.allocate(8 * KIB + 1, 0, A);
+        assertThat(other.statistics(0))
+                .containsEntry("allocated_bytes.all.current", 8 * KIB + (threadCaches ? KIB : 512));
+        other.free(block, 0, 0, A);
+        other.close();
     }
 
     @Test
