@@ -116,6 +116,16 @@ final class AdaptiveThresholdTests {
     }
 
     @Test
+    void whatWasHeldIntoAPauseIsHeldForTheRestOfItsWindow() {
+        steps(40, PEAK, GIB, 40 * MILLI);
+        pool.sleep(5_000 * MILLI);
+        pool.pass(10 * MILLI);
+        assertThat(pool.reservedBytes()).isEqualTo(PEAK);
+        pool.pass(40 * MILLI);
+        assertThat(pool.reservedBytes()).isEqualTo(GIB);
+    }
+
+    @Test
     void itIsGivenBackIfTheProgramGoesOnWithLess() {
         steps(40, PEAK, GIB, 40 * MILLI);
         pool.sleep(5_000 * MILLI);
