@@ -41,10 +41,16 @@ final class PinnedFences {
     }
 
     /// Waits on the host for a block's fences, as far as the driver allows. Before the block is unpinned, the
-    /// fences are asked again.
+    /// others are asked again.
     void await(PinnedBlock block) {
-        for (PinnedBlock.Fence fence : block.fences) {
-            boolean _ = DeadContext.isDone(() -> order.synchronize(fence.device(), fence.number()));
+        block.fences.removeIf(this::awaited);
+    }
+
+    private boolean awaited(PinnedBlock.Fence fence) {
+        boolean passed = DeadContext.isDone(() -> order.synchronize(fence.device(), fence.number()));
+        if (passed) {
+            order.release(fence.device(), fence.number());
         }
+        return passed;
     }
 }

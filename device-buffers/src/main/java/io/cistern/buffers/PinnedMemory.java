@@ -345,10 +345,10 @@ public final class PinnedMemory implements HostMemory {
         trimIfClosed();
     }
 
-    /// Blocks that the driver refuses to unpin stay idle; the next free tries again.
+    /// Blocks that the driver refuses to unpin each time stay idle; the next free tries again.
     private void trimIfClosed() {
         if (closed) {
-            boolean _ = DeadContext.isDone(this::unpinIdle);
+            boolean _ = DeadContext.isDoneAtLast(this::unpinIdle);
         }
     }
 

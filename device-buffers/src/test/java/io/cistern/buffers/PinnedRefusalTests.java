@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.internal.direct.DirectProvider;
@@ -104,10 +105,21 @@ class PinnedRefusalTests {
         PinnedBuffer first = pinned.allocate(BYTES);
         PinnedBuffer second = pinned.allocate(BYTES);
         memory.close();
-        refuse(DriverCall.MEM_FREE_HOST, 1);
+        refuse(DriverCall.MEM_FREE_HOST, DeadContext.MOST_TRIES);
         first.close();
         assertThat(pinnedPieces()).isEqualTo(2);
         second.close();
+        assertThat(pinnedPieces()).isZero();
+    }
+
+    @Test
+    void theEndUnpinsWhatTheDriverRefusesOnce() {
+        PinnedBuffer used = pinned.allocate(BYTES);
+        used.recordUse(DEVICE, stream);
+        used.close();
+        refuse(DriverCall.MEM_FREE_HOST, 1);
+        refuse(DriverCall.EVENT_QUERY, 8);
+        memory.close();
         assertThat(pinnedPieces()).isZero();
     }
 

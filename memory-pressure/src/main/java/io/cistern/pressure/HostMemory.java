@@ -102,11 +102,15 @@ final class HostMemory {
         if (!order.passed(block.device, block.fence)) {
             return false;
         }
-        order.release(block.device, block.fence);
-        block.fence = 0;
-        boolean back = DeadContext.isDone(() -> driver.memory().freeHost(block.device, block.memory));
+        endFence(block);
+        boolean back = DeadContext.isDoneAtLast(() -> driver.memory().freeHost(block.device, block.memory));
         takenBytes -= back ? block.memory.byteSize() : 0;
         return back;
+    }
+
+    private void endFence(Block block) {
+        order.release(block.device, block.fence);
+        block.fence = 0;
     }
 
     /// A move of bytes between a device and a file.
@@ -141,7 +145,9 @@ final class HostMemory {
         for (Block each = returning; each != null; each = each.next) {
             Block waiting = each;
             // If a wait fails, the fence is queried once more.
-            DeadContext.isDone(() -> order.synchronize(waiting.device, waiting.fence));
+            if (DeadContext.isDone(() -> order.synchronize(waiting.device, waiting.fence))) {
+                endFence(waiting);
+            }
         }
         collect();
     }

@@ -98,6 +98,15 @@ final class HostMemoryTests {
     }
 
     @Test
+    void theEndGivesBackWhatTheDriverRefusesOnce() {
+        host.giveBackAfter(STREAM, take(500));
+        order.failsToQuery = true;
+        gpu.faults().failOn(DriverCall.MEM_FREE_HOST, 0, 1, CudaResult.UNKNOWN);
+        host.drain();
+        assertThat(gpu.heldObjects()).doesNotContainKey("pinned");
+    }
+
+    @Test
     void aWaitThatFailsLeavesWhatHasPassed() {
         host.giveBackAfter(STREAM, take(500));
         order.failsToWait = true;

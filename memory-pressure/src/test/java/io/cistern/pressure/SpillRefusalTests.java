@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.List;
@@ -62,7 +63,7 @@ final class SpillRefusalTests {
         store.spill(0, 1);
         comeBack();
         gpu.devices().synchronize(0);
-        refuse(DriverCall.MEM_FREE_HOST);
+        gpu.faults().failOn(DriverCall.MEM_FREE_HOST, 0, DeadContext.MOST_TRIES, CudaResult.OUT_OF_MEMORY);
         assertThat(store.spill(0, 1)).isZero();
     }
 
