@@ -5,6 +5,8 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.names.Failures;
+import io.cistern.internal.routing.Router;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -165,8 +167,11 @@ public final class DeviceArena implements AutoCloseable {
     ///
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
+    ///     thread; nothing is changed then
     public void reset() {
         requireOwner();
+        Router.refuseThreadStream(device, stream);
         synchronized (this) {
             if (closed) {
                 throw new IllegalStateException(this + " is closed");
@@ -190,19 +195,22 @@ public final class DeviceArena implements AutoCloseable {
         }
         chunk = ArenaChunk.NONE;
         usedElsewhere = false;
-        for (ArenaChunk each : full) {
-            memory.free(each.base, stream);
-        }
+        Failures failures = new Failures();
+        full.forEach(each -> failures.gather(() -> memory.free(each.base, stream)));
         full.clear();
+        failures.rethrow();
     }
 
     /// Ends the arena and all its buffers, and frees its memory in the order of its stream. Closing twice does
     /// nothing.
     ///
     /// @throws WrongThreadException if it is confined to another thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
+    ///     thread; the arena is still open then
     @Override
     public void close() {
         requireOwner();
+        Router.refuseThreadStream(device, stream);
         synchronized (this) {
             if (closed) {
                 return;

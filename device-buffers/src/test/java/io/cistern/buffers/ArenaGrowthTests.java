@@ -2,13 +2,18 @@ package io.cistern.buffers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.errors.UnknownAddressException;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -102,5 +107,36 @@ class ArenaGrowthTests {
                 }
             }
         }
+    }
+
+    private DeviceArena ofThreeChunks(long on) {
+        DeviceArena arena = arena().shared().open(0, on);
+        for (long bytes : new long[] {MIB, 3 * MIB, 9 * MIB}) {
+            arena.allocate(bytes);
+        }
+        return arena;
+    }
+
+    @Test
+    void allOtherChunksGoBackThoughOneIsGone() {
+        DeviceArena arena = ofThreeChunks(stream.handle());
+        memory.free(memory.leaks().getFirst().address(), stream.handle());
+        assertThatThrownBy(arena::close).isInstanceOf(UnknownAddressException.class);
+        assertThat(memory.leaks()).isEmpty();
+    }
+
+    @Test
+    void anArenaOfAThreadsStreamEndsOnNoVirtualThread() throws InterruptedException {
+        DeviceArena arena = ofThreeChunks(Streams.PER_THREAD_DEFAULT);
+        List<Throwable> refusals = new ArrayList<>();
+        for (Runnable end : List.<Runnable>of(arena::reset, arena::close)) {
+            Thread.ofVirtual()
+                    .start(() -> refusals.add(catchThrowable(end::run)))
+                    .join();
+        }
+        assertThat(refusals).hasSize(2).hasOnlyElementsOfType(UnusableStreamException.class);
+        assertThat(arena.generation()).isEqualTo(1);
+        arena.close();
+        assertThat(memory.leaks()).isEmpty();
     }
 }

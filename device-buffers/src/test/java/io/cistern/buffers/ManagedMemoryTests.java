@@ -259,13 +259,15 @@ class ManagedMemoryTests {
         List<Runnable> ends =
                 List.of(() -> buffer.resize(8), () -> buffer.resize(64), () -> buffer.moveToStream(0), buffer::close);
         List<Throwable> refusals = new ArrayList<>();
-        whileNativeCodeUses(buffer.hostView(), () -> ends.forEach(end -> {
-            try {
-                end.run();
-            } catch (IllegalStateException inUse) {
-                refusals.add(inUse);
-            }
-        }));
+        whileNativeCodeUses(
+                buffer.hostView(),
+                () -> ends.forEach(end -> {
+                    try {
+                        end.run();
+                    } catch (IllegalStateException inUse) {
+                        refusals.add(inUse);
+                    }
+                }));
         assertThat(refusals).hasSize(4);
         assertThat(buffer.capacityBytes()).isEqualTo(16);
         buffer.close();
