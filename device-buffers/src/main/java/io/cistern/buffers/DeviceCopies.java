@@ -1,9 +1,11 @@
 package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 
-/// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host.
+/// Copies between buffers, on one GPU or from one to another. Nothing here waits on the host, unless the
+/// driver refuses to order streams after a copy.
 final class DeviceCopies {
     private DeviceCopies() {}
 
@@ -23,7 +25,11 @@ final class DeviceCopies {
         }
         order(driver, target.device(), target.stream(), source.device(), source.stream());
         between(target, source, source.stream());
-        order(driver, source.device(), source.stream(), target.device(), target.stream());
+        try {
+            order(driver, source.device(), source.stream(), target.device(), target.stream());
+        } catch (CudaException refused) {
+            driver.streams().synchronize(source.device(), source.stream());
+        }
     }
 
     /// Makes later work of one stream wait for all work enqueued so far on another.
@@ -89,9 +95,14 @@ final class DeviceCopies {
     }
 
     /// Keeps a buffer's memory from reuse until a stream of another device has passed all work enqueued so far.
+    /// If the driver refuses, the host waits for that stream.
     private static void keep(DeviceBuffer buffer, Mark mark, long stream) {
-        mark.driver.events().record(mark.device, mark.event, stream);
-        buffer.recordUseUntil(buffer.block(), mark.event);
+        try {
+            mark.driver.events().record(mark.device, mark.event, stream);
+            buffer.recordUseUntil(buffer.block(), mark.event);
+        } catch (CudaException refused) {
+            mark.driver.streams().synchronize(mark.device, stream);
+        }
     }
 
     static void rows(DeviceRows target, DeviceRows source, long stream) {

@@ -9,8 +9,10 @@ import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,5 +65,31 @@ final class RefusedEndTests {
             refuseOnce(DriverCall.EVENT_DESTROY);
             target.copyFrom(source, stream);
         }
+    }
+
+    /// The copy takes a while, and the target's memory goes to others at once.
+    private void assertThatTheCopyIsOver(
+            DriverCall refused, int callsBefore, BiConsumer<DeviceBuffer, DeviceBuffer> copy) {
+        try (DeviceBuffer source = DeviceBuffer.allocate(memory, 1 << 20, 0, stream)) {
+            DeviceBuffer target = DeviceBuffer.allocate(memory, 1 << 20, 1, 0);
+            source.fill((byte) 5);
+            gpu.keepBusy(0, stream, 1_000_000);
+            gpu.faults().failOn(refused, callsBefore, 1, CudaResult.UNKNOWN);
+            copy.accept(target, source);
+            byte[] bytes = new byte[1];
+            target.slice(0, 1).copyTo(MemorySegment.ofArray(bytes));
+            assertThat(bytes).containsExactly(5);
+            target.close();
+        }
+    }
+
+    @Test
+    void aCopyBetweenDevicesIsOverIfNothingCanBeOrderedAfterIt() {
+        assertThatTheCopyIsOver(DriverCall.EVENT_RECORD, 1, DeviceBuffer::copyFrom);
+    }
+
+    @Test
+    void aCopyToAnotherDeviceIsOverIfItsEndCanNotBeMarked() {
+        assertThatTheCopyIsOver(DriverCall.EVENT_RECORD, 0, (target, source) -> target.copyFrom(source, stream));
     }
 }
