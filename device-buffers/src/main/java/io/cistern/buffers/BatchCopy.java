@@ -8,8 +8,8 @@ sealed interface BatchCopy {
     /// Returns a buffer of the stream's device.
     DeviceBuffer device();
 
-    /// Throws if the copy can't be enqueued.
-    void check(CopyMode mode);
+    /// Throws if the copy can't be enqueued on a stream.
+    void check(long stream, CopyMode mode);
 
     void enqueue(long stream);
 
@@ -19,7 +19,7 @@ sealed interface BatchCopy {
         Piece piece();
 
         @Override
-        default void check(CopyMode mode) {
+        default void check(long stream, CopyMode mode) {
             Piece _ = piece();
         }
 
@@ -68,7 +68,7 @@ sealed interface BatchCopy {
     /// A copy from buffer to buffer on one device.
     record OnDevice(DeviceBuffer target, DeviceBuffer device) implements Together {
         @Override
-        public void check(CopyMode mode) {
+        public void check(long stream, CopyMode mode) {
             DeviceCopies.requireApart(target, device);
         }
 
@@ -92,7 +92,7 @@ sealed interface BatchCopy {
     /// A copy from buffer to buffer of another device.
     record BetweenDevices(DeviceBuffer target, DeviceBuffer device) implements BatchCopy {
         @Override
-        public void check(CopyMode mode) {
+        public void check(long stream, CopyMode mode) {
             long _ = target.address();
             long _ = device.address();
         }
@@ -106,9 +106,10 @@ sealed interface BatchCopy {
     /// A copy from host memory that may not be pinned: a batch would read it only when the stream gets there.
     record HostToDevice(DeviceBuffer device, MemorySegment source) implements BatchCopy {
         @Override
-        public void check(CopyMode mode) {
+        public void check(long stream, CopyMode mode) {
             long _ = device.address();
             HostCopies.requireUsable(source);
+            HostCopies.requireNotCaptured(source, device, stream);
         }
 
         @Override
@@ -120,9 +121,10 @@ sealed interface BatchCopy {
     /// A copy to host memory that may not be pinned.
     record DeviceToHost(MemorySegment target, DeviceBuffer device) implements BatchCopy {
         @Override
-        public void check(CopyMode mode) {
+        public void check(long stream, CopyMode mode) {
             long _ = device.address();
             HostCopies.requireWritable(target, mode);
+            HostCopies.requireNotCaptured(target, device, stream);
         }
 
         @Override

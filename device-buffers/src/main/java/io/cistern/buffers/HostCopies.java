@@ -78,6 +78,13 @@ final class HostCopies {
         }
     }
 
+    /// Throws if a copy from or to an array can't be captured.
+    static void requireNotCaptured(MemorySegment host, DeviceBuffer buffer, long stream) {
+        if (!host.isNative()) {
+            requireNotCaptured(buffer, stream);
+        }
+    }
+
     /// At its launch a graph would copy the staging memory, which another copy may use by then.
     static void requireNotCaptured(DeviceBuffer buffer, long stream) {
         Graphs graphs = buffer.memory().driver().graphs();

@@ -2,6 +2,7 @@ package io.cistern.buffers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CaptureMode;
@@ -17,6 +18,7 @@ import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.function.Consumer;
@@ -232,5 +234,19 @@ final class PinnedCaptureTests {
             assertThatExceptionOfType(CudaException.class)
                     .isThrownBy(() -> device.copyFrom(source, stream, CopyMode.NON_BLOCKING));
         }
+    }
+
+    @Test
+    void aBatchWithAnArrayIsRefusedBeforeItsFirstCopy() {
+        device.fill((byte) 3);
+        gpu.streams().synchronize(DEVICE, stream);
+        try (PinnedBuffer source = filledWith(5)) {
+            CopyBatch batch =
+                    new CopyBatch().toDevice(device, source).toDevice(device, MemorySegment.ofArray(new byte[1]));
+            capture(() ->
+                    assertThatIllegalStateException().isThrownBy(() -> batch.submit(stream, CopyMode.NON_BLOCKING)));
+        }
+        assertThatLaunchesRead(3);
+        destroyGraph();
     }
 }
