@@ -3,6 +3,7 @@ package io.cistern.handles;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.graph.GraphMemory;
 import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
@@ -47,7 +48,11 @@ final class PooledHandle<H> {
                 return false;
             }
             boolean ofThread = stream == Streams.PER_THREAD_DEFAULT;
-            memory.free(address, ofThread ? Streams.LEGACY_DEFAULT : stream);
+            try {
+                memory.free(address, ofThread ? Streams.LEGACY_DEFAULT : stream);
+            } catch (UnusableStreamException captured) {
+                // It is freed later.
+            }
             freed = true;
             return true;
         }

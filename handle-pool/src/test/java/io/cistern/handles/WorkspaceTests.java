@@ -312,4 +312,23 @@ final class WorkspaceTests {
             }
         }
     }
+
+    /// In a capture that nobody announced, beside one that was.
+    @Test
+    void theWorkspaceOfAStreamThatIsCapturedIsFreedOnce() {
+        long third = fixture.gpu.streams().create(0);
+        long captured = fixture.gpu.streams().create(0);
+        pool.handle(0, stream);
+        pool.handle(0, other);
+        try (GraphCapture _ = GraphCapture.begin(fixture.memory, 0, captured, CaptureMode.RELAXED)) {
+            fixture.gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
+            assertThat(pool.handle(0, third).workspace).isNotZero();
+            fixture.gpu.graphs().destroy(0, fixture.gpu.graphs().endCapture(0, stream));
+        }
+        GraphMemory.collect(fixture.memory);
+        long next = fixture.memory.allocate(BYTES, 0, other);
+        fixture.memory.streamClosing(0, stream);
+        assertThat(fixture.memory.moduleSupport().isLive(next)).isTrue();
+        fixture.memory.free(next, other);
+    }
 }
