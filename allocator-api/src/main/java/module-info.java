@@ -38,7 +38,8 @@ module io.cistern.api {
             io.cistern.nccl,
             io.cistern.pressure;
     exports io.cistern.internal.routing to
-            io.cistern.buffers;
+            io.cistern.buffers,
+            io.cistern.pressure;
 
     uses io.cistern.ModuleSupport.Observer;
     uses io.cistern.cuda.CudaDriverProvider;

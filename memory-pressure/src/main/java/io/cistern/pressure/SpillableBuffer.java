@@ -3,7 +3,9 @@ package io.cistern.pressure;
 import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.Streams;
 import io.cistern.errors.MemoryAsleepException;
+import io.cistern.internal.routing.Router;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -159,7 +161,10 @@ public final class SpillableBuffer implements AutoCloseable {
     ///     [SplitAndRetryOom] instead; the buffer stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
     /// @throws IllegalStateException if it is closed
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
+    ///     thread
     public Lease acquire(long stream) {
+        Router.refuseThreadStream(device, stream);
         lock.lock();
         try {
             if (place == SpillPlace.CLOSED) {
@@ -170,8 +175,10 @@ public final class SpillableBuffer implements AutoCloseable {
             }
             store.memory().moduleSupport().requireAwake(address);
             uses.await(stream);
-            uses.expect(stream);
-            Lease lease = new Lease(stream, address);
+            // Another thread may end the lease. The legacy default stream waits for those of all threads.
+            long used = stream == Streams.PER_THREAD_DEFAULT ? Streams.LEGACY_DEFAULT : stream;
+            uses.expect(used);
+            Lease lease = new Lease(used, address);
             leases++;
             lastUse = store.tick();
             return lease;

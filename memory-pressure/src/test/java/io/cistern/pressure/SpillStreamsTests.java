@@ -1,13 +1,18 @@
 package io.cistern.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.Streams;
+import io.cistern.errors.UnusableStreamException;
 import io.cistern.simulated.SimulatedGpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -164,6 +169,35 @@ final class SpillStreamsTests {
             long again = memory.allocate(SIZE, 0, first);
             assertThat(again).as("the memory comes back once its use has ended").isIn(address, next);
             memory.free(again, first);
+        }
+    }
+
+    @Test
+    void aLeaseOfAThreadsOwnStreamMayEndOnAnotherThread() throws Exception {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = store.allocate(SIZE, 0, first, 0);
+            FutureTask<SpillableBuffer.Lease> filling = new FutureTask<>(() -> {
+                SpillableBuffer.Lease lease = buffer.acquire(Streams.PER_THREAD_DEFAULT);
+                fillLate(lease.address(), 5, Streams.PER_THREAD_DEFAULT);
+                return lease;
+            });
+            Thread.ofPlatform().start(filling);
+            filling.get().close();
+            spill(store);
+            assertContents(buffer, 5, second);
+        }
+    }
+
+    @Test
+    void aVirtualThreadHasNoStreamOfItsOwn() throws Exception {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = store.allocate(SIZE, 0, first, 0);
+            FutureTask<SpillableBuffer.Lease> acquiring =
+                    new FutureTask<>(() -> buffer.acquire(Streams.PER_THREAD_DEFAULT));
+            Thread.ofVirtual().start(acquiring);
+            assertThatExceptionOfType(ExecutionException.class)
+                    .isThrownBy(acquiring::get)
+                    .withCauseInstanceOf(UnusableStreamException.class);
         }
     }
 }
