@@ -108,8 +108,16 @@ final class DeviceCopies {
     static void rows(DeviceRows target, DeviceRows source, long stream) {
         long to = target.addressOn(stream);
         long from = source.addressOn(stream);
-        requireApart(to, target.span(), from, source.span());
+        if (target.pitch() != source.pitch() || !interleave(from - to, target.pitch(), target.rowBytes())) {
+            requireApart(to, target.span(), from, source.span());
+        }
         target.copyShape(to, target.pitch(), from, source.pitch(), stream);
+    }
+
+    /// Returns whether rows of one pitch lie between those of the other side, like other columns of a matrix.
+    private static boolean interleave(long distance, long pitch, long rowBytes) {
+        long shift = pitch == 0 ? 0 : Math.floorMod(distance, pitch);
+        return rowBytes <= shift && shift <= pitch - rowBytes;
     }
 
     /// Checks that both buffers are open and don't overlap.

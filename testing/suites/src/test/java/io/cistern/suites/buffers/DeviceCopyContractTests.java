@@ -172,4 +172,23 @@ abstract class DeviceCopyContractTests extends BufferFixture {
         stream.synchronize();
         assertThat(contents(next)).containsOnly(3);
     }
+
+    @Test
+    void columnsAreCopiedToOtherColumnsOfTheirMatrix() {
+        DeviceBuffer matrix = bufferOf(random(16 * 64));
+        for (long width : new long[] {33, 64}) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() ->
+                            matrix.rows(0, 64, width, 14).copyFrom(matrix.rows(32, 64, width, 14), stream.handle()))
+                    .withMessageContaining("overlap");
+        }
+        matrix.rows(0, 64, 32, 16).copyFrom(matrix.rows(32, 64, 32, 16), stream.handle());
+        byte[] before = random(16 * 64);
+        byte[] after = contents(matrix);
+        for (int row = 0; row < 16 * 64; row += 64) {
+            byte[] right = Arrays.copyOfRange(before, row + 32, row + 64);
+            assertThat(Arrays.copyOfRange(after, row, row + 32)).isEqualTo(right);
+            assertThat(Arrays.copyOfRange(after, row + 32, row + 64)).isEqualTo(right);
+        }
+    }
 }
