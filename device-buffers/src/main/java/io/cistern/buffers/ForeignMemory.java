@@ -41,7 +41,7 @@ final class ForeignMemory {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
                     + " is not the start of a device allocation, which is a multiple of 256");
         }
-        if (allocator == null) {
+        if (allocator == null || allocator.isClosed()) { // a program may close all that it finds
             allocator = memory.open(OpenOptions.made(NAME, new Registered()));
         }
         next = address;

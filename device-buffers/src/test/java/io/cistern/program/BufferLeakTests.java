@@ -144,6 +144,20 @@ class BufferLeakTests {
     }
 
     @Test
+    void foreignMemoryIsWrappedThoughAllAllocatorsWereClosed() {
+        long address = gpu.memory().allocate(0, 1 << 20);
+        try (DeviceBuffer first = DeviceBuffer.ofForeign(memory, address, 1000, 0, 0)) {
+            memory.allocators().forEach(Allocator::close);
+            try (DeviceBuffer second = DeviceBuffer.ofForeign(memory, address + 4096, 1000, 0, 0)) {
+                assertThat(second.allocator().isClosed()).isFalse();
+            }
+            assertThat(first.address()).isEqualTo(address);
+        }
+        assertThat(memory.leaks()).isEmpty();
+        gpu.memory().free(0, address);
+    }
+
+    @Test
     void aCopyFromMemoryThatIsNotPinnedIsReportedOnceAPlace() {
         try (Arena arena = Arena.ofConfined();
                 DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
