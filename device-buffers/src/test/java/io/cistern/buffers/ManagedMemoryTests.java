@@ -217,6 +217,7 @@ class ManagedMemoryTests {
     }
 
     /// C's sort calls a comparison that calls the action: until it returns, native code uses the memory.
+    @SuppressWarnings("restricted")
     private static void whileNativeCodeUses(MemorySegment twoLongs, Runnable action) throws Throwable {
         Linker linker = Linker.nativeLinker();
         MethodHandle compare = MethodHandles.dropArguments(
