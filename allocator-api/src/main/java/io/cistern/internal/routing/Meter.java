@@ -310,9 +310,7 @@ final class Meter {
     }
 
     private synchronized boolean forget(Route route) {
-        if (!routes.remove(route)) {
-            return false;
-        }
+        routes.remove(route);
         counted.clear();
         route.addTo(counted);
         drained.add(counted);

@@ -154,6 +154,32 @@ final class LeasedBytesTests {
         assertThat(routes.getFirst().meter.leased()).isBetween(0L, 3 * Meter.MAX_CREDIT);
     }
 
+    @Test
+    void aThreadBesideOthersKeepsLittleOfALargeBlock() throws Exception {
+        start(3, 1);
+        for (ExecutorService thread : threads) {
+            allocate(thread, routes.getFirst(), KIB);
+        }
+        allocate(threads.getFirst(), routes.getFirst(), 40 * MIB);
+        free(threads.getFirst(), live.removeLast());
+        assertThat(routes.getFirst().meter.leased()).isLessThanOrEqualTo(requested + 3 * Meter.MAX_CREDIT);
+    }
+
+    /// The last block is within the lease that the first one left.
+    @Test
+    void thePeakOfAClosedRouteIsExact() throws Exception {
+        start(1, 1);
+        Ledger ledger = new Ledger(0x6000_0000_0000L);
+        Route sibling = router.routes().openSibling(routes.getFirst(), ledger, null, () -> {});
+        allocate(threads.getFirst(), sibling, 70 * MIB);
+        allocate(threads.getFirst(), sibling, 100 * KIB);
+        free(threads.getFirst(), live.removeLast());
+        free(threads.getFirst(), live.removeLast());
+        router.routes().close(sibling);
+        assertLeased();
+        assertThat(sumOfPeaks()).isEqualTo(most);
+    }
+
     /// Or the program would be recalled at each step of the other thread.
     @Test
     void oneThreadFreesWhatTheOtherAllocated() throws Exception {
@@ -193,6 +219,9 @@ final class LeasedBytesTests {
         assertThat(first.statistics().requestedTotalBytes()).isEqualTo(80 * MIB);
         free(threads.getFirst(), live.removeFirst());
         router.routes().close(first);
+        assertThat(first.statistics().allocations()).isEqualTo(2);
+        assertThat(first.statistics().frees()).isEqualTo(2);
+        assertThat(first.statistics().requestedTotalBytes()).isEqualTo(80 * MIB);
         router.routes().close(routes.getLast());
         assertThat(router.routes().peakOfSum(0, 0)).isBetween(80 * MIB, 82 * MIB);
     }

@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
@@ -87,6 +88,17 @@ final class RouteRuleTests {
         assertThatIllegalStateException().isThrownBy(() -> gone.allocate(1, DEVICE, 0));
         assertThatIllegalStateException().isThrownBy(() -> gone.free(BASE, 1, DEVICE, 0));
         assertThat(Routes.isCharged(route, budget)).isTrue();
+    }
+
+    @Test
+    void aRouteWhoseAllocatorFailsToCloseForgetsIt() {
+        IllegalStateException broken = new IllegalStateException("in a test");
+        Route route = routes.open("failing", DEVICE, ledger, Budgets.of(null, budget), () -> {
+            throw broken;
+        });
+        assertThatThrownBy(() -> routes.close(route)).isSameAs(broken);
+        assertThat(route.allocator()).isNotSameAs(ledger);
+        assertThat(opened(DEVICE)).isEmpty();
     }
 
     @Test
@@ -178,6 +190,7 @@ final class RouteRuleTests {
         route.resume();
         router.free(blocks[1], 0);
         assertThat(ledger.freed).hasSize(1);
+        assertThat(router.allocate(route, 100, 0)).isPositive();
     }
 
     // Threads in calls.
@@ -311,6 +324,29 @@ final class RouteRuleTests {
         assertThat(may[0].get() ^ may[1].get()).as("one of them may").isTrue();
     }
 
+    @Test
+    void aThreadThatHasClosedAnAllocatorIsNotWaitedForAnyMore() throws InterruptedException {
+        Calling[] calling = {new Calling(BASE), new Calling(1 << 20)};
+        Route[] open = new Route[2];
+        for (int i = 0; i < 2; i++) {
+            open[i] = routes.open("calling" + i, DEVICE, calling[i], null, () -> {});
+        }
+        AtomicBoolean may = new AtomicBoolean();
+        calling[1].first = () -> may.set(routes.beginClosing(List.of(open[0])) != null);
+        calling[0].first = () -> {
+            Objects.requireNonNull(routes.beginClosing(List.of(open[1]))).run();
+            try {
+                Thread.ofPlatform()
+                        .start(() -> router.allocate(open[1], 100, 0))
+                        .join();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        };
+        router.allocate(open[0], 100, 0);
+        assertThat(may).isTrue();
+    }
+
     /// An allocation that has begun on another thread and does not end before it may.
     private final class UnderWay {
         final Calling calling = new Calling(BASE);
@@ -408,6 +444,24 @@ final class RouteRuleTests {
         for (int i = 0; i < stay.size(); i++) {
             assertThat(router.routeOfBlock(blocks.get(i))).isSameAs(stay.get(i));
         }
+    }
+
+    @Test
+    void indicesStayApartWhileTheirTableGrows() {
+        for (int i = 0; i < 2000; i++) {
+            routes.close(open("short", null));
+        }
+        Set<Integer> used = new HashSet<>();
+        for (int i = 0; i < 5000; i++) {
+            Route stays = open("stays", null);
+            assertThat(used.add(stays.index)).isTrue();
+            if (i % 4 == 0) {
+                Route gone = open("short", null);
+                assertThat(used).doesNotContain(gone.index);
+                routes.close(gone);
+            }
+        }
+        assertThat(routes.count()).isLessThanOrEqualTo(5000 + 1024 + 2);
     }
 
     // Counts.

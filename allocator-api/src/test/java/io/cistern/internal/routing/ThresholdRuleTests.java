@@ -91,6 +91,15 @@ final class ThresholdRuleTests {
     }
 
     @Test
+    void anAllocatorCountsUntilItsLastRouteDrains() {
+        Route sibling = router.routes().openSibling(first, new Ledger(0x6000_0000_0000L), null, () -> {});
+        watch(false, 100 * MIB, null);
+        router.routes().close(sibling);
+        router.allocate(first, 200 * MIB, 0);
+        assertThat(fired).hasValue(1);
+    }
+
+    @Test
     void aThresholdThatWasRemovedFiresNoMore() {
         Threshold removed = watch(false, 100 * MIB, null);
         Threshold stays = watch(false, 150 * MIB, null);
