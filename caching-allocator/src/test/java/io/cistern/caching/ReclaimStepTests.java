@@ -15,6 +15,7 @@ import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
@@ -95,6 +96,21 @@ final class ReclaimStepTests extends ReclaimFixture {
             gpu.graphs().destroy(DEVICE, capture.end());
             for (int i = 0; i < 5000 && !own.isGone(); i++) {
                 Thread.sleep(1);
+            }
+            return memory.allocate(MOST, DEVICE, stream);
+        });
+    }
+
+    @Test
+    void theWorkOfClosedGraphsIsWaitedFor() throws InterruptedException {
+        assertOnly(ReclaimStep.GRAPHS, memory -> {
+            memory.setCurrent("caching");
+            try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
+                memory.free(memory.allocate(MOST, DEVICE, stream), stream);
+                CudaGraph graph = capture.endAndInstantiate();
+                gpu.keepBusy(DEVICE, stream, TimeUnit.SECONDS.toNanos(100));
+                graph.launch(stream);
+                graph.close();
             }
             return memory.allocate(MOST, DEVICE, stream);
         });
