@@ -190,7 +190,50 @@ final class RouteRuleTests {
         route.resume();
         router.free(blocks[1], 0);
         assertThat(ledger.freed).hasSize(1);
-        assertThat(router.allocate(route, 100, 0)).isPositive();
+    }
+
+    /// Serves what is allocated while streams are captured.
+    private final class Graphs implements CaptureRoutes {
+        final List<String> told = new ArrayList<>();
+
+        @Override
+        public void opened(Route route) {
+            told.add(route.toString());
+        }
+
+        @Override
+        public long allocate(Route route, long byteSize, long stream) {
+            return 7L << 20;
+        }
+
+        @Override
+        public boolean isCaptured(int device, long stream) {
+            return false;
+        }
+
+        @Override
+        public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
+            return false;
+        }
+
+        @Override
+        public void keep(Route route, long address, long byteSize) {}
+    }
+
+    @Test
+    void allocationsThroughASuspendedRouteAreServedElsewhere() {
+        Graphs graphs = new Graphs();
+        routes.captures(graphs);
+        Route route = open("first", null);
+        assertThat(graphs.told).containsExactly("first");
+        assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE);
+        route.suspend(ledger);
+        assertThat(router.allocate(route, 100, 0)).isEqualTo(7L << 20);
+        route.resume();
+        assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE + 256);
+        routes.sleep(route);
+        routes.wake(route);
+        assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE + 512);
     }
 
     // Threads in calls.
