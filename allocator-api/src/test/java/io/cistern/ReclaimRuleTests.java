@@ -401,23 +401,28 @@ final class ReclaimRuleTests {
 
     /// An exception can't be its own suppressed one.
     @Test
-    void anAllocatorMayHaveOneExceptionForEverything() {
+    void anAllocatorMayThrowTheRefusalThatItIsTold() {
         DeviceMemory memory = open(Set.of(ReclaimStep.TRIM));
-        DeviceOutOfMemoryException always = new DeviceOutOfMemoryException(REQUEST, 0, "always");
         Allocator throwing = memory.open(OpenOptions.made("throwing", new Scripted("throwing") {
             @Override
-            public long allocate(long byteSize, int device, long stream) {
-                throw always;
-            }
-
-            @Override
-            public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
-                throw always;
+            public void failed(DeviceOutOfMemoryException refusal) {
+                throw refusal;
             }
         }));
-        assertThatThrownBy(() -> throwing.allocate(REQUEST, 0, 0))
-                .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("always");
+        assertThatThrownBy(() -> throwing.allocate(REQUEST, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
+    }
+
+    @Test
+    void aListenerMayCloseAnAllocatorThatRefusedItBefore() {
+        DeviceMemory memory = open(Set.of(ReclaimStep.CALLBACKS));
+        Allocator refusing = memory.allocators().getLast();
+        memory.listeners().onMemoryPressure((_, _) -> {
+            assertThatThrownBy(() -> refusing.allocate(REQUEST, 0, 0)).isInstanceOf(DeviceOutOfMemoryException.class);
+            refusing.close();
+            return 0;
+        });
+        refused(memory);
+        assertThat(refusing.isDrained()).isTrue();
     }
 
     // Calls of the driver that need memory.

@@ -101,14 +101,20 @@ final class ReclaimStepTests extends ReclaimFixture {
         });
     }
 
+    /// The launch is under way until the program was asked.
     @Test
     void theWorkOfClosedGraphsIsWaitedFor() throws InterruptedException {
         assertOnly(ReclaimStep.GRAPHS, memory -> {
             memory.setCurrent("caching");
+            CountDownLatch goesOn = new CountDownLatch(1);
+            memory.listeners().onMemoryPressure((_, _) -> {
+                goesOn.countDown();
+                return 0;
+            });
             try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
                 memory.free(memory.allocate(MOST, DEVICE, stream), stream);
                 CudaGraph graph = capture.endAndInstantiate();
-                gpu.keepBusy(DEVICE, stream, TimeUnit.SECONDS.toNanos(100));
+                gpu.streams().launchHostFunction(DEVICE, stream, () -> await(goesOn));
                 graph.launch(stream);
                 graph.close();
             }
