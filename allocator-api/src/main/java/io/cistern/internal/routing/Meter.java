@@ -357,8 +357,8 @@ final class Meter {
         return leased();
     }
 
-    /// Begins a new peak. The caller then restarts its own thread's `most`, which makes the peak exact while no
-    /// other thread allocates.
+    /// Begins a new peak. Each ceiling is at the requested bytes then, so the next allocation of a thread goes
+    /// beyond it and starts the thread's `most` again.
     void resetPeak() {
         beginPeak();
         sumPeak.reset();

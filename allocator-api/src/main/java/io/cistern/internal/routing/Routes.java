@@ -2,7 +2,6 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.events.Observers;
-import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
@@ -328,12 +327,5 @@ public final class Routes {
     /// Sets the peak of a route and of those beside it to the bytes requested now.
     public void resetPeak(Route route) {
         route.meter.resetPeak();
-        StackRoom.require();
-        ThreadCounters counters = threads.enter();
-        try {
-            counters.of(route).restartPeak();
-        } finally {
-            counters.leave();
-        }
     }
 }

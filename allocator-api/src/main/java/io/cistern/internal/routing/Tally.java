@@ -172,11 +172,6 @@ final class Tally extends LinePadding {
         return (long) REQUESTED.getOpaque(this);
     }
 
-    /// Restarts `most`; for the thread that counts here.
-    void restartPeak() {
-        MOST.setOpaque(this, requested);
-    }
-
     /// Claims the ceiling, if the thread may allocate below it; for the meter, under its lock.
     ///
     /// @return false if the thread may not
