@@ -49,6 +49,15 @@ class PeakOfSumTests {
     }
 
     @Test
+    void thePeakOfTheFirstAllocatorStaysKnownBesideASecond() {
+        Allocator first = memory.open("array");
+        memory.free(first.allocate(100 * MIB, 0, 0), 0);
+        Allocator second = memory.open("array");
+        memory.free(second.allocate(MIB, 0, 0), 0);
+        assertThat(peak()).isBetween(100 * MIB, 102 * MIB);
+    }
+
+    @Test
     void allocatorsClosedSinceCount() {
         try (Allocator closed = memory.open("array")) {
             memory.free(closed.allocate(100 * MIB, 0, 0), 0);
