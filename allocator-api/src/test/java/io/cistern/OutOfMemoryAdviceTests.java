@@ -51,6 +51,19 @@ final class OutOfMemoryAdviceTests {
         }
     }
 
+    /// Serves each request by the driver.
+    private class Plain implements DeviceAllocator {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            return gpu.memory().allocate(device, byteSize);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            gpu.memory().free(device, address);
+        }
+    }
+
     @AfterEach
     void close() {
         memory.close();
@@ -124,5 +137,27 @@ final class OutOfMemoryAdviceTests {
         assertThat(report.unusable())
                 .extracting(UnusableMemory::holder, UnusableMemory::byteSize, UnusableMemory::remedy)
                 .containsExactly(tuple("in full", 5 * MIB, ""), tuple("in idle", 5 * MIB, ""), tuple("", MIB, ""));
+    }
+
+    @Test
+    void whoHoldsTheMostIsNamed() {
+        try (Allocator weights = memory.open(OpenOptions.made("weights", new Plain()))) {
+            long held = weights.allocate(CAPACITY / 2, 0, 0);
+            DeviceOutOfMemoryException refused = catchThrowableOfType(
+                    DeviceOutOfMemoryException.class, () -> allocator.allocate(CAPACITY * 3 / 4, 0, 0));
+            assertThat(refused).hasMessageContaining("bytes free, and weights holds " + CAPACITY / 2);
+            OutOfMemoryReport report = refused.report().orElseThrow();
+            assertThat(report.largestHolder().orElseThrow().name()).contains("weights");
+            assertThat(report.advice())
+                    .contains("free blocks of weights, which has the most: " + CAPACITY / 2 + " bytes");
+            assertThat(report.text().lines().toList().get(2)).startsWith("advice: ");
+            memory.free(held, 0);
+        }
+    }
+
+    @Test
+    void aRequestForMoreThanTheDeviceHasSaysSo() {
+        assertThat(catchThrowableOfType(DeviceOutOfMemoryException.class, () -> allocator.allocate(2 * CAPACITY, 0, 0)))
+                .hasMessageEndingWith("the device has " + CAPACITY + " bytes in all");
     }
 }

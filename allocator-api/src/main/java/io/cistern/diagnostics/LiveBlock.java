@@ -27,4 +27,14 @@ public record LiveBlock(
         Optional<Duration> age,
         List<StackTraceElement> site,
         Optional<String> thread,
-        boolean unreachable) {}
+        boolean unreachable) {
+    /// Returns the size, place and origin of the block as far as they are known, on one line.
+    @Override
+    public String toString() {
+        return byteSize + " bytes at 0x" + Long.toHexString(address) + " on device " + device
+                + (stream.isPresent() ? ", stream 0x" + Long.toHexString(stream.getAsLong()) : "") + ", of " + allocator
+                + thread.map(name -> ", by thread " + name).orElse("")
+                + (site.isEmpty() ? "" : " at " + site.getFirst())
+                + (unreachable ? ", dropped without close" : "");
+    }
+}

@@ -2,6 +2,7 @@ package io.cistern.diagnostics;
 
 import java.io.Serializable;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -158,9 +159,24 @@ public record OutOfMemoryReport(
         return known == null ? OptionalLong.empty() : OptionalLong.of(known);
     }
 
-    /// Returns the free and total bytes of the device as a text for people: "the device has … of … bytes free".
+    /// Returns as a text for people how many bytes the device has, how many of them are free, and which other allocator
+    /// or pool has more in live blocks than the refusing one: "the device has … of … bytes free, and … holds …".
     public String deviceText() {
-        return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
+        if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
+            return "the device has " + totalBytes.getAsLong() + " bytes in all";
+        }
+        String holder = largestHolder()
+                .filter(each -> !each.equals(allocators.getFirst()))
+                .map(each -> ", and " + each.name() + " holds " + each.requestedBytes())
+                .orElse("");
+        return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free" + holder;
+    }
+
+    /// Returns the allocator or pool with the most bytes in live blocks; empty if none has any.
+    public Optional<AllocatorMemory> largestHolder() {
+        return allocators.stream()
+                .filter(each -> each.requestedBytes() > 0)
+                .reduce((most, each) -> each.requestedBytes() > most.requestedBytes() ? each : most);
     }
 
     /// Returns why compaction did not help, and what it could have given, as a text for people: "; compaction:
@@ -178,6 +194,7 @@ public record OutOfMemoryReport(
         StringBuilder text = new StringBuilder();
         line(text, byteSize + " bytes were requested on device " + device + ", stream 0x" + Long.toHexString(stream));
         line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
+        advice.forEach(each -> line(text, "advice: " + each));
         allocators.forEach(each -> describe(text, each));
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
         String failed = steps.stream()
@@ -190,7 +207,6 @@ public record OutOfMemoryReport(
         }
         processes.forEach(
                 each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));
-        advice.forEach(each -> line(text, "advice: " + each));
         return text.toString();
     }
 
@@ -203,7 +219,8 @@ public record OutOfMemoryReport(
                 text,
                 allocator.name() + ": " + known(allocator.reservedBytes()) + " bytes reserved, "
                         + allocator.requestedBytes()
-                        + " requested in " + allocator.liveBlocks() + " live blocks, largest free block "
+                        + " requested in " + allocator.liveBlocks()
+                        + (allocator.liveBlocks() == 1 ? " live block" : " live blocks") + ", largest free block "
                         + known(allocator.largestFreeBytes()));
         allocator.streams().stream()
                 .limit(MAX_NAMED)

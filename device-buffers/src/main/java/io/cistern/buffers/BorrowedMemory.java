@@ -2,6 +2,7 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
+import java.util.Objects;
 
 /// Memory of another library that no allocator knows. It remembers itself whether other streams used it, and
 /// tells its owner at its end.
@@ -11,7 +12,7 @@ final class BorrowedMemory implements Lifetime {
     private volatile boolean ended;
 
     BorrowedMemory(DeviceBuffer.ForeignOwner owner) {
-        this.owner = owner;
+        this.owner = Objects.requireNonNull(owner, "owner");
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.System.Logger.Level;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,7 @@ final class ForeignMemory {
     /// @return the address
     /// @throws IllegalArgumentException if no block can begin there, or a live block is there already
     synchronized long register(long address, long byteSize, int device, long stream, DeviceBuffer.ForeignOwner owner) {
+        Objects.requireNonNull(owner, "owner");
         if (byteSize > 0 && (address <= 0 || address % 256 != 0)) {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
                     + " is not the start of a device allocation, which is a multiple of 256");

@@ -141,6 +141,11 @@ final class OutOfMemoryReporter {
                     + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
             if (usable < failure.byteSize()) {
                 advice.add("memory is exhausted: free and idle bytes total " + usable);
+                allocators.stream()
+                        .max(Comparator.comparingLong(AllocatorMemory::requestedBytes))
+                        .filter(each -> each.requestedBytes() > 0)
+                        .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which has the most: "
+                                + each.requestedBytes() + " bytes"));
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();

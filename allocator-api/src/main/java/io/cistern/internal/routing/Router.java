@@ -274,8 +274,9 @@ public final class Router implements OwnerTable.Freeing {
     /// allocator named rounded ones.
     private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
         RouteStatistics statistics = route.statistics();
+        long blocks = statistics.allocations() - statistics.frees();
         String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
-                + (statistics.allocations() - statistics.frees()) + " live blocks"
+                + blocks + (blocks == 1 ? " live block" : " live blocks")
                 + (told.detail().isEmpty() ? "" : "; " + told.detail());
         return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
     }

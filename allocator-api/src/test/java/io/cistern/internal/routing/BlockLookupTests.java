@@ -134,7 +134,7 @@ final class BlockLookupTests {
         lender.fails = true;
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> router.allocate(route, 500, 0))
-                .withMessageContaining("allocator lender has 100 bytes requested in 1 live blocks; nothing left");
+                .withMessageContaining("allocator lender has 100 bytes requested in 1 live block; nothing left");
     }
 
     @Test
