@@ -24,7 +24,7 @@ final class FrontFigures {
         figures.queries("Ten SQL queries, one thread: ms", "one", "seconds", 1e3);
         figures.queries("Ten SQL queries on each of eight threads: seconds", "eight", "seconds", 1);
         figures.queries("… device memory, GiB", "eight", "mostBytes", 1 / GIB);
-        figures.queries("… on half of the memory that they ask for: seconds", "short", "seconds", 1);
+        figures.queries("… with half the memory they ask for: seconds", "short", "seconds", 1);
         figures.onnx("ONNX Runtime, two models: requests a second", "perSecond");
         figures.onnx("… device memory, MiB", "mostMib");
         figures.pair();
