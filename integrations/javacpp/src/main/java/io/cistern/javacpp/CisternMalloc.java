@@ -77,7 +77,15 @@ public final class CisternMalloc {
 
     /// Returns what writes an address into the memory of a pointer to pointers.
     private static LongConsumer to(PointerPointer<?> pointer) {
+        requireWritable(pointer);
         return address -> pointer.put(0, DevicePointer.of(address, 0));
+    }
+
+    /// Called before memory is allocated whose address is then written.
+    private static void requireWritable(@Nullable Pointer pointer) {
+        if (Pointer.isNull(pointer)) {
+            throw new NullPointerException("no memory to write the result to");
+        }
     }
 
     private static AllocationCalls calls() {
@@ -98,6 +106,7 @@ public final class CisternMalloc {
     }
 
     private static int allocateRows(LongConsumer result, SizeTPointer pitch, long width, long height) {
+        requireWritable(pitch);
         return answer(() -> {
             Rows rows = calls().allocateRows(width, height, Streams.LEGACY_DEFAULT);
             result.accept(rows.address());
@@ -152,6 +161,7 @@ public final class CisternMalloc {
 
     /// Allocates layers of rows that begin at multiples of the pitch.
     public static int cudaMalloc3D(cudaPitchedPtr pitched, cudaExtent extent) {
+        requireWritable(pitched);
         return answer(() -> {
             Rows rows = calls().allocateLayers(extent.width(), extent.height(), extent.depth(), Streams.LEGACY_DEFAULT);
             pitched.ptr(DevicePointer.of(rows.address(), 0)).pitch(rows.pitch());

@@ -9,6 +9,7 @@ import static io.cistern.javacpp.CisternMalloc.cudaMallocFromPoolAsync;
 import static io.cistern.javacpp.CisternMalloc.cudaMallocManaged;
 import static io.cistern.javacpp.CisternMalloc.cudaMallocPitch;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.bytedeco.cuda.global.cudart.*;
 
 import io.cistern.Allocator;
@@ -116,6 +117,19 @@ class CisternMallocTests {
         assertThat(cudaMalloc(pointer, -1)).isEqualTo(cudaErrorInvalidValue);
         assertThat(cudaFree(DevicePointer.of(4096, 1))).isEqualTo(cudaErrorInvalidValue);
         assertThat(pointer.isNull()).isTrue();
+    }
+
+    /// Memory whose address can't be told would be lost.
+    @Test
+    void nothingIsAllocatedForAPointerThatCannotBeWritten() {
+        PointerPointer<Pointer> gone = new PointerPointer<>(1);
+        gone.deallocate();
+        SizeTPointer noPitch = new SizeTPointer((Pointer) null);
+        cudaPitchedPtr noRows = new cudaPitchedPtr((Pointer) null);
+        assertThatNullPointerException().isThrownBy(() -> cudaMalloc(gone, 100));
+        assertThatNullPointerException().isThrownBy(() -> cudaMallocPitch(pointer, noPitch, 1000, 3));
+        assertThatNullPointerException().isThrownBy(() -> cudaMalloc3D(noRows, new cudaExtent()));
+        assertThat(streams).isEmpty();
     }
 
     @Test
