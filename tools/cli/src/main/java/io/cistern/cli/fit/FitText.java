@@ -21,6 +21,7 @@ import java.util.stream.Stream;
 final class FitText {
     private static final int MOST_HOLDERS = 3;
     private static final String UNKNOWN = "-";
+    private static final long MIB = 1L << 20;
 
     private FitText() {}
 
@@ -173,7 +174,11 @@ final class FitText {
 
     private static String table(Fit fit) {
         List<String> upper = new ArrayList<>(List.of("", "", "", "needs at least"));
-        List<String> lower = new ArrayList<>(List.of("allocator", "reserves", "overhead", "(to 16 MiB)"));
+        List<String> lower = new ArrayList<>(List.of(
+                "allocator",
+                "reserves",
+                "overhead",
+                "(to " + Player.step(fit.recording().trace()) / MIB + " MiB)"));
         fit.room().ifPresent(room -> {
             upper.add("on");
             lower.add(ByteSize.format(room.byteSize()));

@@ -108,15 +108,7 @@ record Fitting(
                 room.map(each -> player.failures(each.byteSize())).orElse(List.of());
         OptionalLong smallest =
                 reserved.isPresent() ? player.smallestBytes(reserved.getAsLong()) : OptionalLong.empty();
-        boolean isRoomKnownToDo = room.isPresent() && failures.isEmpty() && smallest.isPresent();
-        return new Answer(
-                player.spec(),
-                reserved,
-                failures,
-                isRoomKnownToDo
-                        ? OptionalLong.of(
-                                Math.min(smallest.getAsLong(), room.get().byteSize()))
-                        : smallest);
+        return new Answer(player.spec(), reserved, failures, smallest);
     }
 
     /// Returns the pages of a file: its own snapshot, and the memory of the judged allocators at the refusal or the

@@ -25,14 +25,22 @@ import org.jspecify.annotations.Nullable;
 /// @param trace the rows of one device
 /// @param spec the allocator
 record Player(Trace trace, String spec, Catalog catalog) {
-    /// How exactly the smallest device is found.
-    static final long STEP = 16L << 20;
+    /// How exactly the smallest device is found at best, which is the driver's granularity, and at worst.
+    private static final long MIN_STEP = 2L << 20;
+
+    private static final long MAX_STEP = 16L << 20;
 
     /// How many larger devices have to serve everything, too, up to one that has all that is reserved with enough
     /// memory.
     private static final int SURE_STEPS = 4;
 
     private static final long USUAL_BYTES = 64L << 30;
+
+    /// Returns how exactly the smallest device is found for a program: about to a sixteenth of its peak, between 2 and
+    /// 16 MiB.
+    static long step(Trace trace) {
+        return Long.highestOneBit(Math.clamp(trace.requestedPeakBytes() / 16, MIN_STEP, MAX_STEP));
+    }
 
     /// Returns the most bytes that the allocator reserves if there is enough; empty if no device is large enough.
     OptionalLong reservedPeakBytes() {
@@ -81,20 +89,21 @@ record Player(Trace trace, String spec, Catalog catalog) {
     }
 
     /// Returns the memory of a device on which everything is served, and on the next larger ones, too, but not on one
-    /// that is smaller by [#STEP]. PyTorch's allocators refuse on some larger devices what they serve on a smaller
+    /// that is smaller by [#step]. PyTorch's allocators refuse on some larger devices what they serve on a smaller
     /// one, because they give segments back at other moments.
     ///
     /// @param reservedPeakBytes what the allocator reserves if there is enough
     /// @return empty if no device is large enough
     OptionalLong smallestBytes(long reservedPeakBytes) {
+        long step = step(trace);
         Map<Long, Boolean> known = new HashMap<>();
-        LongPredicate completes = steps -> known.computeIfAbsent(steps, each -> completes(each * STEP));
-        long fails = (trace.requestedPeakBytes() - 1) / STEP; // In steps, from here on.
-        long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, STEP));
+        LongPredicate completes = steps -> known.computeIfAbsent(steps, each -> completes(each * step));
+        long fails = (trace.requestedPeakBytes() - 1) / step; // In steps, from here on.
+        long serves = Math.max(fails + 1, Math.ceilDiv(reservedPeakBytes, step));
         while (!completes.test(serves)) {
             fails = serves;
             serves += Math.ceilDiv(serves, 16);
-            if (serves > SimulatedGpu.MAX_CAPACITY_BYTES / STEP) {
+            if (serves > SimulatedGpu.MAX_CAPACITY_BYTES / step) {
                 return OptionalLong.empty();
             }
         }
@@ -112,7 +121,7 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 serves = larger + 1;
             }
         }
-        return OptionalLong.of(serves * STEP);
+        return OptionalLong.of(serves * step);
     }
 
     private ReplaySession session(long capacityBytes, Replay.Failures failures) {

@@ -146,7 +146,21 @@ class FitCommandTests {
         assertThat(run.exitCode()).isZero();
         assertThat(answers(run))
                 .extracting(answer -> answer.get("allocator"), answer -> answer.get("smallestCapacityBytes"))
-                .containsExactly(tuple("direct", 400 * (int) MIB), tuple("caching", 224 * (int) MIB));
+                .containsExactly(tuple("direct", 400 * (int) MIB), tuple("caching", 216 * (int) MIB));
+    }
+
+    /// Of a device on which it fits already, too, and of one that is less than it needs in all.
+    @Test
+    void whatIsNeededDoesNotDependOnTheCapacity() throws Exception {
+        TorchProgram program = new TorchProgram(0).segment(0x7f00_0000_0000L, 20 * MIB);
+        Path file = program.allocate(0x7f00_0000_0000L, 8 * MIB, 10).write(folder.resolve("small.pickle"));
+
+        for (String options : List.of("", " --capacity=28MiB", " --capacity=19MiB", " --capacity=10MiB")) {
+            ProgramRun run = fit(file, ("--allocator=pytorch-native --format=json" + options).split(" "));
+
+            assertThat(answer(run)).as(options).containsEntry("smallestCapacityBytes", 20 * (int) MIB);
+        }
+        assertThat(fit(file, "--allocator=pytorch-native").out()).contains(" (to 2 MiB)\n");
     }
 
     @Test

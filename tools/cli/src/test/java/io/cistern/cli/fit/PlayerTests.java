@@ -32,13 +32,15 @@ class PlayerTests {
         "23, pytorch-native"
     })
     void theSmallestDeviceIsBetweenOnesThatRefuseAndServe(long seed, String spec) {
-        Player player = new Player(drawn(seed), spec, Plugins.catalog());
+        Trace trace = drawn(seed);
+        Player player = new Player(trace, spec, Plugins.catalog());
+        long step = Player.step(trace);
 
         long smallest =
                 player.smallestBytes(player.reservedPeakBytes().orElseThrow()).orElseThrow();
 
-        assertThat(player.failures(smallest - Player.STEP)).isNotEmpty();
-        assertThat(LongStream.rangeClosed(0, NEXT_SIZES).map(size -> smallest + size * Player.STEP))
+        assertThat(player.failures(smallest - step)).isNotEmpty();
+        assertThat(LongStream.rangeClosed(0, NEXT_SIZES).map(size -> smallest + size * step))
                 .allSatisfy(byteSize -> assertThat(player.failures(byteSize)).isEmpty());
     }
 
