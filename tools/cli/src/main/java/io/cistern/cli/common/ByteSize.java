@@ -35,7 +35,11 @@ public final class ByteSize {
         }
         int power = (63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10;
         double value = (double) bytes / (1L << (10 * power));
-        String digits = value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f";
-        return String.format(Locale.ROOT, digits + " %siB", value, UNITS.charAt(power - 1));
+        return threeDigits(value) + " " + UNITS.charAt(power - 1) + "iB";
+    }
+
+    /// Formats a number of at least 1 with three digits, or as many as it has before the point.
+    static String threeDigits(double value) {
+        return String.format(Locale.ROOT, value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value);
     }
 }

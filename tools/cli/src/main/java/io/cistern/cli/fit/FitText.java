@@ -1,6 +1,7 @@
 package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.Elapsed;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Holders.Holder;
@@ -55,7 +56,8 @@ final class FitText {
                         ? ""
                         : "recorded by " + recording.recorder().name() + ", ")
                 + String.format(Locale.ROOT, "%,d", rows)
-                + (rows == 1 ? " allocation" : " allocations and frees") + (nanos > 0 ? " in " + seconds(nanos) : "")
+                + (rows == 1 ? " allocation" : " allocations and frees")
+                + (nanos > 0 ? " in " + Elapsed.format(nanos) : "")
                 + "\n";
     }
 
@@ -126,7 +128,7 @@ final class FitText {
         }
         long nanos = recordedNanos(fit);
         return fit.leaks().isEmpty()
-                ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + seconds(nanos) : "")))
+                ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + Elapsed.format(nanos) : "")))
                 : fit.leaks().stream()
                         .limit(MOST_HOLDERS)
                         .map(leak -> List.of(
@@ -140,7 +142,7 @@ final class FitText {
     private static String moment(Fit fit, int row) {
         long nanos = fit.recording().nanos()[row];
         String place = fit.place(row);
-        return (nanos > 0 ? " after " + seconds(nanos) : "") + (place.isEmpty() ? "" : " at " + place);
+        return (nanos > 0 ? " after " + Elapsed.format(nanos) : "") + (place.isEmpty() ? "" : " at " + place);
     }
 
     private static String name(String site) {
@@ -149,12 +151,6 @@ final class FitText {
 
     private static String count(String before, long count, String what) {
         return before + String.format(Locale.ROOT, "%,d ", count) + what + (count == 1 ? "" : "s");
-    }
-
-    private static String seconds(long nanos) {
-        return nanos < 1_000_000_000
-                ? String.format(Locale.ROOT, "%.2f ms", nanos / 1e6)
-                : String.format(Locale.ROOT, "%,.2f s", nanos / 1e9);
     }
 
     private static String percent(long part, long whole) {

@@ -39,9 +39,9 @@ class FitCommandTests {
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines().map(String::strip))
                 .contains(
-                        file + ": recorded by PyTorch, 362 allocations and frees in 560.00 ms",
-                        "refused               100 MiB after 560.00 ms at train.py:90 (step)",
-                        "peak requested        800 MiB after 239.00 ms at train.py:70 (step)",
+                        file + ": recorded by PyTorch, 362 allocations and frees in 560 ms",
+                        "refused               100 MiB after 560 ms at train.py:90 (step)",
+                        "peak requested        800 MiB after 239 ms at train.py:70 (step)",
                         "PyTorch reserved      800 MiB at most, 0 B (0.0 %) more than it had to serve at once",
                         "available             850 MiB: 800 MiB that PyTorch held at the refusal, and the 50.0 MiB that were free",
                         "held at the peak      640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
@@ -347,7 +347,7 @@ class FitCommandTests {
                         "   +4.00 MiB      +2 blocks  train.py:30 (step) < train.py:99 (<module>)",
                         "   -4.00 MiB      -1 block   train.py:20 (step) < train.py:99 (<module>)",
                         "",
-                        first + ": recorded by PyTorch, 2 allocations and frees in 2.00 ms");
+                        first + ": recorded by PyTorch, 2 allocations and frees in 2 ms");
     }
 
     /// Ten lines are shown.
@@ -407,7 +407,7 @@ class FitCommandTests {
 
         assertThat(fit(snapshot("future.pickle", List.of(), trace), "--allocator=direct")
                         .out())
-                .contains("allocations and frees in 2.00 ms");
+                .contains("allocations and frees in 2 ms");
     }
 
     /// Of a stack without own code, the innermost line of Python tells more than the native function.
@@ -520,8 +520,7 @@ class FitCommandTests {
         }
         Path withoutStacks = Files.writeString(folder.resolve("own.csv"), rows);
 
-        assertThat(fit(known, "--allocator=direct").out())
-                .contains("looks like a leak     nothing in these 560.00 ms\n");
+        assertThat(fit(known, "--allocator=direct").out()).contains("looks like a leak     nothing in these 560 ms\n");
         assertThat(fit(withoutStacks, "--allocator=direct").out())
                 .contains("looks like a leak     unknown: no call stacks\n");
         assertThat(fit(known, "--allocator=direct", "--format=json").out()).contains("\"leaks\":[]");
