@@ -99,7 +99,7 @@ public enum Content {
         return new InputException(
                 file,
                 this == EMPTY
-                        ? "is empty"
+                        ? "the file is empty"
                         : "is " + (this == OTHER ? "" : noun + ", ") + "not " + wanted
                                 + (advice.isEmpty() ? "" : "; " + advice));
     }

@@ -7,6 +7,7 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.UsageException;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
@@ -43,7 +44,8 @@ import picocli.CommandLine.Spec;
             "Exit codes:",
             "  0   everything fits with caching, or with the allocators named",
             "  2   a file or an option is wrong",
-            "  3   something does not fit"
+            "  3   at least one file does not fit on one of its devices, with caching or an",
+            "      allocator named with --allocator"
         })
 public final class FitCommand implements Callable<Integer> {
     private static final long LEAST_CAPACITY = 1 << 20;
@@ -94,8 +96,9 @@ public final class FitCommand implements Callable<Integer> {
     public Integer call() throws InputException {
         OutputFile.check("--html", html, files);
         if (capacity != null && capacity < LEAST_CAPACITY) {
-            throw new InputException(
-                    "--capacity " + capacity, "means that many bytes; write " + capacity + "GiB, or MiB");
+            throw new UsageException("--capacity " + capacity + " is "
+                    + (capacity == 1 ? "one byte" : capacity + " bytes") + "; write " + capacity + "GiB or "
+                    + capacity + "MiB");
         }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Fitting fitting =

@@ -12,9 +12,9 @@ import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -23,6 +23,7 @@ final class FitText {
     private static final int MOST_HOLDERS = 3;
     private static final String UNKNOWN = "-";
     private static final long MIB = 1L << 20;
+    private static final long CONTEXT_BYTES = 512 * MIB;
 
     private FitText() {}
 
@@ -204,7 +205,15 @@ final class FitText {
                 .collect(Collectors.joining(", "));
         return (words.isEmpty() ? "" : words + "\n")
                 + models(fit)
-                + "a GPU needs about 0.5 GiB more, for the CUDA context\n";
+                + context(fit.answers().getFirst());
+    }
+
+    private static String context(Answer first) {
+        return first.smallestBytes().isEmpty()
+                ? ""
+                : first.spec() + " needs " + size(first.smallestBytes())
+                        + ", and about 0.5 GiB for the CUDA context: a GPU with "
+                        + ByteSize.format(first.smallestBytes().getAsLong() + CONTEXT_BYTES) + "\n";
     }
 
     private static String models(Fit fit) {
@@ -258,33 +267,55 @@ final class FitText {
         String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
         String held = holders.isEmpty() ? "" : held(holders.getFirst());
-        String remedy = remedy(fit);
         return fit.answers().stream()
                 .filter(answer -> judged.contains(answer.spec()))
                 .map(answer -> new Verdict(
                         answer.failures().isEmpty() && fit.capacityFor(answer).isPresent(),
-                        device + remedy + conclusion(fit, answer, several) + others(fit, judged, answer) + held + "."
-                                + (fit.room().isEmpty() ? " Pass --capacity to check a device." : "")))
+                        device
+                                + (fit.room().isEmpty()
+                                        ? needs(fit, answer, judged) + held + ". Pass --capacity to check a device."
+                                        : fits(several, fit, answer, judged) + held + ".")))
                 .toList();
     }
 
-    /// PyTorch's own remedy comes first, since it needs no other allocator.
-    private static String remedy(Fit fit) {
+    /// Says what an allocator needs, and what those to compare with need.
+    private static String needs(Fit fit, Answer answer, List<String> judged) {
+        String others = fit.answers().stream()
+                .filter(each -> !judged.contains(each.spec()))
+                .map(each -> each.spec() + (each.smallestBytes().isEmpty() ? "" : " " + size(each.smallestBytes())))
+                .collect(Collectors.joining(", "));
+        return answer.spec()
+                + (answer.smallestBytes().isEmpty()
+                        ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
+                        : " needs " + size(answer.smallestBytes()))
+                + (others.isEmpty() ? "" : "; " + others);
+    }
+
+    /// Says with which allocators it fits. PyTorch's own remedy comes first, since it needs no other allocator.
+    private static String fits(boolean several, Fit fit, Answer answer, List<String> judged) {
+        String remedy = remedy(fit, judged);
+        String sentence = remedy
+                + (remedy.isEmpty() ? "it " : ". It ")
+                + conclusion(fit, answer, judged, remedy.isEmpty() ? List.of() : Fitting.MODELS);
+        return several ? sentence : sentence.substring(0, 1).toUpperCase(Locale.ROOT) + sentence.substring(1);
+    }
+
+    private static String remedy(Fit fit, List<String> judged) {
         Recorder recorder = fit.recording().recorder();
-        Optional<Answer> expandable = answer(fit, Fitting.MODELS.getLast())
-                .filter(answer ->
-                        answer.failures().isEmpty() && answer.smallestBytes().isPresent());
-        boolean isAsked = fit.room().isPresent()
-                && recorder.name().equals("PyTorch")
+        boolean isAsked = recorder.name().equals("PyTorch")
+                && !isExpandable(recorder)
+                && !judged.contains(Fitting.MODELS.getLast())
                 && answer(fit, Fitting.MODELS.getFirst())
                         .filter(answer -> !answer.failures().isEmpty())
                         .isPresent();
-        return isAsked && expandable.isPresent() && !isExpandable(recorder)
-                ? "PyTorch itself would probably " + (fit.refusal().isPresent() ? "have fitted" : "fit")
-                        + " with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which needs "
-                        + ByteSize.format(expandable.get().smallestBytes().getAsLong()) + " of "
-                        + ByteSize.format(fit.room().get().byteSize()) + ". "
-                : "";
+        return answer(fit, Fitting.MODELS.getLast())
+                .filter(expandable -> isAsked && expandable.failures().isEmpty())
+                .map(expandable -> "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the program would probably "
+                        + (fit.refusal().isPresent() ? "have fitted" : "fit")
+                        + need(fit, expandable)
+                                .map(need -> " (needs " + need + " of " + room(fit) + ")")
+                                .orElse(""))
+                .orElse("");
     }
 
     private static Optional<Answer> answer(Fit fit, String spec) {
@@ -305,43 +336,56 @@ final class FitText {
                         : "; " + name(holder.site()) + " holds " + ByteSize.format(holder.byteSize());
     }
 
-    private static String conclusion(Fit fit, Answer answer, boolean several) {
-        String needs = answer.smallestBytes().stream()
-                .mapToObj(bytes -> " needs " + ByteSize.format(bytes))
-                .collect(Collectors.joining());
-        if (fit.room().isEmpty()) {
-            return answer.spec()
-                    + (needs.isEmpty()
-                            ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
-                            : needs);
+    /// @param remedies allocators of which the text before says that one fits, and the other does not
+    private static String conclusion(Fit fit, Answer answer, List<String> judged, List<String> remedies) {
+        boolean fits = answer.failures().isEmpty();
+        Map<Boolean, List<String>> others = fit.answers().stream()
+                .filter(each -> !judged.contains(each.spec()) && !remedies.contains(each.spec()))
+                .collect(Collectors.partitioningBy(
+                        each -> each.failures().isEmpty(),
+                        Collectors.mapping(each -> named(fit, each), Collectors.toList())));
+        String fitting = listed(others.get(true), " and ");
+        String refusing = listed(others.get(false), " or ");
+        String cisterns = answer.spec().startsWith("caching") ? "Cistern's " : "";
+        if (fits && !remedies.isEmpty()) {
+            List<String> all = new ArrayList<>(others.get(true));
+            all.addFirst(cisterns + named(fit, answer));
+            return "would also fit with " + listed(all, " and ")
+                    + (refusing.isEmpty() ? "" : ", but not with " + refusing);
         }
-        return (several && remedy(fit).isEmpty() ? "it " : "It ")
-                + (answer.failures().isEmpty() ? "fits on " : "does not fit on ")
-                + ByteSize.format(fit.room().orElseThrow().byteSize()) + " with "
-                + (answer.spec().startsWith("caching") ? "Cistern's " : "")
-                + answer.spec()
-                + (needs.isEmpty() ? "" : ", which" + needs);
+        String own = (fits ? "fits on " : "does not fit on ") + room(fit) + " with " + cisterns + answer.spec()
+                + need(fit, answer).map(need -> ", which needs " + need).orElse("");
+        if (fit.peak().requestedBytes() > fit.room().orElseThrow().byteSize()) {
+            return own + ". No allocator can serve it: the program requests "
+                    + ByteSize.format(fit.peak().requestedBytes()) + " at once";
+        }
+        return own
+                + (fitting.isEmpty() ? "" : (fits ? "; also with " : "; it fits with ") + fitting)
+                + (refusing.isEmpty() ? "" : (fitting.isEmpty() ? "; not with " : ", but not with ") + refusing);
     }
 
-    /// Says with which of the allocators to compare with it fits, too; without a room, what each needs.
-    private static String others(Fit fit, List<String> judged, Answer of) {
-        if (fit.room().isEmpty()) {
-            String all = others(fit, judged, _ -> true);
-            return all.isEmpty() ? "" : "; " + all;
-        }
-        String fitting = others(fit, judged, answer -> answer.failures().isEmpty());
-        String refusing = others(fit, judged, answer -> !answer.failures().isEmpty());
-        return (fitting.isEmpty() ? "" : (of.failures().isEmpty() ? "; also with " : "; it fits with ") + fitting)
-                + (refusing.isEmpty() ? "" : "; not with " + refusing);
+    private static String room(Fit fit) {
+        return ByteSize.format(fit.room().orElseThrow().byteSize());
     }
 
-    private static String others(Fit fit, List<String> judged, Predicate<Answer> wanted) {
-        return fit.answers().stream()
-                .filter(answer -> !judged.contains(answer.spec()) && wanted.test(answer))
-                .map(answer -> answer.spec()
-                        + answer.smallestBytes().stream()
-                                .mapToObj(bytes -> " " + ByteSize.format(bytes))
-                                .collect(Collectors.joining()))
-                .collect(Collectors.joining(", "));
+    private static String named(Fit fit, Answer answer) {
+        return answer.spec() + need(fit, answer).map(need -> " (" + need + ")").orElse("");
+    }
+
+    /// Returns what an allocator needs; empty if unknown, or if the room contradicts it, since that is found in steps
+    /// and PyTorch's allocators may refuse on a larger device.
+    private static Optional<String> need(Fit fit, Answer answer) {
+        return answer.smallestBytes().stream()
+                .filter(bytes -> answer.failures().isEmpty()
+                        == bytes <= fit.room().orElseThrow().byteSize())
+                .mapToObj(ByteSize::format)
+                .findFirst();
+    }
+
+    private static String listed(List<String> names, String last) {
+        int size = names.size();
+        return size < 2
+                ? String.join("", names)
+                : String.join(", ", names.subList(0, size - 1)) + last + names.getLast();
     }
 }
