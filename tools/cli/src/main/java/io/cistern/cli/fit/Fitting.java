@@ -145,15 +145,23 @@ record Fitting(
                                 PlayedSnapshot.of(
                                         fit.recording(),
                                         player(fit.recording(), answer.spec()).behind(fit.decisiveRow(), roomy.get())),
-                                "A replay with " + answer.spec() + " on " + ByteSize.format(roomy.get())
-                                        + (fit.refusal().isPresent()
-                                                ? " until the request that was refused"
-                                                : " until the program asked for most"),
+                                replayed(fit, answer, roomy.get()),
                                 pages.isEmpty() ? shown : ShownFit.NONE));
                     }
                 }
             }
         }
         return pages;
+    }
+
+    private static String replayed(Fit fit, Answer answer, long capacityBytes) {
+        return "A replay with " + answer.spec() + " on " + ByteSize.format(capacityBytes)
+                + (answer.failures().isEmpty()
+                        ? ""
+                        : ", which it needs, since it does not fit on "
+                                + ByteSize.format(fit.room().orElseThrow().byteSize()) + ",")
+                + (fit.refusal().isPresent()
+                        ? " until the request that was refused"
+                        : " until the program asked for most");
     }
 }

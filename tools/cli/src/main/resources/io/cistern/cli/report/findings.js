@@ -401,7 +401,7 @@ function idleCaches(run) {
   }
   return [{ grade: "note", where: "fragmentation",
     title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
-    text: bytesText(idle) + " are free, the largest piece being " + bytesText(largest)
+    text: bytesText(idle) + " are free, " + (largest === idle ? "in one piece" : "the largest piece being " + bytesText(largest))
       + ". That is a cache at rest if the program will need it again.",
     advice: "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
 }

@@ -107,7 +107,7 @@ function peakLine(run, device) {
   return element("p", {}, "Live bytes " + (run.devices.length > 1 ? "of device " + device + " " : "") + "peaked at "
     + bytesText(peak.bytes) + (isRefused ? ", without the request that was refused, at " : ", at ") + secondsText(peak.seconds)
     + ": " + parts.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes)
-      + (site === WAITING ? " " : " from ") + site).join(", ") + ".");
+      + (site === WAITING ? " " + site : site === NO_STACK ? " without a call stack" : " from " + site)).join(", ") + ".");
 }
 
 function allocatorTable(run) {

@@ -75,9 +75,16 @@ class FitCommandTests {
     void itDoesNotFitOnADeviceThatIsTooSmall() throws Exception {
         Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
 
-        ProgramRun run = fit(file, "--allocator=caching", "--capacity=600MiB");
+        Path page = folder.resolve("oom.html");
+
+        ProgramRun run = fit(file, "--allocator=caching", "--capacity=600MiB", "--html=" + page);
 
         assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(page)
+                .content()
+                .containsPattern(
+                        "A replay with caching on 8\\d\\d MiB, which it needs, since it does not fit on 600 MiB,"
+                                + " until the request that was refused\"");
         assertThat(run.out())
                 .contains("refuses 4.00 MiB after")
                 .contains("It does not fit on 600 MiB with Cistern's caching, which needs 8");

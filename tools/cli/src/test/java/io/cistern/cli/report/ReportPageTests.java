@@ -11,6 +11,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 import net.razorvine.pickle.Pickler;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
@@ -85,6 +86,21 @@ final class ReportPageTests {
 
         assertThat(text("#summary")).contains("Live bytes peaked at 12.0 MiB", "4 events in 3 µs");
         assertThat(text("#segments")).isNotEmpty();
+    }
+
+    @Test
+    void aFreeSegmentIsOnePieceAndItsBlockMayHaveNoStack() throws Exception {
+        Map<String, Object> free = Map.of("address", 4096, "size", 64 << 20, "state", "inactive");
+        Map<String, Object> segment =
+                Map.of("device", 0, "address", 4096, "total_size", 64 << 20, "stream", 0, "blocks", List.of(free));
+        List<Map<String, Object>> trace = Stream.of("segment_alloc", "alloc", "free_requested", "free_completed")
+                .map(action -> Map.<String, Object>of("action", action, "addr", 4096, "size", 64 << 20, "stream", 0))
+                .toList();
+        Path file = folder.resolve("free.pickle");
+        Files.write(file, new Pickler().dumps(Map.of("segments", List.of(segment), "device_traces", List.of(trace))));
+        show("light", WIDE, 9, file);
+
+        assertThat(text("#summary")).contains("100 % without a call stack.", "64.0 MiB are free, in one piece. That");
     }
 
     @Test
