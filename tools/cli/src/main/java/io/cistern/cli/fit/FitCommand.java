@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -43,7 +44,7 @@ import picocli.CommandLine.Spec;
             "",
             "Exit codes:",
             "  0   everything fits with caching, or with the allocators named",
-            "  2   a file or an option is wrong",
+            "  2   a file or an option is wrong; the other files are shown",
             "  3   at least one file does not fit on one of its devices, with caching or an",
             "      allocator named with --allocator"
         })
@@ -93,7 +94,7 @@ public final class FitCommand implements Callable<Integer> {
     private @Nullable Path html;
 
     @Override
-    public Integer call() throws InputException {
+    public Integer call() {
         OutputFile.check("--html", html, files);
         if (capacity != null && capacity < LEAST_CAPACITY) {
             throw new UsageException("--capacity " + capacity + " is "
@@ -104,27 +105,36 @@ public final class FitCommand implements Callable<Integer> {
         Fitting fitting =
                 Fitting.with(allocators, capacity, command.commandLine().getErr());
         List<Snapshot> pages = new ArrayList<>();
-        List<ProgramFile> two = new ArrayList<>();
+        List<Optional<ProgramFile>> two = new ArrayList<>();
         boolean fits = true;
+        boolean areRead = true;
         try (ResultWriter writer = new ResultWriter(format, out)) {
             String grown = "";
             Map<String, @Nullable Object> fields = Map.of();
             if (files.size() == 2) {
                 for (Path file : files) {
-                    two.add(ProgramFile.read(file));
+                    two.add(read(file));
                 }
-                Growth growth =
-                        Growth.between(two.getFirst().recording(), two.getLast().recording());
-                fields = growth.fields(
-                        files.getFirst().toString(), files.getLast().toString());
-                grown = growth.text(files.getFirst(), files.getLast());
-                print(grown + "\n", out);
+                if (two.stream().allMatch(Optional::isPresent)) {
+                    Growth growth = Growth.between(
+                            two.getFirst().orElseThrow().recording(),
+                            two.getLast().orElseThrow().recording());
+                    fields = growth.fields(
+                            files.getFirst().toString(), files.getLast().toString());
+                    grown = growth.text(files.getFirst(), files.getLast());
+                    print(grown + "\n", out);
+                }
             } else if (files.size() > 2) {
                 fitting.err().println("cistern: what grew is shown for exactly two files");
             }
             boolean isFirst = true;
             for (Path file : files) {
-                ProgramFile program = two.isEmpty() ? ProgramFile.read(file) : two.removeFirst();
+                Optional<ProgramFile> read = two.isEmpty() ? read(file) : two.removeFirst();
+                if (read.isEmpty()) {
+                    areRead = false;
+                    continue;
+                }
+                ProgramFile program = read.get();
                 FileFit fitted = fitting.fit(file, program.recording());
                 fits &= fitted.fits();
                 for (Fit fit : fitted.devices()) {
@@ -132,9 +142,6 @@ public final class FitCommand implements Callable<Integer> {
                 }
                 print((isFirst ? "" : "\n") + fitted.text(), out);
                 isFirst = false;
-                if (!fields.isEmpty()) {
-                    writer.write(fields);
-                }
                 if (html != null) {
                     pages.addAll(fitting.pages(
                             String.valueOf(file.getFileName()),
@@ -145,13 +152,23 @@ public final class FitCommand implements Callable<Integer> {
             if (!fields.isEmpty()) {
                 writer.write(fields);
             }
-            if (html != null) {
+            if (html != null && !pages.isEmpty()) {
                 fitting.err().println("cistern: " + ReportPage.write(pages, grown, html));
             }
         } catch (IOException e) {
             throw OutputFile.unwritable("--html", html, e);
         }
-        return fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+        return !areRead ? ExitCode.BAD_INPUT : fits ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+    }
+
+    /// Returns a file's program; if it can't be read, says why and returns empty, so that the others are not held up.
+    private Optional<ProgramFile> read(Path file) {
+        try {
+            return Optional.of(ProgramFile.read(file));
+        } catch (InputException e) {
+            Objects.requireNonNull(command).commandLine().getErr().println(e.getMessage());
+            return Optional.empty();
+        }
     }
 
     private void print(String text, PrintWriter out) {

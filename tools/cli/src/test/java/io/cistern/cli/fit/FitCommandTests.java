@@ -468,6 +468,35 @@ class FitCommandTests {
     }
 
     @Test
+    void growthIsOneObjectAfterThoseOfTheFiles() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("one.pickle"));
+
+        ProgramRun run = fit(file, file.toString(), "--allocator=caching", "--format=json");
+
+        assertThat(JSON.std.listFrom(run.out()))
+                .extracting(each -> ((Map<?, ?>) each).keySet().iterator().next())
+                .isEqualTo(List.of("file", "file", "from"));
+    }
+
+    @Test
+    void aFileThatCannotBeReadDoesNotHideTheOthers() throws Exception {
+        Path good = TorchProgram.fragmented(0).write(folder.resolve("good.pickle"));
+        Path cut = Files.write(folder.resolve("cut.pickle"), Arrays.copyOf(Files.readAllBytes(good), 1000));
+        Path empty = Files.createFile(folder.resolve("empty.pickle"));
+
+        for (List<String> others : List.of(List.of(good.toString()), List.of(empty.toString(), good.toString()))) {
+            String[] options = Stream.concat(others.stream(), Stream.of("--allocator=caching", "--capacity=600MiB"))
+                    .toArray(String[]::new);
+            ProgramRun run = fit(cut, options);
+
+            assertThat(run.exitCode()).isEqualTo(2);
+            assertThat(run.err()).contains(cut + ": the file is cut off at byte 1000");
+            assertThat(run.err().contains(empty + ": the file is empty")).isEqualTo(others.size() == 2);
+            assertThat(run.out()).startsWith(good + ": recorded by PyTorch").contains("It does not fit on 600 MiB");
+        }
+    }
+
+    @Test
     void growthNeedsExactlyTwoFiles() throws Exception {
         String file =
                 TorchProgram.fragmented(0).write(folder.resolve("one.pickle")).toString();
