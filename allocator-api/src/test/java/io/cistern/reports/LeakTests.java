@@ -1,7 +1,6 @@
 package io.cistern.reports;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
@@ -17,6 +16,7 @@ import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -33,9 +33,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 class LeakTests {
     @RegisterExtension
     private final LogOf log = new LogOf(Leaks.class.getName());
-
-    @RegisterExtension
-    private final LogOf levels = new LogOf(LeakLevel.class.getName());
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
@@ -221,17 +218,15 @@ class LeakTests {
     }
 
     @Test
-    void anUnknownLevelIsOffWithAWarningThatSaysWhatIsLegal() {
+    void anUnknownLevelIsAProblemThatNamesTheLegalOnes() {
         @Nullable String before = System.getProperty("cistern.leaks");
         try {
             System.setProperty("cistern.leaks", "Sites");
             assertThat(Leaks.levelIn(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
             System.setProperty("cistern.leaks", "some");
-            assertThatCode(() -> assertThat(Leaks.levelIn(Settings.ofProcess())).isEqualTo(LeakLevel.OFF))
-                    .doesNotThrowAnyException();
-            assertThat(levels.messages())
-                    .containsExactly(
-                            "property cistern.leaks: 'some' is not one of off, sampled, sites, all; treated as off");
+            assertThat(Leaks.levelIn(Settings.ofProcess())).isEqualTo(LeakLevel.OFF);
+            assertThat(SettingProblems.of(Settings.ofProcess()))
+                    .containsExactly("property cistern.leaks: 'some' is not one of off, sampled, sites, all");
         } finally {
             if (before == null) {
                 System.clearProperty("cistern.leaks");

@@ -11,6 +11,7 @@ import io.cistern.ScopeOptions;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.names.SettingProblems;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -25,9 +26,6 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ScopeReportTests {
     @RegisterExtension
     private final LogOf log = new LogOf("io.cistern.scopes");
-
-    @RegisterExtension
-    private final LogOf settings = new LogOf(Settings.class.getName());
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
@@ -71,17 +69,11 @@ class ScopeReportTests {
     }
 
     @Test
-    void aWordThatIsNeitherTrueNorFalseIsFalseWithAWarning() throws Exception {
+    void aWordThatIsNeitherTrueNorFalseIsAProblem() {
         System.setProperty("cistern.scopes.report", "some");
-        try (DeviceMemory memory = DeviceMemory.builder(gpu)
-                        .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
-                        .open();
-                Scope _ = memory.setCurrent("direct").enter()) {
-            inWorker(() -> pair(memory, 0));
-            assertThat(log.messages()).isEmpty();
-            assertThat(settings.messages())
-                    .containsExactly(
-                            "property cistern.scopes.report: 'some' is not one of true, false; treated as" + " false");
+        try {
+            assertThat(SettingProblems.of(Settings.ofProcess()))
+                    .containsExactly("property cistern.scopes.report: 'some' is not one of true, false");
         } finally {
             System.clearProperty("cistern.scopes.report");
         }

@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// A program hears of all its wrong settings at once, and of each once.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
@@ -69,6 +71,27 @@ class WrongSettingsTests {
                             failure -> assertThat(failure.getMessage().lines()).hasSize(2))
                     .hasMessageContaining("'cistern.limt'")
                     .hasMessageContaining("'cacing'");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"leaks", "check", "hazards", "scopes.report", "copies.report", "copies.direct"})
+    void aSingleWrongWordStopsTheChoice(String key) {
+        set("cistern." + key, "maybe");
+        try (DeviceMemory memory = open()) {
+            assertThatThrownBy(() -> memory.current(0))
+                    .isInstanceOf(ConfigurationException.class)
+                    .hasMessageStartingWith("property cistern." + key + ": 'maybe' is not one of ");
+        }
+    }
+
+    @Test
+    void aWrongWordIsAWarningIfTheProgramChooses() {
+        set("cistern.leaks", "maybe");
+        try (DeviceMemory memory = open()) {
+            memory.setCurrent("direct");
+            assertThat(log.messages())
+                    .containsExactly("property cistern.leaks: 'maybe' is not one of off, sampled, sites, all");
         }
     }
 

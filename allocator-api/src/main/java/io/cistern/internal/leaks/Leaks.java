@@ -1,6 +1,5 @@
 package io.cistern.internal.leaks;
 
-import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.KeptBlock;
@@ -10,9 +9,9 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -44,19 +43,13 @@ public final class Leaks {
         }
     }
 
-    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a
-    /// diagnostic never throws.
+    /// Returns the level that setting `cistern.leaks` names. [Settings.Value#check] refuses an unknown name.
     public static LeakLevel levelIn(Settings settings) {
-        Optional<Settings.Value> set = settings.get(Setting.LEAKS);
-        try {
-            return set.map(Settings.Value::word)
-                    .map(word -> LeakLevel.valueOf(word.toUpperCase(Locale.ROOT)))
-                    .orElse(LeakLevel.OFF);
-        } catch (IllegalSettingException e) {
-            System.getLogger(LeakLevel.class.getName())
-                    .log(System.Logger.Level.WARNING, e.getMessage() + "; treated as off");
-            return LeakLevel.OFF;
-        }
+        String set = settings.get(Setting.LEAKS).map(Settings.Value::text).orElse("");
+        return Arrays.stream(LeakLevel.values())
+                .filter(level -> level.name().equalsIgnoreCase(set))
+                .findFirst()
+                .orElse(LeakLevel.OFF);
     }
 
     /// Lets somebody else report at the end of the process, once what may still free blocks has ended.

@@ -31,6 +31,18 @@ public final class SettingProblems {
 
     /// Returns a line for each problem, for people; none if all is well.
     public static List<String> of(Settings settings) {
+        List<String> problems = ofKeys(settings);
+        for (Settings.Value set : settings.all()) {
+            try {
+                set.check();
+            } catch (IllegalSettingException e) {
+                problems.add(String.valueOf(e.getMessage()));
+            }
+        }
+        return problems;
+    }
+
+    private static List<String> ofKeys(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
         for (Settings.Unknown one : settings.unknown()) {
             problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "
@@ -49,7 +61,7 @@ public final class SettingProblems {
         if (first != null) {
             problems.add(String.valueOf(first.getMessage()));
         }
-        problems.addAll(of(settings));
+        problems.addAll(ofKeys(settings));
         for (Settings.Value set : settings.all()) {
             try {
                 set.check();

@@ -285,17 +285,11 @@ public final class Settings {
         return Optional.ofNullable(value(new Id(setting, "")));
     }
 
-    /// Returns whether a setting is `true`. A value that is neither `true` nor `false` counts as `false`, with
-    /// a warning: a wrong value here is no reason to stop a program.
+    /// Returns whether a setting is `true`, in any letter case. [Value#check] refuses other words than `true` and
+    /// `false`.
     public boolean isTrue(Setting setting) {
         Value set = value(new Id(setting, ""));
-        try {
-            return set != null && set.word().equals("true");
-        } catch (IllegalSettingException e) {
-            System.getLogger(Settings.class.getName())
-                    .log(System.Logger.Level.WARNING, e.getMessage() + "; treated as false");
-            return false;
-        }
+        return set != null && set.text().equalsIgnoreCase("true");
     }
 
     /// Returns the value for a device. The source with the highest precedence that has a value for this device

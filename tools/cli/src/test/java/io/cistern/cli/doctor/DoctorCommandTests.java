@@ -99,7 +99,7 @@ final class DoctorCommandTests {
                 "cistern.check | foo | : 'foo' is not one of off, checked, paranoid",
                 "cistern.define.foo | asink | : no allocator is named 'asink'",
                 "cistern.leaks | foo | : 'foo' is not one of off, sampled, sites, all",
-                "cistern.observe | foo | : there is no observer 'foo'; known: ",
+                "cistern.observe | foo | : there is no observer 'foo'; known, nearest first: ",
                 "cistern.scopes.report | maybe | : 'maybe' is not one of true, false",
                 "cistern.copies.report | maybe | : 'maybe' is not one of true, false",
                 "cistern.copies.direct | maybe | : 'maybe' is not one of true, false",
