@@ -116,7 +116,6 @@ final class NamedObservers {
         Set<String> known = new TreeSet<>(OF_OBSERVABILITY);
         known.add(STREAMS);
         known.addAll(found.keySet());
-        return "there is no observer '" + name + "'; known, nearest first: "
-                + NearestName.listed(name, known, "docs/settings.md");
+        return "there is no observer '" + name + "'; known, nearest first: " + NearestName.listed(name, known);
     }
 }

@@ -17,7 +17,6 @@ final class MissingObserverTests {
     @Test
     void anUnknownNameIsListedWithThoseOfCistern() {
         assertThat(NamedObservers.problems("jxm"))
-                .containsExactly("there is no observer 'jxm'; known, nearest first: jmx, jfr, nvtx, …"
-                        + " (all: docs/settings.md)");
+                .containsExactly("there is no observer 'jxm'; known, nearest first: jmx, jfr, nvtx, …");
     }
 }

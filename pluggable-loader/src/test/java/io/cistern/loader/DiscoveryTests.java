@@ -78,13 +78,13 @@ class DiscoveryTests {
 
         assertRefused(
                 () -> catalog.allocator("godo"),
-                "no allocator is named 'godo'; known, nearest first: good, pages, direct, … (all: cistern options)");
+                "no allocator is named 'godo'; known, nearest first: good, pages, direct, …");
         assertRefused(
                 () -> catalog.allocator("linaer"),
-                "no allocator is named 'linaer'; known, nearest first: linear, library, managed, … (all: cistern options)");
+                "no allocator is named 'linaer'; known, nearest first: linear, library, managed, …");
         assertRefused(
                 () -> catalog.source("linaer"),
-                "no segment source is named 'linaer'; known, nearest first: linear, library, managed, … (all: cistern options)");
+                "no segment source is named 'linaer'; known, nearest first: linear, library, managed, …");
     }
 
     @Test
@@ -197,8 +197,8 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, pages, library, … (all: cistern options); bad.Bad of "
-                        + bad + " " + problem);
+                "no allocator is named 'bad'; known, nearest first: good, pages, library, …; bad.Bad of " + bad + " "
+                        + problem);
     }
 
     @Test

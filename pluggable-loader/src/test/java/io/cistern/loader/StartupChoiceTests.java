@@ -242,7 +242,7 @@ class StartupChoiceTests {
         properties.put("cistern.alocator", "direct");
 
         assertRefused("property cistern.alocator: there is no setting 'cistern.alocator'; known, nearest first:"
-                + " cistern.allocator, cistern.leaks, cistern.limit, … (all: docs/settings.md)");
+                + " cistern.allocator, cistern.leaks, cistern.limit, …");
     }
 
     private void add(String name, int priority) {

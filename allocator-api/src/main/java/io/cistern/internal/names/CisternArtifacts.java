@@ -35,6 +35,6 @@ public final class CisternArtifacts {
     public static String cure(String name, Collection<String> known) {
         String artifact = BY_NAME.get(name);
         return (artifact == null ? "" : "add " + artifact + ", which brings it; ") + "known, nearest first: "
-                + NearestName.listed(name, known, "cistern options");
+                + NearestName.listed(name, known);
     }
 }

@@ -27,15 +27,21 @@ public final class NearestName {
                 .toList();
     }
 
-    /// Returns the nearest ones for a message: `a, b, c, … (all: cistern options)`, or `none`.
-    ///
-    /// @param where says where all are listed
-    public static String listed(String wanted, Collection<String> known, String where) {
+    /// Returns the nearest ones for a message: `a, b, c, …`, or `none`.
+    public static String listed(String wanted, Collection<String> known) {
         List<String> nearest = first(wanted, known);
         return nearest.isEmpty()
                 ? "none"
                 : String.join(", ", nearest.subList(0, Math.min(MOST, nearest.size())))
-                        + (nearest.size() > MOST ? ", … (all: " + where + ")" : "");
+                        + (nearest.size() > MOST ? ", …" : "");
+    }
+
+    /// Returns the same with a place that lists the others: `a, b, c, … (all: cistern help)`.
+    ///
+    /// @param where a place that every reader of the message has
+    public static String listed(String wanted, Collection<String> known, String where) {
+        String nearest = listed(wanted, known);
+        return nearest.endsWith("…") ? nearest + " (all: " + where + ")" : nearest;
     }
 
     private static String fold(String name) {

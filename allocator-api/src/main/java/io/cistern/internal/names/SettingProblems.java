@@ -46,7 +46,7 @@ public final class SettingProblems {
         List<String> problems = new ArrayList<>(settings.problems());
         for (Settings.Unknown one : settings.unknown()) {
             problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "
-                    + NearestName.listed(one.key(), known(one), "docs/settings.md"));
+                    + NearestName.listed(one.key(), known(one)));
         }
         return problems;
     }

@@ -88,9 +88,8 @@ public final class SpecOptions implements AllocatorOptions {
                         + "', but did not read it when it was opened (spec " + spec.text() + ")");
             }
             String what = unread.size() == 1 ? "option '" + first + "'" : "options " + quoted(unread);
-            String known = asked.isEmpty()
-                    ? "it takes none"
-                    : "it takes, nearest first: " + NearestName.listed(first, asked, "cistern options NAME");
+            String known =
+                    asked.isEmpty() ? "it takes none" : "it takes, nearest first: " + NearestName.listed(first, asked);
             throw new ConfigurationException(
                     "'" + spec.name() + "' has no " + what + " (spec " + spec.text() + "); " + known);
         }

@@ -34,6 +34,7 @@ class NearestNameTests {
     void nothingKnownIsSaidInAWord() {
         assertThat(NearestName.listed("x", List.of(), "y")).isEqualTo("none");
         assertThat(NearestName.listed("d", List.of("a", "b", "c"), "y")).isEqualTo("a, b, c");
+        assertThat(NearestName.listed("d", List.of("a", "b", "c", "d"))).isEqualTo("d, a, b, …");
         assertThat(NearestName.listed("d", List.of("a", "b", "c", "d"), "y")).isEqualTo("d, a, b, … (all: y)");
     }
 
