@@ -4,6 +4,8 @@ import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.LiveBlock;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -78,6 +80,13 @@ final class BoundMeters {
                 "Memory of the device that no process uses, as the driver reports it",
                 memory,
                 at -> freeBytes(at, device));
+        bytes(
+                ofMemory,
+                device,
+                "cistern.memory.dropped",
+                "Bytes of buffers that were dropped without close",
+                memory,
+                at -> droppedBytes(at, device));
     }
 
     private static <T> void bytes(
@@ -102,6 +111,16 @@ final class BoundMeters {
         return memory.driver().devices().isUsed(device)
                 ? memory.driver().memory().info(device).freeBytes()
                 : Double.NaN;
+    }
+
+    /// Returns NaN at the levels that watch no buffers.
+    private static double droppedBytes(DeviceMemory memory, int device) {
+        return memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) < 0
+                ? Double.NaN
+                : memory.leaks().stream()
+                        .filter(block -> block.unreachable() && block.device() == device)
+                        .mapToLong(LiveBlock::byteSize)
+                        .sum();
     }
 
     private double countAndFollow() {

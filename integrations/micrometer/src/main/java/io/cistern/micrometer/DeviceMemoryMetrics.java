@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 /// | meter | value | tags |
 /// |---|---|---|
 /// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver reports | `memory`, `device` |
+/// | `cistern.memory.dropped` | bytes of buffers dropped without close; NaN unless leaks are `sites` or `all` | same |
 /// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | also `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
 /// | `cistern.memory.largest.free` | bytes of the largest free block | same |
@@ -35,7 +36,7 @@ import java.util.concurrent.TimeUnit;
 /// `memory` numbers the device memories of a registry from 1, in the order in which they were bound; the number
 /// of one that was closed is given again. `allocator` is the spec, or the pool's name; a second allocator of the
 /// same spec is `caching#2`, and events that name no more than the spec count for the first. `pool` is the pool's
-/// tag or number, or `none`. A figure that an allocator can't tell is NaN. Reading `cistern.allocators`, as each
+/// tag or number, or `none`. A value that an allocator can't report is NaN. Reading `cistern.allocators`, as each
 /// export does, adds the meters of new allocators and removes those of allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.jvm.ClosingTypes;
 import io.cistern.jvm.Cycles;
@@ -100,6 +102,35 @@ final class DeviceMemoryMetricsTests {
                     .isEqualTo(gpu.memory().info(DEVICE).freeBytes());
             free(address);
         }
+    }
+
+    @Test
+    void droppedBuffersAreMeasuredAtTheLevelsThatWatchThem() throws Exception {
+        try (DeviceMemory watched = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                        .leakLevel(LeakLevel.SITES)
+                        .open();
+                DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(watched);
+                DeviceMemoryMetrics unwatched = DeviceMemoryMetrics.of(memory)) {
+            watched.setCurrent("caching");
+            metrics.bindTo(registry);
+            unwatched.bindTo(registry);
+            assertThat(dropped("1")).isZero();
+            assertThat(dropped("2")).isNaN();
+            DeviceBuffer.allocate(watched, 4321, DEVICE, stream);
+            for (int tries = 0; tries < 2000 && dropped("1") == 0; tries++) {
+                System.gc();
+                Thread.sleep(5);
+            }
+            assertThat(dropped("1")).isEqualTo(4321);
+        }
+    }
+
+    private double dropped(String memory) {
+        return registry.get("cistern.memory.dropped")
+                .tags("memory", memory, "device", "0")
+                .gauge()
+                .value();
     }
 
     @Test
