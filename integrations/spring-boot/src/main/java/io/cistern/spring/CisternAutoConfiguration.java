@@ -66,8 +66,17 @@ public final class CisternAutoConfiguration {
     /// Returns the application's settings, if a bean below needs them.
     @Bean(destroyMethod = "close")
     @Lazy
-    ContextSettings cisternSettings(ConfigurableEnvironment environment) {
-        return ContextSettings.open(environment);
+    ContextSettings cisternSettings(
+            ConfigurableEnvironment environment,
+            ObjectProvider<AllocatorProvider> allocators,
+            ObjectProvider<SegmentSourceProvider> sources) {
+        return ContextSettings.open(environment, () -> discovered(allocators, sources));
+    }
+
+    private static Catalog discovered(
+            ObjectProvider<AllocatorProvider> allocators, ObjectProvider<SegmentSourceProvider> sources) {
+        return Catalog.discover(
+                allocators.orderedStream().toList(), sources.orderedStream().toList());
     }
 
     /// Logs what an application lacks for meters and health.
@@ -112,9 +121,7 @@ public final class CisternAutoConfiguration {
             ObjectProvider<AllocatorProvider> allocators,
             ObjectProvider<SegmentSourceProvider> sources) {
         return checked(DeviceMemory.builder(driver)
-                .catalog(Catalog.discover(
-                        allocators.orderedStream().toList(),
-                        sources.orderedStream().toList()))
+                .catalog(discovered(allocators, sources))
                 .open());
     }
 

@@ -4,6 +4,8 @@ import io.cistern.ModuleSupport;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -13,6 +15,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.Bindable;
@@ -118,7 +121,9 @@ final class ContextSettings implements AutoCloseable {
     }
 
     /// Makes the settings system properties, instead of those of another context.
-    static ContextSettings open(ConfigurableEnvironment environment) {
+    ///
+    /// @param catalog finds the allocators; only called if a setting is wrong
+    static ContextSettings open(ConfigurableEnvironment environment, Supplier<Catalog> catalog) {
         synchronized (ContextSettings.class) {
             withdraw(); // before this context's properties are read, in which system properties win
             ContextSettings opened;
@@ -128,20 +133,24 @@ final class ContextSettings implements AutoCloseable {
             } finally {
                 publish();
             }
-            return opened.checked();
+            return opened.checked(catalog);
         }
     }
 
-    private ContextSettings checked() {
+    private ContextSettings checked(Supplier<Catalog> catalog) {
         if (wrong.isEmpty()) {
             return this;
         }
         try {
             ConfigurationException first = new ConfigurationException(String.join("\n", wrong));
-            throw SettingProblems.failure(Settings.ofProcess(), first, _ -> {});
+            throw SettingProblems.failure(Settings.ofProcess(), first, spec -> requireAllocator(spec, catalog.get()));
         } finally {
             close();
         }
+    }
+
+    private static void requireAllocator(String spec, Catalog catalog) {
+        catalog.allocator(catalog.complete(AllocatorSpec.parse(spec)).name());
     }
 
     private static void withdraw() {

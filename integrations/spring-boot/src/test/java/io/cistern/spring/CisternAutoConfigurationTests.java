@@ -26,6 +26,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -174,12 +176,18 @@ final class CisternAutoConfigurationTests {
                 WebApplicationType.SERVLET,
                 "server.port=0",
                 "management.endpoints.web.exposure.include=health,metrics",
-                "management.endpoint.health.show-details=always")) {
+                "management.endpoint.health.show-details=always",
+                "cistern.leaks=sites")) {
             int port = Integer.parseInt(context.getEnvironment().getRequiredProperty("local.server.port"));
             context.getBean(DeviceMemory.class).current(DEVICE);
             assertThat(get(port, "metrics/cistern.allocators")).contains("\"value\":1");
             assertThat(get(port, "metrics/cistern.memory.requested")).contains("\"baseUnit\":\"bytes\"");
-            assertThat(get(port, "health")).contains("\"cistern\"", "\"requestedBytes\":0");
+            assertThat(get(port, "health"))
+                    .contains(
+                            "\"cistern\"",
+                            "\"requestedBytes\":0",
+                            "},\"liveBytesBySite\":{},\"droppedBytes\":0},\"status\":\"UP\"}");
+            assertThat(get(port, "metrics/cistern.memory.dropped")).contains("\"value\":0");
         }
     }
 
@@ -328,7 +336,10 @@ final class CisternAutoConfigurationTests {
                     WithDriver.class,
                     WebApplicationType.NONE,
                     "spring.config.location=classpath:/wrong.properties",
-                    "cistern.limt=1MiB"));
+                    "cistern.limt=1MiB",
+                    "cistern.leaks=maybe",
+                    "cistern.scopes.report=maybe",
+                    "cistern.metrics.slow-allocations=fast"));
             assertThat(new WrongSettingAnalyzer()
                             .analyze(failure)
                             .getDescription()
@@ -338,16 +349,40 @@ final class CisternAutoConfigurationTests {
                                     .startsWith("cistern.limit from class path resource [wrong.properties] - 1:15:"
                                             + " '8GB' could mean"),
                             line -> assertThat(line)
+                                    .startsWith("cistern.allocator from class path resource [wrong.properties] - 2:19:"
+                                            + " no allocator is named 'asnyc'"),
+                            line -> assertThat(line)
+                                    .startsWith("cistern.metrics.slow-allocations from property source"
+                                            + " \"commandLineArgs\": 'fast' is not a duration"),
+                            line -> assertThat(line)
                                     .startsWith("cistern.limt from property source \"commandLineArgs\": there is no"
                                             + " setting 'cistern.limt'"),
                             line -> assertThat(line)
-                                    .startsWith("cistern.allocator from class path resource [wrong.properties] - 2:19:"
-                                            + " no allocator is named 'asnyc'"),
-                            line -> assertThat(line).startsWith("property cistern.check: 'chekced' is not"));
+                                    .startsWith(
+                                            "cistern.leaks from property source \"commandLineArgs\": 'maybe' is not"),
+                            line -> assertThat(line).startsWith("property cistern.check: 'chekced' is not"),
+                            line -> assertThat(line).startsWith("cistern.scopes.report from property source"));
             assertThat(ofMemory.messages()).isEmpty();
         } finally {
             System.clearProperty("cistern.check");
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"leaks", "check", "hazards", "scopes.report", "copies.report", "copies.direct"})
+    void aSingleWrongWordStopsTheStart(String key) {
+        assertThatThrownBy(() -> start(Map.of("cistern." + key, "maybe")))
+                .hasRootCauseMessage(
+                        "cistern." + key + " from property source \"test\": 'maybe' is not one of " + legal(key));
+    }
+
+    private static String legal(String key) {
+        return switch (key) {
+            case "leaks" -> "off, sampled, sites, all";
+            case "check" -> "off, checked, paranoid, streams";
+            case "hazards" -> "warning, throw, list";
+            default -> "true, false";
+        };
     }
 
     @Test

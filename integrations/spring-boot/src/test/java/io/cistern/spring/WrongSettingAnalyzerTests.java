@@ -26,4 +26,34 @@ final class WrongSettingAnalyzerTests {
                                 .map(FailureAnalysis::getDescription))
                 .containsExactly(wrong.getMessage());
     }
+
+    private static FailureAnalysis analysis(ConfigurationException failure) {
+        return Objects.requireNonNull(new WrongSettingAnalyzer().analyze(failure));
+    }
+
+    @Test
+    void problemsComeInTheOrderOfTheirLines() {
+        assertThat(analysis(new ConfigurationException("""
+                                property cistern.check: 'on' is not one of off, checked
+                                cistern.limit from class path resource [b.properties] - 1:15: '8GB' could mean
+                                cistern.leaks from class path resource [a.properties] - 10:15: 'on' is not one
+                                cistern.limt from class path resource [a.properties] - 9:14: there is no setting"""))
+                        .getDescription()
+                        .lines()
+                        .map(line -> line.substring(0, line.indexOf(' '))))
+                .containsExactly("cistern.limt", "cistern.leaks", "cistern.limit", "property");
+    }
+
+    @Test
+    void theActionNamesWhatToInstallOnlyIfItIsMissing() {
+        assertThat(analysis(new ConfigurationException("cistern.limit: '8GB' is not a number of bytes"))
+                        .getAction())
+                .isEqualTo("Correct the settings above.");
+        assertThat(analysis(new ConfigurationException("no allocator is named 'async'; add cistern-async-allocator"))
+                        .getAction())
+                .isEqualTo("Correct the settings above, or add the artifact that they name.");
+        assertThat(analysis(new ConfigurationException("no libcuda.so", new IllegalStateException()))
+                        .getAction())
+                .isEqualTo("Install the driver, or set cistern.driver=simulated to run without a GPU.");
+    }
 }
