@@ -57,10 +57,10 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
     }
 
     /// Returns an ability of this allocator if it has it, else of its upstream. The class of an adaptor returns
-    /// that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its upstream's, overrides
-    /// this method and returns only abilities of its own, above all none of the upstream's [StreamUses],
-    /// [MemorySharing] and [MemoryReclaim]: the upstream would wait for uses of a block at its own `free`, which
-    /// the adaptor calls later or for another address, and would trim past it.
+    /// that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its upstream's,
+    /// overrides this method and returns only abilities of its own, above all none of the upstream's
+    /// [StreamUses], [MemorySharing] and [MemoryReclaim]: the upstream would wait for uses of a block at its own
+    /// `free`, which the adaptor calls later or for another address, and would trim past it.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);
