@@ -554,7 +554,10 @@ final class ReclaimStepTests extends ReclaimFixture {
         OutOfMemoryReport report = failure.report().orElseThrow();
         long usable = report.freeBytes().orElseThrow()
                 + report.allocators().getFirst().idleBytes();
-        assertThat(report.advice()).containsExactly("memory is exhausted: free and idle bytes total " + usable);
+        assertThat(report.advice())
+                .containsExactly(
+                        "memory is exhausted: free and idle bytes total " + usable,
+                        "free blocks of caching, which has the most: " + MOST + " bytes");
         memory.free(block, stream);
     }
 
