@@ -220,7 +220,7 @@ class CachingUsesTests {
     }
 
     @Test
-    void aStreamThatEndsAndLeavesItsMemoryIsFencedBeforeItsHandleGoes() {
+    void aStreamThatLeavesItsMemoryIsFencedBeforeItsHandleGoes() {
         context.order.busy.add(B);
         long used = allocate(A);
         caching.recordUse(used, 0, B);

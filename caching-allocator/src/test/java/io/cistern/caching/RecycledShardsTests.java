@@ -158,7 +158,7 @@ class RecycledShardsTests {
     }
 
     @Test
-    void whatTheDriverDoesNotLetItFollowServesOthersUnlessTheContextIsDead() {
+    void whatCannotBeFollowedServesOthersUnlessTheContextIsDead() {
         long stays = endLate();
         gpu.faults().failOn(DriverCall.STREAM_WAIT_EVENT, 0, 1, CudaResult.UNKNOWN);
         assertThat(allocate(8 * MIB, gpu.streams().create(0))).isNotEqualTo(stays);
