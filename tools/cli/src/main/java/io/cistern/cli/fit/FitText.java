@@ -12,7 +12,6 @@ import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
@@ -339,16 +338,15 @@ final class FitText {
     /// @param remedies allocators of which the text before says that one fits, and the other does not
     private static String conclusion(Fit fit, Answer answer, List<String> judged, List<String> remedies) {
         boolean fits = answer.failures().isEmpty();
-        Map<Boolean, List<String>> others = fit.answers().stream()
+        List<Answer> others = fit.answers().stream()
                 .filter(each -> !judged.contains(each.spec()) && !remedies.contains(each.spec()))
-                .collect(Collectors.partitioningBy(
-                        each -> each.failures().isEmpty(),
-                        Collectors.mapping(each -> named(fit, each), Collectors.toList())));
-        String fitting = listed(others.get(true), " and ");
-        String refusing = listed(others.get(false), " or ");
+                .toList();
+        List<String> serving = named(fit, others, true);
+        String fitting = listed(serving, " and ");
+        String refusing = listed(named(fit, others, false), " or ");
         String cisterns = answer.spec().startsWith("caching") ? "Cistern's " : "";
         if (fits && !remedies.isEmpty()) {
-            List<String> all = new ArrayList<>(others.get(true));
+            List<String> all = new ArrayList<>(serving);
             all.addFirst(cisterns + named(fit, answer));
             return "would also fit with " + listed(all, " and ")
                     + (refusing.isEmpty() ? "" : ", but not with " + refusing);
@@ -366,6 +364,13 @@ final class FitText {
 
     private static String room(Fit fit) {
         return ByteSize.format(fit.room().orElseThrow().byteSize());
+    }
+
+    private static List<String> named(Fit fit, List<Answer> answers, boolean fits) {
+        return answers.stream()
+                .filter(each -> each.failures().isEmpty() == fits)
+                .map(each -> named(fit, each))
+                .toList();
     }
 
     private static String named(Fit fit, Answer answer) {
