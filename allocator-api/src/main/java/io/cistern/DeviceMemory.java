@@ -828,7 +828,8 @@ public final class DeviceMemory implements AutoCloseable {
                 named.begin(memory);
                 return memory;
             } catch (IllegalSettingException e) {
-                throw SettingProblems.failure(settings, e, spec -> requireAllocator(spec, catalog()));
+                throw new ConfigurationException(
+                        SettingProblems.all(settings, e, spec -> requireAllocator(spec, catalog())), e);
             }
         }
 

@@ -3,6 +3,7 @@ package io.cistern;
 import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -26,8 +27,10 @@ final class SystemDeviceMemory {
                     .catalog(discovered())
                     .open();
         } catch (IllegalSettingException e) {
-            failure = SettingProblems.failure(
-                    Settings.ofProcess(), e, spec -> DeviceMemory.Builder.requireAllocator(spec, discovered()));
+            failure = new ConfigurationException(
+                    SettingProblems.all(
+                            Settings.ofProcess(), e, spec -> DeviceMemory.Builder.requireAllocator(spec, discovered())),
+                    e);
         } catch (RuntimeException e) {
             failure = e;
         }

@@ -56,7 +56,8 @@ final class StartupChoice {
 
     private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment, Catalog catalog) {
         if (!SettingProblems.of(settings).isEmpty()) {
-            throw SettingProblems.failure(settings, null, spec -> available(spec, environment, catalog));
+            throw new ConfigurationException(
+                    SettingProblems.all(settings, null, spec -> available(spec, environment, catalog)));
         }
         return set.map(value -> named(value, environment, catalog)).orElseGet(() -> highest(environment));
     }

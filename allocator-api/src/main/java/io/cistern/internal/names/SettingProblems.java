@@ -1,9 +1,9 @@
 package io.cistern.internal.names;
 
+import io.cistern.cuda.CisternException;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.errors.ConfigurationException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
@@ -51,12 +51,11 @@ public final class SettingProblems {
         return problems;
     }
 
-    /// Returns a failure that names every problem, so that a user does not have to start once for each.
+    /// Returns a line for each problem, so that a user does not have to start once for each.
     ///
     /// @param first what stopped the program, if it is not one of [#of]
-    /// @param requireAllocator throws a [ConfigurationException] if a spec names no allocator
-    public static ConfigurationException failure(
-            Settings settings, @Nullable RuntimeException first, Consumer<String> requireAllocator) {
+    /// @param requireAllocator throws a [CisternException] if a spec names no allocator
+    public static String all(Settings settings, @Nullable RuntimeException first, Consumer<String> requireAllocator) {
         List<String> problems = new ArrayList<>();
         if (first != null) {
             problems.add(String.valueOf(first.getMessage()));
@@ -70,12 +69,11 @@ public final class SettingProblems {
                 }
             } catch (IllegalSettingException e) {
                 problems.add(String.valueOf(e.getMessage()));
-            } catch (ConfigurationException e) {
+            } catch (CisternException e) {
                 problems.add(set.source() + ": " + e.getMessage());
             }
         }
-        String message = String.join("\n", new LinkedHashSet<>(problems));
-        return first == null ? new ConfigurationException(message) : new ConfigurationException(message, first);
+        return String.join("\n", new LinkedHashSet<>(problems));
     }
 
     private static List<String> known(Settings.Unknown one) {

@@ -143,7 +143,9 @@ final class ContextSettings implements AutoCloseable {
         }
         try {
             ConfigurationException first = new ConfigurationException(String.join("\n", wrong));
-            throw SettingProblems.failure(Settings.ofProcess(), first, spec -> requireAllocator(spec, catalog.get()));
+            throw new ConfigurationException(
+                    SettingProblems.all(Settings.ofProcess(), first, spec -> requireAllocator(spec, catalog.get())),
+                    first);
         } finally {
             close();
         }
