@@ -38,8 +38,7 @@ module io.cistern.api {
             io.cistern.nccl,
             io.cistern.pressure;
     exports io.cistern.internal.routing to
-            io.cistern.buffers,
-            io.cistern.pressure;
+            io.cistern.buffers;
 
     uses io.cistern.ModuleSupport.Observer;
     uses io.cistern.cuda.CudaDriverProvider;

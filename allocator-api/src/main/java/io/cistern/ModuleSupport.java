@@ -158,6 +158,13 @@ public final class ModuleSupport {
         return memory.captures.isCaptured(device, stream);
     }
 
+    /// Refuses the per-thread default stream on a virtual thread, which changes its OS thread.
+    ///
+    /// @throws io.cistern.errors.UnusableStreamException in that case
+    public void refuseThreadStream(int device, long stream) {
+        Router.refuseThreadStream(device, stream);
+    }
+
     /// Returns whether any stream of a device is captured now. Meanwhile the driver refuses to wait for all
     /// work of the device.
     public boolean isCapturing(int device) {

@@ -5,7 +5,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.MemoryAsleepException;
-import io.cistern.internal.routing.Router;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -164,7 +163,7 @@ public final class SpillableBuffer implements AutoCloseable {
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
     ///     thread
     public Lease acquire(long stream) {
-        Router.refuseThreadStream(device, stream);
+        store.memory().moduleSupport().refuseThreadStream(device, stream);
         lock.lock();
         try {
             if (place == SpillPlace.CLOSED) {
