@@ -808,8 +808,15 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Not when the device memory opens: if the settings choose the allocator, that fails and says the same.
+        private volatile boolean isWarned;
+
+        /// Once, but not when the device memory opens: if the settings choose the allocator, that fails and says the
+        /// same.
         void warnOfSettings() {
+            if (isWarned) {
+                return;
+            }
+            isWarned = true;
             for (String problem :
                     SettingProblems.untold(settings, driver.devices().count())) {
                 System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
