@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import io.cistern.cli.common.TextTable;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -27,6 +28,27 @@ public record ProgramRun(int exitCode, String out, String err) {
             ".*/((cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
                     + "|tools/peer-models|tools/cli)/target/.*classes|(cistern-(cli|peer-models|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator"
                     + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native|jackson-core|jackson-jr-objects|uplot|fastcsv|pickle)-[0-9][^/]*\\.jar)";
+
+    /// What it wrote, with the lines whole that were broken at the width of a terminal: their other parts are indented
+    /// differently, or not at all.
+    public String wholeLines() {
+        StringBuilder whole = new StringBuilder();
+        String before = "";
+        boolean isPart = false;
+        for (String line : out.lines().toList()) {
+            int indent = line.length() - line.stripLeading().length();
+            int indentBefore = before.length() - before.stripLeading().length();
+            int widthWithNextWord =
+                    before.length() + 1 + line.strip().split(" ", 2)[0].length();
+            isPart = widthWithNextWord > TextTable.WIDTH
+                    && !line.isEmpty()
+                    && (indent == 0 || isPart == (indent == indentBefore));
+            whole.append(before.isEmpty() && whole.isEmpty() ? "" : isPart ? " " : "\n")
+                    .append(isPart ? line.strip() : line);
+            before = line;
+        }
+        return whole.append('\n').toString();
+    }
 
     /// In this JVM.
     public static ProgramRun inProcess(String... arguments) {

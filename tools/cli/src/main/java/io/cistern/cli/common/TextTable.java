@@ -4,9 +4,32 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Help.Ansi;
 
-/// Formats rows of cells as text for people: columns are aligned, headings are bold on a terminal.
+/// Formats text for people: rows of cells, whose columns are aligned and whose headings are bold on a terminal, and
+/// long lines, which are broken at spaces.
 public final class TextTable {
+    /// The columns of a terminal.
+    public static final int WIDTH = 80;
+
     private TextTable() {}
+
+    /// Returns a line, broken at spaces where it is wider than a terminal. Longer words stay whole.
+    ///
+    /// @param indent the spaces before each part but the first
+    public static String wrapped(String line, int indent) {
+        StringBuilder text = new StringBuilder();
+        String rest = line;
+        while (rest.length() > WIDTH) {
+            int start = Math.max(indent, rest.length() - rest.stripLeading().length()) + 1;
+            int end = rest.lastIndexOf(' ', WIDTH);
+            end = end >= start ? end : rest.indexOf(' ', start);
+            if (end < 0) {
+                break;
+            }
+            text.append(rest, 0, end).append('\n');
+            rest = " ".repeat(indent) + rest.substring(end + 1);
+        }
+        return text.append(rest).toString();
+    }
 
     /// Returns the table; it ends in a newline.
     ///

@@ -1,6 +1,7 @@
 package io.cistern.cli.doctor;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.TextTable;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.Support;
 import io.cistern.spi.catalog.Catalog;
@@ -150,6 +151,6 @@ final class DiagnosisText {
     }
 
     private void line(String line) {
-        text.append("  ").append(line).append('\n');
+        text.append(TextTable.wrapped("  " + line, 6)).append('\n');
     }
 }

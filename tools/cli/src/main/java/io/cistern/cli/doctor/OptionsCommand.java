@@ -3,6 +3,7 @@ package io.cistern.cli.doctor;
 import io.cistern.cli.common.Candidates;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.TextTable;
 import io.cistern.cli.common.Version;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.SpecOption;
@@ -34,7 +35,6 @@ import picocli.CommandLine.Spec;
         })
 public final class OptionsCommand implements Callable<Integer> {
     private static final int INDENT = 4;
-    private static final int WIDTH = 100;
 
     @Spec
     private @Nullable CommandSpec command;
@@ -99,7 +99,7 @@ public final class OptionsCommand implements Callable<Integer> {
         Help.TextTable table = Help.TextTable.forColumns(
                 Help.defaultColorScheme(Help.Ansi.OFF),
                 new Column(INDENT, 0, Overflow.SPAN),
-                new Column(WIDTH - INDENT, 0, Overflow.WRAP));
+                new Column(TextTable.WIDTH - INDENT, 0, Overflow.WRAP));
         table.addRowValues("  " + option.key());
         table.addRowValues("", plain(option.meaning()));
         table.addRowValues("", "valid: " + plain(option.legal()));

@@ -1,5 +1,6 @@
 package io.cistern.cli.fit;
 
+import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.FitText.Verdict;
 import io.cistern.cli.report.ShownFit;
 import java.util.Comparator;
@@ -22,7 +23,7 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
         return devices.stream()
                 .map(fit -> facts(fit) + "\n"
                         + verdicts(fit).stream()
-                                .map(verdict -> verdict.text() + "\n")
+                                .map(verdict -> TextTable.wrapped(verdict.text(), 0) + "\n")
                                 .collect(Collectors.joining()))
                 .collect(Collectors.joining("\n"));
     }

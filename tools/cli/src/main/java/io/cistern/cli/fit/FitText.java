@@ -36,15 +36,12 @@ final class FitText {
     /// @param file the file's name
     /// @param several whether the program uses several devices
     static String facts(String file, boolean several, Fit fit) {
-        StringBuilder text = new StringBuilder(heading(file, several, fit));
+        StringBuilder text = new StringBuilder(TextTable.wrapped(heading(file, several, fit), 2)).append('\n');
         for (List<String> line : facts(fit)) {
-            text.append(String.format(Locale.ROOT, "  %-22s%s%n", line.getFirst(), line.getLast()));
+            String fact = String.format(Locale.ROOT, "  %-22s%s", line.getFirst(), line.getLast());
+            text.append(TextTable.wrapped(fact, 24)).append('\n');
         }
-        return text.append('\n')
-                .append(table(fit))
-                .append(allocators(fit))
-                .append(doubt(fit))
-                .toString();
+        return text.append('\n').append(table(fit)).append(notes(fit)).toString();
     }
 
     private static String heading(String file, boolean several, Fit fit) {
@@ -57,8 +54,7 @@ final class FitText {
                         : "recorded by " + recording.recorder().name() + ", ")
                 + String.format(Locale.ROOT, "%,d", rows)
                 + (rows == 1 ? " allocation" : " allocations and frees")
-                + (nanos > 0 ? " in " + Elapsed.format(nanos) : "")
-                + "\n";
+                + (nanos > 0 ? " in " + Elapsed.format(nanos) : "");
     }
 
     private static long recordedNanos(Fit fit) {
@@ -193,6 +189,27 @@ final class FitText {
         return TextTable.format(List.of(upper, lower), rows, 1);
     }
 
+    private static String notes(Fit fit) {
+        return Stream.of(
+                        refusals(fit),
+                        allocators(fit),
+                        models(fit),
+                        context(fit.answers().getFirst()),
+                        doubt(fit))
+                .flatMap(String::lines)
+                .map(line -> TextTable.wrapped(line, 2) + "\n")
+                .collect(Collectors.joining());
+    }
+
+    /// Says which requests fail before the one that the recorder refused.
+    private static String refusals(Fit fit) {
+        return fit.answers().stream()
+                .filter(answer -> !answer.failures().isEmpty() && !isOfRecorder(fit, answer))
+                .map(answer -> answer.spec() + " refuses " + refused(fit, answer)
+                        + moment(fit, answer.failures().getFirst()) + "\n")
+                .collect(Collectors.joining());
+    }
+
     private static String allocators(Fit fit) {
         List<String> shown = fit.answers().stream().map(Answer::spec).toList();
         String words = Stream.of(
@@ -202,16 +219,13 @@ final class FitText {
                 .filter(each -> shown.contains(each.getFirst()))
                 .map(each -> each.getFirst() + " is " + each.getLast())
                 .collect(Collectors.joining(", "));
-        return (words.isEmpty() ? "" : words + "\n")
-                + models(fit)
-                + context(fit.answers().getFirst());
+        return words;
     }
 
     private static String context(Answer first) {
         return first.smallestBytes().isEmpty()
                 ? ""
-                : first.spec() + " needs " + size(first.smallestBytes())
-                        + ", and about 0.5 GiB for the CUDA context: a GPU with "
+                : "with about 0.5 GiB for the CUDA context, " + first.spec() + " needs a GPU with "
                         + ByteSize.format(first.smallestBytes().getAsLong() + CONTEXT_BYTES) + "\n";
     }
 
@@ -252,10 +266,19 @@ final class FitText {
         if (answer.failures().isEmpty()) {
             return "fits";
         }
-        int first = answer.failures().getFirst();
-        return fit.refusal().filter(refusal -> refusal.row() == first).isPresent()
-                ? "refuses it"
-                : "refuses " + ByteSize.format(fit.recording().trace().byteSizes()[first]) + moment(fit, first);
+        return isOfRecorder(fit, answer) ? "refuses it" : "refuses " + refused(fit, answer);
+    }
+
+    /// Whether an allocator refuses nothing before the request that the recorder refused.
+    private static boolean isOfRecorder(Fit fit, Answer answer) {
+        return fit.refusal()
+                .filter(refusal -> refusal.row() == answer.failures().getFirst())
+                .isPresent();
+    }
+
+    private static String refused(Fit fit, Answer answer) {
+        return ByteSize.format(
+                fit.recording().trace().byteSizes()[answer.failures().getFirst()]);
     }
 
     /// Returns the verdicts for one device.

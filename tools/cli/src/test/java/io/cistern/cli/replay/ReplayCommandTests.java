@@ -371,19 +371,6 @@ final class ReplayCommandTests {
     }
 
     @Test
-    void helpIsAsWideAsATerminal() {
-        for (String command : List.of(
-                "--help", "replay --help", "trace --help", "report --help", "options --help", "doctor --help")) {
-            assertThat(ProgramRun.inProcess(command.split(" ")).out().lines())
-                    .as(command)
-                    .hasSizeGreaterThan(3)
-                    .allMatch(line -> line.length() <= 80);
-        }
-        assertThat(ProgramRun.inProcess("--help").out())
-                .contains("\n  -Dkey=value               a setting: -Dcistern.");
-    }
-
-    @Test
     void helpVersionAndCompletionAreFine() {
         assertThat(ProgramRun.inProcess("--help").exitCode()).isZero();
         assertThat(ProgramRun.inProcess("replay", "--help").out()).contains("--allocator", "--capacity", "--repeat");
