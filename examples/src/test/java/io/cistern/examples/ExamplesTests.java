@@ -207,7 +207,7 @@ class ExamplesTests {
     void aRecordedProgramIsReplayed() throws Exception {
         assertThat(run(RecordAndReplay.class))
                 .startsWith("recorded 402 rows of 100 allocations")
-                .anyMatch(line -> line.matches("recorded\\d*, which requests .*"))
+                .anyMatch(line -> line.matches("recorded\\d* \\(peak requested: .*"))
                 .anyMatch(line -> line.matches(" +caching .* \\d+"))
                 .anyMatch(line -> line.matches(" +async .* \\d+"))
                 .noneMatch(line -> line.contains("failures"))

@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
@@ -22,6 +24,8 @@ import java.util.zip.GZIPInputStream;
 record RawOutput(Path measurements, String link) {
     /// The column of the table, counted from the empty one before the first `|`.
     private static final int MACHINE = 2;
+
+    private static final Pattern DAY = Pattern.compile(", \\d{4}-\\d{2}-\\d{2}$");
 
     static RawOutput of(Path root, Path page) {
         Path measurements = root.resolve("docs/measurements");
@@ -47,18 +51,35 @@ record RawOutput(Path measurements, String link) {
         }
     }
 
-    /// Returns the machine and day of files with links to them: "An H200, 2026-11-23 (raw: `queries`, `threads`)".
+    /// Returns the machines and days of files with links: "An H200, 2026-11-23 to 2026-11-24 (raw: `queries`,
+    /// `threads`)".
     String source(String... files) {
         return Arrays.stream(files)
-                .collect(Collectors.groupingBy(this::machine, LinkedHashMap::new, Collectors.toList()))
+                .collect(Collectors.groupingBy(
+                        file -> DAY.matcher(machine(file)).replaceFirst(""), LinkedHashMap::new, Collectors.toList()))
                 .entrySet()
                 .stream()
                 .map(machine -> machine.getKey()
+                        + days(machine.getValue())
                         + machine.getValue().stream()
                                 .map(file ->
                                         "[%s](%sraw/%s.gz)".formatted(file.substring(0, file.indexOf('.')), link, file))
                                 .collect(Collectors.joining(", ", " (raw: ", ")")))
                 .collect(Collectors.joining(". "));
+    }
+
+    private String days(List<String> files) {
+        List<String> days = files.stream()
+                .flatMap(file -> DAY.matcher(machine(file)).results().map(MatchResult::group))
+                .sorted()
+                .toList();
+        if (days.isEmpty()) {
+            return "";
+        }
+        return days.getFirst()
+                + (days.getFirst().equals(days.getLast())
+                        ? ""
+                        : " to " + days.getLast().substring(2));
     }
 
     /// Returns the machine and day of a file, as listed in the table.

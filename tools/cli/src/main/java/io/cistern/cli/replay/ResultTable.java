@@ -62,9 +62,9 @@ final class ResultTable {
             if (!result.trace().equals(trace)) {
                 trace = result.trace();
                 text.append(trace)
-                        .append(", which requests ")
+                        .append(" (peak requested: ")
                         .append(ByteSize.format(result.requestedPeakBytes()))
-                        .append(" at most\n");
+                        .append(")\n");
             }
             text.append(lines.get(2 + i)).append('\n');
         }

@@ -186,7 +186,7 @@ final class ReplayCommandTests {
         assertThat(run.out().lines().skip(1).limit(3))
                 .satisfiesExactly(
                         headings -> assertThat(headings).contains(" MiB "),
-                        trace -> assertThat(trace).isEqualTo("tiny, which requests 6.00 MiB at most"),
+                        trace -> assertThat(trace).isEqualTo("tiny (peak requested: 6.00 MiB)"),
                         row -> assertThat(row).matches("  direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 +1\\.000 +5 +5"));
         assertThat(run.out()).contains("host", "reserved", "ratio", "calls", "On a simulated GPU, 3 passes.");
         assertThat(run.out()).doesNotContain("failures");
