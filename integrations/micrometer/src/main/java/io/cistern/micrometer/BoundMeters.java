@@ -148,7 +148,7 @@ final class BoundMeters {
 
     private OfAllocator metersOf(Allocator allocator) {
         String pool = allocator instanceof MemoryPool its ? nameOf(its) : "none";
-        String name = freeName(allocator.toString(), pool);
+        String name = freeName(allocator.spec().toString(), pool);
         MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
             addGauges(meters, allocator, device);
@@ -170,7 +170,7 @@ final class BoundMeters {
     }
 
     private static String nameOf(MemoryPool pool) {
-        return pool.tag().isEmpty() ? Long.toString(pool.id()) : pool.tag();
+        return pool.tag().isEmpty() ? "untagged" : pool.tag(); // a pool's number would make series without end
     }
 
     private static void addGauges(MeterGroup group, Allocator allocator, int device) {

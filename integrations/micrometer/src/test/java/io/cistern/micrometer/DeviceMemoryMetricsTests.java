@@ -16,16 +16,21 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.search.RequiredSearch;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.ServiceLoader;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// The meters of a device memory.
 final class DeviceMemoryMetricsTests {
@@ -131,6 +136,27 @@ final class DeviceMemoryMetricsTests {
                 .tags("memory", memory, "device", "0")
                 .gauge()
                 .value();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "request"})
+    void poolsOpenedAgainAndAgainShareTheirSeries(String tag) {
+        Set<Meter.Id> series = new HashSet<>();
+        registry.config().onMeterAdded(meter -> series.add(meter.getId()));
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            Set<Integer> counts = new HashSet<>();
+            for (int request = 0; request < 20; request++) {
+                try (MemoryPool pool = MemoryPool.builder(memory).tag(tag).open()) {
+                    free(pool.allocate(MIB, DEVICE, stream));
+                    assertThat(registry.get("cistern.allocators").gauge().value())
+                            .isEqualTo(2);
+                }
+                assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
+                counts.add(series.size());
+            }
+            assertThat(counts).hasSize(1);
+        }
     }
 
     @Test
