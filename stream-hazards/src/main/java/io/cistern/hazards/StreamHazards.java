@@ -54,6 +54,8 @@ public final class StreamHazards {
     /// The most that are kept.
     private static final int MOST = 1000;
 
+    private static final String AWAIT = "CudaStream.await, or cuEventRecord and cuStreamWaitEvent";
+
     private enum Report {
         WARNING,
         THROW,
@@ -418,12 +420,12 @@ public final class StreamHazards {
                 "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
                         + other + ".";
             case RACE ->
-                "Let " + other + " wait for " + one + " before the second call (CudaStream.await)."
+                "Let " + other + " wait for " + one + " before the second call (" + AWAIT + ")."
                         + (first.mayOnlyRead() || second.mayOnlyRead()
                                 ? " If a kernel only reads the buffer, say so by CudaFunction.readOnly."
                                 : "");
             case FREE_BEFORE_USE_ENDS ->
-                "Let " + other + " wait for " + one + " before the free (CudaStream.await), or record the use before it"
+                "Let " + other + " wait for " + one + " before the free (" + AWAIT + "), or record the use before it"
                         + " (DeviceBuffer.recordUse).";
             case HOST_TOO_EARLY ->
                 "Let the host wait for " + one + " before (CudaStream.synchronize, or an event recorded after the first"
