@@ -73,7 +73,7 @@ public final class CisternModule extends AbstractModule {
         return new CisternModule(Optional.of(driver));
     }
 
-    /// Returns a module for the process's own device memory. An injector can add only pools to it and
+    /// Returns a module for the process's own device memory. An injector can only add pools to it and
     /// choose its current allocator.
     public static CisternModule system() {
         return new CisternModule(Optional.empty());

@@ -38,12 +38,14 @@ function secondsText(seconds) {
   if (size < 1) {
     return trimmed(seconds * 1e3) + " ms";
   }
-  if (size < 120) {
+  const whole = Math.round(size);
+  if (whole < 120) {
     return trimmed(seconds) + " s";
   }
-  return size < 7200
-    ? Math.floor(seconds / 60) + " min " + Math.round(seconds % 60) + " s"
-    : Math.floor(seconds / 3600) + " h " + Math.round((seconds % 3600) / 60) + " min";
+  const minutes = Math.round(whole / 60);
+  return whole < 7200
+    ? Math.floor(whole / 60) + " min " + whole % 60 + " s"
+    : Math.floor(minutes / 60) + " h " + minutes % 60 + " min";
 }
 
 /** At most three digits, without zeros at the end. */

@@ -409,6 +409,16 @@ final class ReportPageTests {
     }
 
     @Test
+    void durationsAreRoundedBeforeTheyAreSplit() throws Exception {
+        show("light", WIDE, SampleSnapshots.lostEvents(folder.resolve("lost.json")));
+        String format = Files.readString(Path.of("src/main/resources/io/cistern/cli/report/format.js"));
+
+        assertThat(browser.evaluate("(() => {" + format
+                        + "; return [119.4, 119.6, 179.7, 7199.8, 10790].map(secondsText).join(); })()"))
+                .isEqualTo("119 s,2 min 0 s,3 min 0 s,2 h 0 min,3 h 0 min");
+    }
+
+    @Test
     void whatIsUnknownIsNotDrawn() throws Exception {
         show("light", WIDE, SampleSnapshots.lostEvents(folder.resolve("lost.json")));
 
