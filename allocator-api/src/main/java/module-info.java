@@ -32,6 +32,7 @@ module io.cistern.api {
             io.cistern.cli;
     exports io.cistern.internal.order to
             io.cistern.async,
+            io.cistern.buffers,
             io.cistern.nccl;
     exports io.cistern.internal.threads to
             io.cistern.caching,

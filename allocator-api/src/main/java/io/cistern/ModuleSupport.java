@@ -128,8 +128,8 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether a live block begins at an address. After a free that threw an OutOfMemoryError, it tells
-    /// whether the free can be repeated.
+    /// Returns whether a live block begins at an address. After a free that threw, it tells whether the free can
+    /// be repeated: not if only a graph keeps the block.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
@@ -183,7 +183,11 @@ public final class ModuleSupport {
         }
     }
 
-    private long streamBehindAll(int device) {
+    /// Returns a stream whose present end comes after all work enqueued so far on a device, for memory whose own
+    /// stream has ended.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times, as it does during captures
+    public long streamBehindAll(int device) {
         for (int tries = 1; ; tries++) {
             try {
                 return memory.captures.streamBehindAll(device);

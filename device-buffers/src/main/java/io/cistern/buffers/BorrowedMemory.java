@@ -35,7 +35,9 @@ final class BorrowedMemory implements Lifetime {
     @Override
     public void close(DeviceBuffer buffer, long address) {
         boolean ofThread = buffer.stream() == Streams.PER_THREAD_DEFAULT;
-        long stream = ofThread ? Streams.LEGACY_DEFAULT : buffer.stream();
+        long stream = ofThread
+                ? Streams.LEGACY_DEFAULT
+                : ReturnStreams.of(buffer.memory()).streamFor(buffer.device(), buffer.stream());
         if (usedElsewhere) {
             awaitAll(buffer, stream);
         }

@@ -231,7 +231,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// @param block the block that the buffer lies in
     void recordUseUntil(long block, long event) {
         if (isBorrowed()) {
-            memory.driver().streams().await(device, stream, event);
+            ReturnStreams.of(memory).await(device, stream, event);
         } else {
             memory.moduleSupport().recordUseUntil(block, event);
         }

@@ -247,12 +247,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param owner is called once, when the buffer is closed, even if it has 0 bytes; if the owner throws, the
     ///     close throws that exception and the buffer stays open
     /// @throws IllegalArgumentException if the address or the length is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
     public static DeviceBuffer ofBorrowed(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
         if (address < 0 || byteSize < 0) {
             throw new IllegalArgumentException(
                     "not a range of memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
         }
+        ReturnStreams.of(memory).wrapped(device, stream);
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
@@ -264,8 +266,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         /// here is logged; for [borrowed][#ofBorrowed] memory the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of its device; work enqueued there from now on runs after all uses of the
-        ///     block
+        /// @param stream a stream of its device, another one if the buffer's has ended; work enqueued there
+        ///     from now on runs after all uses of the block
         void release(long address, long stream);
     }
 

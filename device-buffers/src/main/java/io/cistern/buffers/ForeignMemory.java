@@ -97,12 +97,13 @@ final class ForeignMemory {
             if (next == 0) {
                 throw new UnsupportedOperationException("foreign memory can be registered, but not allocated here");
             }
+            ReturnStreams.of(memory).wrapped(device, stream);
             return next;
         }
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            release(address, stream);
+            release(address, ReturnStreams.of(memory).streamFor(device, stream));
         }
     }
 }

@@ -607,6 +607,18 @@ class DlpackTests {
     }
 
     @Test
+    void aTensorGoesBackThoughStreamAndDeviceMemoryAreClosed() {
+        Made made = new Made();
+        DlpackTensor taken = Dlpack.take(made.address(), consumer);
+        gpu.keepBusy(0, consumer.handle(), BUSY);
+        memory.close();
+        consumer.close();
+        taken.close();
+        assertThat(made.deletions).hasValue(1);
+        assertThat(gpu.streams().isIdle(0, stream.handle())).isTrue();
+    }
+
+    @Test
     void anEventIsWaitedForToo() {
         Made made = new Made();
         DlpackTensor taken = made.taken();

@@ -2,6 +2,7 @@ package io.cistern.cli.allocators;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.CopyMode;
@@ -10,6 +11,7 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.dlpack.Dlpack;
+import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
 import io.cistern.buffers.dlpack.TensorType;
 import io.cistern.pressure.SpillStore;
@@ -23,6 +25,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.BiFunction;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -114,6 +117,79 @@ final class StreamEndTests {
                 return holder(memory, address, () -> delete(tensor));
             }
         },
+        TAKEN_TENSOR {
+            @Override
+            Holder open(DeviceMemory memory, long stream) {
+                return lent(memory, stream, (buffer, on) -> {
+                    long tensor = Dlpack.share(buffer, TensorLayout.compact(TensorType.UINT8, BYTES), Dlpack.NO_STREAM);
+                    DlpackTensor taken = Dlpack.take(tensor, CudaStream.ofForeign(memory, 0, on));
+                    return taken::close;
+                });
+            }
+        },
+        BORROWED {
+            @Override
+            Holder open(DeviceMemory memory, long stream) {
+                return lent(memory, stream, (buffer, on) -> {
+                    DeviceBuffer retained = buffer.retainedSlice(0, BYTES);
+                    return DeviceBuffer.ofBorrowed(memory, buffer.address(), BYTES, 0, on, (_, last) -> {
+                        retained.recordUse(last);
+                        retained.close();
+                    })::close;
+                });
+            }
+        },
+        BORROWED_USED_ELSEWHERE {
+            @Override
+            Holder open(DeviceMemory memory, long stream) {
+                return lent(memory, stream, (buffer, on) -> {
+                    DeviceBuffer retained = buffer.retainedSlice(0, BYTES);
+                    DeviceBuffer borrowed =
+                            DeviceBuffer.ofBorrowed(memory, buffer.address(), BYTES, 0, on, (_, last) -> {
+                                retained.recordUse(last);
+                                retained.close();
+                            });
+                    borrowed.recordUse(0);
+                    return borrowed::close;
+                });
+            }
+        },
+        BORROWED_CLOSED_AFTER_AN_EVENT {
+            @Override
+            Holder open(DeviceMemory memory, long stream) {
+                return lent(memory, stream, (buffer, on) -> {
+                    DeviceBuffer retained = buffer.retainedSlice(0, BYTES);
+                    DeviceBuffer borrowed =
+                            DeviceBuffer.ofBorrowed(memory, buffer.address(), BYTES, 0, on, (_, last) -> {
+                                retained.recordUse(last);
+                                retained.close();
+                            });
+                    CudaEvent event = CudaEvent.open(memory, 0);
+                    event.record(CudaStream.ofForeign(memory, 0, 0));
+                    return () -> {
+                        borrowed.closeAfter(event);
+                        event.close();
+                    };
+                });
+            }
+        },
+        FOREIGN {
+            @Override
+            Holder open(DeviceMemory memory, long stream) {
+                long address = memory.driver().memory().allocate(0, BYTES);
+                CudaStream lasting = CudaStream.open(memory, 0);
+                DeviceBuffer foreign = DeviceBuffer.ofForeign(memory, address, BYTES, 0, stream, (_, last) -> {
+                    lasting.await(CudaStream.ofForeign(memory, 0, last));
+                    memory.driver().copies().fillBytes(0, address, (byte) 4, BYTES, lasting.handle());
+                    lasting.synchronize();
+                    memory.driver().memory().free(0, address);
+                });
+                return holder(memory, address, () -> {
+                    foreign.close();
+                    lasting.close();
+                });
+            }
+        },
         SPILLABLE {
             @Override
             Holder open(DeviceMemory memory, long stream) {
@@ -156,6 +232,20 @@ final class StreamEndTests {
         };
 
         abstract Holder open(DeviceMemory memory, long stream);
+
+        /// Borrows the memory of a buffer whose owner uses it on a stream that stays.
+        private static Holder lent(
+                DeviceMemory memory, long stream, BiFunction<DeviceBuffer, Long, Runnable> borrowing) {
+            CudaStream owners = CudaStream.open(memory, 0);
+            DeviceBuffer buffer = DeviceBuffer.allocate(BYTES, owners);
+            long address = buffer.address();
+            Runnable closing = borrowing.apply(buffer, stream);
+            buffer.close();
+            return holder(memory, address, () -> {
+                closing.run();
+                owners.close();
+            });
+        }
 
         private static Holder holder(DeviceBuffer buffer, Runnable closing) {
             return holder(buffer.memory(), buffer.address(), closing);
