@@ -82,9 +82,12 @@ class LeakTests {
         try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             long inCapture = memory.allocate(7000, 0, stream);
             assertThat(memory.leaks()).extracting(LiveBlock::address).containsOnly(workspace, inCapture);
+            assertThat(memory.moduleSupport().isLive(workspace)).isTrue();
             memory.free(workspace, stream);
             memory.free(inCapture, stream);
             assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.moduleSupport().isLive(workspace)).isFalse();
+            assertThat(memory.moduleSupport().isLive(inCapture)).isFalse();
             assertThat(memory.current(0).leaks()).isEmpty();
             long graph = capture.end();
             memory.current(0).close();

@@ -515,9 +515,11 @@ public final class Router implements OwnerTable.Freeing {
         return route;
     }
 
-    /// Returns whether a live block begins at an address.
+    /// Returns whether a live block begins at an address. One that the program has freed and only a graph keeps
+    /// is not live.
     public boolean isLive(long address) {
-        return find(address) != null;
+        Route route = find(address);
+        return route != null && route.keeper(address) == null;
     }
 
     private @Nullable Route find(long address) {
