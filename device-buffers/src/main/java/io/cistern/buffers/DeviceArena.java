@@ -37,6 +37,10 @@ import org.jspecify.annotations.Nullable;
 /// ([DeviceBuffer#recordUse]; copies and launches of this library do it): the reset then makes the arena's
 /// stream wait for that stream.
 ///
+/// **Captures.** A chunk that the arena takes in a capture is the graph's memory, and later generations use it while
+/// the graph may run. A chunk that it frees in a capture stays with the graph. So open an arena for a capture alone,
+/// and close it there.
+///
 /// **Threads.** Only the thread that opened a confined arena may use it. Any thread may allocate from a shared
 /// arena at any time; the program orders resets and close with the other threads' work.
 public final class DeviceArena implements AutoCloseable {

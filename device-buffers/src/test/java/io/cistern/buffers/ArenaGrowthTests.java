@@ -6,10 +6,15 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Streams;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -46,6 +51,22 @@ class ArenaGrowthTests {
 
     private DeviceArena.Builder arena() {
         return DeviceArena.builder(memory);
+    }
+
+    @Test
+    void whatAnArenaTakesAndFreesInACaptureStaysWithTheGraph() {
+        DeviceArena arena = arena().name("captured").open(stream);
+        long before = arena.allocate(MIB);
+        try (GraphCapture capture = GraphCapture.begin(stream, CaptureMode.GLOBAL)) {
+            long grown = arena.allocate(2 * MIB);
+            arena.close();
+            try (CudaGraph graph = capture.endAndInstantiate()) {
+                graph.launch(stream);
+                assertThat(GraphMemory.kept(memory))
+                        .extracting(KeptBlock::address)
+                        .containsExactlyInAnyOrder(before, grown);
+            }
+        }
     }
 
     /// Some threads take small pieces until others, whose pieces are larger than the first chunk, have theirs.
