@@ -37,6 +37,9 @@ import org.jspecify.annotations.Nullable;
 /// must exist until then. A lease on another stream is ordered after it. Copies are enqueued after all uses;
 /// the host waits only to write or read a file.
 ///
+/// **Captures.** A graph uses the address of a lease at each launch, so keep the lease as long as the graph may be
+/// launched.
+///
 /// **Threads.** Any thread may call any method. Several leases may be open at once, with their uses in
 /// order by stream.
 public final class SpillableBuffer implements AutoCloseable {
@@ -159,7 +162,8 @@ public final class SpillableBuffer implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, in a task [RetryOom] or
     ///     [SplitAndRetryOom] instead; the buffer stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if it is closed, or the stream is being captured and the buffer is not on its
+    ///     device or other streams still use it; the capture goes on
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
     ///     thread
     public Lease acquire(long stream) {
@@ -169,11 +173,16 @@ public final class SpillableBuffer implements AutoCloseable {
             if (place == SpillPlace.CLOSED) {
                 throw new IllegalStateException(this + " is closed");
             }
-            if (place != SpillPlace.DEVICE) {
+            boolean captured = store.memory().moduleSupport().isCaptured(device, stream);
+            if (captured) {
+                requireAcquirableInCapture(stream);
+            } else if (place != SpillPlace.DEVICE) {
                 comeBack(stream);
             }
             store.memory().moduleSupport().requireAwake(address);
-            uses.await(stream);
+            if (!captured) {
+                uses.await(stream);
+            }
             // Another thread may end the lease. The legacy default stream waits for those of all threads.
             long used = stream == Streams.PER_THREAD_DEFAULT ? Streams.LEGACY_DEFAULT : stream;
             uses.expect(used);
@@ -183,6 +192,20 @@ public final class SpillableBuffer implements AutoCloseable {
             return lease;
         } finally {
             unlock();
+        }
+    }
+
+    /// A graph can neither bring the buffer back nor wait for work outside of it. What the captured stream itself did
+    /// before comes before the launches on it.
+    private void requireAcquirableInCapture(long stream) {
+        String inCapture = " while stream 0x" + Long.toHexString(stream) + " is being captured";
+        if (place != SpillPlace.DEVICE) {
+            throw new IllegalStateException(this + " can't come back to its device" + inCapture
+                    + ": acquire it before the capture, and keep that lease as long as the graph may be launched");
+        }
+        if (!uses.haveEndedExcept(stream)) {
+            throw new IllegalStateException(this + " can't wait for its uses on other streams" + inCapture
+                    + ": acquire it before the capture, or wait for those streams first");
         }
     }
 

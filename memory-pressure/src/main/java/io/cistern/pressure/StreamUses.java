@@ -60,14 +60,21 @@ final class StreamUses {
         record(stream);
     }
 
-    /// Makes a stream wait for all uses, those of an ended stream that had its handle, too. A captured stream is not
-    /// made to wait for itself.
+    /// Makes a stream wait for all uses, those of an ended stream that had its handle, too.
     void await(long stream) {
         for (int i = 0; i < count; i++) {
-            if (streams[i] != stream || order.recordable(device, stream)) {
-                order.await(device, stream, fences[i]);
+            order.await(device, stream, fences[i]);
+        }
+    }
+
+    /// Returns whether all uses but those of one stream are known to be over.
+    boolean haveEndedExcept(long stream) {
+        for (int i = 0; i < count; i++) {
+            if (streams[i] != stream && !order.passed(device, fences[i])) {
+                return false;
             }
         }
+        return true;
     }
 
     /// Forgets all uses; waits that streams have made for them stay.

@@ -2,10 +2,14 @@ package io.cistern.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
 import io.cistern.simulated.SimulatedGpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -16,6 +20,8 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Buffers move while a stream still has work for them: each move comes after that work, and the next use after the
 /// move. The allocator gives no stream memory of another one, which would order the two.
@@ -82,6 +88,55 @@ final class SpillStreamsTests {
             gpu.copies().toHost(0, bytes.asSlice(1, 1), address + SIZE - 1, 1, stream);
             gpu.devices().synchronize(0);
             assertThat(bytes.toArray(ValueLayout.JAVA_BYTE)).containsExactly(mark, mark);
+        }
+    }
+
+    private SpillStore openFor(SpillPlace place) {
+        return open(place == SpillPlace.HOST ? SIZE : 0);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "FILE"})
+    void aCaptureThatAcquiresASpilledBufferIsRefusedAndGoesOn(SpillPlace place) {
+        try (SpillStore store = openFor(place)) {
+            SpillableBuffer buffer = filledLate(store, 7);
+            spill(store);
+            assertThat(buffer.place()).isEqualTo(place);
+            assertRefusedInACapture(buffer, "can't come back to its device while stream 0x");
+            assertThat(buffer.place()).isEqualTo(place);
+            assertContents(buffer, 7, second);
+        }
+    }
+
+    @Test
+    void aCaptureThatCanNotWaitForOtherUsesIsRefusedAndGoesOn() {
+        try (SpillStore store = open(SIZE)) {
+            SpillableBuffer buffer = filledLate(store, 7);
+            assertRefusedInACapture(buffer, "can't wait for its uses on other streams");
+            gpu.streams().synchronize(0, first);
+            capture(() -> {
+                try (SpillableBuffer.Lease lease = buffer.acquire(second)) {
+                    fill(lease.address(), 8, second);
+                }
+            });
+            assertContents(buffer, 8, second);
+        }
+    }
+
+    private void assertRefusedInACapture(SpillableBuffer buffer, String message) {
+        capture(() -> assertThatIllegalStateException()
+                .isThrownBy(() -> buffer.acquire(second))
+                .withMessageContaining(message)
+                .withMessageContaining("acquire it before the capture"));
+    }
+
+    /// Captures work on the second stream, and launches the graph once.
+    private void capture(Runnable work) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, second, CaptureMode.GLOBAL)) {
+            work.run();
+            try (CudaGraph graph = capture.endAndInstantiate()) {
+                graph.launch(second);
+            }
         }
     }
 

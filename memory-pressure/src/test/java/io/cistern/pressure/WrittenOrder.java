@@ -16,7 +16,6 @@ final class WrittenOrder implements StreamOrder {
     final List<String> asked = new ArrayList<>();
     final Set<Long> open = new HashSet<>();
     final Set<Long> passed = new HashSet<>(Set.of(0L));
-    final Set<Long> captured = new HashSet<>();
     boolean failsToWait;
     boolean failsToQuery;
     private long last;
@@ -25,11 +24,6 @@ final class WrittenOrder implements StreamOrder {
     public long record(int device, long stream) {
         open.add(++last);
         return last;
-    }
-
-    @Override
-    public boolean recordable(int device, long stream) {
-        return !captured.contains(stream);
     }
 
     @Override
