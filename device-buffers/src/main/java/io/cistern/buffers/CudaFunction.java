@@ -7,6 +7,8 @@ import io.cistern.cuda.Modules.Extent;
 import io.cistern.cuda.Modules.Grid;
 import io.cistern.cuda.Modules.Region;
 import java.lang.ref.Reference;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /// A kernel of a [CudaModule], ready to be launched.
 ///
@@ -41,7 +43,7 @@ public final class CudaFunction {
 
     /// Marks an argument that the kernel only reads, for the check of stream order.
     public static Object readOnly(DeviceBuffer buffer) {
-        return new ReadOnly(buffer);
+        return new ReadOnly(Objects.requireNonNull(buffer, "buffer"));
     }
 
     /// Returns the kernel's name.
@@ -61,6 +63,7 @@ public final class CudaFunction {
     /// @param stream a stream of the kernel's device
     /// @param arguments see the type's rules
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
+    /// @throws NullPointerException for a null argument, with its place
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(int blocks, int threads, CudaStream stream, Object... arguments) {
@@ -83,6 +86,7 @@ public final class CudaFunction {
     /// @param threads threads in a block, in each dimension
     /// @param stream a stream of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
+    /// @throws NullPointerException for a null argument, with its place
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(Extent blocks, Extent threads, CudaStream stream, Object... arguments) {
@@ -94,6 +98,7 @@ public final class CudaFunction {
     /// @param grid blocks, threads in a block, and shared bytes of each block
     /// @param stream a `CUstream` of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
+    /// @throws NullPointerException for a null argument, with its place
     /// @throws IllegalStateException if the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(Grid grid, long stream, Object... arguments) {
@@ -102,7 +107,7 @@ public final class CudaFunction {
         }
         Object[] values = new Object[arguments.length];
         for (int i = 0; i < values.length; i++) {
-            values[i] = value(arguments[i], stream);
+            values[i] = value(i, arguments[i], stream);
         }
         try {
             memory.driver().modules().launch(device, handle, grid, stream, values);
@@ -116,8 +121,11 @@ public final class CudaFunction {
         launch(grid, stream.handle(), arguments);
     }
 
-    private Object value(Object argument, long stream) {
+    private Object value(int at, @Nullable Object argument, long stream) {
         return switch (argument) {
+            case null ->
+                throw new NullPointerException(
+                        "argument " + (at + 1) + " of kernel " + name + " is null: a null pointer is 0L");
             case DeviceBuffer buffer -> region(buffer, stream, true);
             case DeviceElements elements -> region(elements.buffer(), stream, true);
             case ReadOnly(DeviceBuffer buffer) -> region(buffer, stream, false);
@@ -127,7 +135,7 @@ public final class CudaFunction {
             }
             case Integer _, Long _, Float _, Double _, Short _, Byte _ -> argument;
             default ->
-                throw new IllegalArgumentException("kernel " + name + " can't take a "
+                throw new IllegalArgumentException("argument " + (at + 1) + " of kernel " + name + " can't be a "
                         + argument.getClass().getName() + ": pass numbers and buffers");
         };
     }

@@ -6,6 +6,7 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.nvrtc.Nvrtc;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Kernels that are loaded into a device, from PTX text or, if NVIDIA's run-time compiler is installed, from
@@ -40,6 +41,7 @@ public final class CudaModule implements AutoCloseable {
     /// @param ptx the text
     /// @throws CudaException if the driver does not accept the text
     public static CudaModule load(DeviceMemory memory, int device, String ptx) {
+        Objects.requireNonNull(ptx, "ptx");
         return new CudaModule(memory, device, memory.driver().modules().load(device, ptx));
     }
 
@@ -53,7 +55,11 @@ public final class CudaModule implements AutoCloseable {
     /// @throws io.cistern.cuda.nvrtc.NvrtcException if the program does not compile, with the compiler's log
     /// @throws CudaException if the driver does not accept the compiled code
     public static CudaModule compile(DeviceMemory memory, int device, String source, String... options) {
-        List<String> all = new ArrayList<>(List.of(options));
+        Objects.requireNonNull(source, "source");
+        List<String> all = new ArrayList<>(options.length + 1);
+        for (int i = 0; i < options.length; i++) {
+            all.add(Objects.requireNonNull(options[i], "options[" + i + "]"));
+        }
         if (all.stream().noneMatch(option -> option.startsWith("--gpu-architecture") || option.startsWith("-arch"))) {
             int capability =
                     memory.driver().capabilities().devices().get(device).computeCapability();
@@ -71,7 +77,7 @@ public final class CudaModule implements AutoCloseable {
         if (closed.get()) {
             throw new IllegalStateException("the module of kernel " + name + " is closed");
         }
-        long function = memory.driver().modules().function(device, handle, name);
+        long function = memory.driver().modules().function(device, handle, Objects.requireNonNull(name, "name"));
         return new CudaFunction(this, memory, device, function, name);
     }
 
