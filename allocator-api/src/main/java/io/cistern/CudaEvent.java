@@ -1,7 +1,6 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Events;
 
 /// An event: a mark in a stream that other streams and the host can wait for. It may be recorded again; a
@@ -83,11 +82,12 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
     /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the
     /// second time.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; close again then
     @Override
     public void close() {
-        if (own && end()) {
-            DeadContext.insist(() -> events().destroy(device, raw));
+        if (own) {
+            boolean _ = end();
+            destroy(() -> events().destroy(device, raw));
         }
     }
 

@@ -1,7 +1,6 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
 
@@ -123,15 +122,18 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to
     /// a foreign stream, and nothing the second time.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; close again then
     @Override
     public void close() {
-        if (own && end()) {
-            try {
+        if (!own) {
+            return;
+        }
+        try {
+            if (end()) {
                 memory.streamClosing(device, raw);
-            } finally {
-                DeadContext.insist(() -> streams().destroy(device, raw));
             }
+        } finally {
+            destroy(() -> streams().destroy(device, raw));
         }
     }
 

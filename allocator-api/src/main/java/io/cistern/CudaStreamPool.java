@@ -70,7 +70,7 @@ public final class CudaStreamPool implements AutoCloseable {
 
     /// Closes the streams, which announces their ends. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses; the other streams are closed then
+    /// @throws CudaException if the driver refuses; the other streams are closed then. Close again for the rest
     @Override
     public synchronized void close() {
         closed = true;

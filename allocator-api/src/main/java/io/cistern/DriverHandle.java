@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Devices;
 
 /// A stream or an event as an object. Its driver handle was made here and ends with the object's close, or
@@ -15,6 +16,9 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     final long raw;
 
     private volatile boolean ended;
+
+    /// Whether the driver has destroyed it, or a thread is about to.
+    private volatile boolean destroyed;
 
     DriverHandle(DeviceMemory memory, int device, long raw, boolean own) {
         this.memory = memory;
@@ -52,6 +56,28 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     final synchronized boolean end() {
         boolean first = !ended;
         ended = true;
+        return first;
+    }
+
+    /// Destroys what was made here. If the driver refuses, the next call tries again.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times
+    final void destroy(Runnable destroying) {
+        if (!beginDestroying()) {
+            return;
+        }
+        boolean done = false;
+        try {
+            DeadContext.insist(destroying);
+            done = true;
+        } finally {
+            destroyed = done;
+        }
+    }
+
+    private synchronized boolean beginDestroying() {
+        boolean first = !destroyed;
+        destroyed = true;
         return first;
     }
 

@@ -88,6 +88,9 @@ class CloseRefusalTests {
         gpu.faults().failOn(0, DriverCall.STREAM_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
         assertThat(gpu.heldObjects()).containsEntry("streams", 1L);
+        gpu.faults().clear();
+        memory.close();
+        assertThat(gpu.heldObjects()).doesNotContainKey("streams");
     }
 
     /// The ready stream of captures and its events, and a stream and an event of the program.

@@ -27,7 +27,10 @@ public final class CudaModule implements AutoCloseable {
     private final DeviceMemory memory;
     private final int device;
     private final long handle;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean closed;
+
+    /// Whether the driver has unloaded it, or a thread is about to.
+    private final AtomicBoolean unloaded = new AtomicBoolean();
 
     private CudaModule(DeviceMemory memory, int device, long handle) {
         this.memory = memory;
@@ -74,7 +77,7 @@ public final class CudaModule implements AutoCloseable {
     /// @throws CudaException `NOT_FOUND` if the module has no such kernel, `NOT_SUPPORTED` if the device is
     ///     simulated and has no Java function of that name
     public CudaFunction function(String name) {
-        if (closed.get()) {
+        if (closed) {
             throw new IllegalStateException("the module of kernel " + name + " is closed");
         }
         long function = memory.driver().modules().function(device, handle, Objects.requireNonNull(name, "name"));
@@ -82,16 +85,24 @@ public final class CudaModule implements AutoCloseable {
     }
 
     boolean isClosed() {
-        return closed.get();
+        return closed;
     }
 
     /// Unloads the kernels, whose launches must have finished. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; nothing is launched any more, and closing again tries again
     @Override
     public void close() {
-        if (!closed.getAndSet(true)) {
+        closed = true;
+        if (unloaded.getAndSet(true)) {
+            return;
+        }
+        boolean done = false;
+        try {
             DeadContext.insist(() -> memory.driver().modules().unload(device, handle));
+            done = true;
+        } finally {
+            unloaded.set(done);
         }
     }
 }

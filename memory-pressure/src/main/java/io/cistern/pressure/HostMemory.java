@@ -24,6 +24,9 @@ final class HostMemory {
     /// The first of the blocks on their way back to the driver.
     private @Nullable Block returning;
 
+    /// Why the driver refused the last of them that it did not take back.
+    private @Nullable CudaException refusal;
+
     /// Pinned memory that was taken.
     static final class Block {
         final MemorySegment memory;
@@ -103,9 +106,14 @@ final class HostMemory {
             return false;
         }
         endFence(block);
-        boolean back = DeadContext.isDoneAtLast(() -> driver.memory().freeHost(block.device, block.memory));
-        takenBytes -= back ? block.memory.byteSize() : 0;
-        return back;
+        try {
+            DeadContext.insist(() -> driver.memory().freeHost(block.device, block.memory));
+        } catch (CudaException refused) {
+            refusal = refused;
+            return false;
+        }
+        takenBytes -= block.memory.byteSize();
+        return true;
     }
 
     private void endFence(Block block) {
@@ -141,14 +149,23 @@ final class HostMemory {
     }
 
     /// Waits for all streams that still read, and gives everything back.
+    ///
+    /// @throws CudaException if the driver refuses; the next call gives the rest back
     synchronized void drain() {
+        refusal = null;
         for (Block each = returning; each != null; each = each.next) {
             Block waiting = each;
-            // If a wait fails, the fence is queried once more.
-            if (DeadContext.isDone(() -> order.synchronize(waiting.device, waiting.fence))) {
+            CudaException notWaited = DeadContext.refusal(() -> order.synchronize(waiting.device, waiting.fence));
+            if (notWaited == null) {
                 endFence(waiting);
+            } else { // the fence is queried once more
+                refusal = notWaited;
             }
         }
         collect();
+        CudaException why = refusal;
+        if (returning != null && why != null) {
+            throw why;
+        }
     }
 }

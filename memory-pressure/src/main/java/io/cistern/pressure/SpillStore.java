@@ -9,6 +9,7 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -145,9 +146,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             if (closed) {
                 throw isClosedNow();
             }
-            return devices.computeIfAbsent(
-                    device,
-                    _ -> new SpillDevice(new SpillOrder(), driver().streams().create(device)));
+            return devices.computeIfAbsent(device, _ -> new SpillDevice(CudaStream.open(memory, device)));
         }
     }
 
@@ -270,7 +269,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     ///
     /// @throws IllegalStateException if a buffer has open leases; it stays open, and the next call closes it
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
-    ///     even then
+    ///     even then. Close again for the rest
     @Override
     public void close() {
         synchronized (devices) {
@@ -293,17 +292,27 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             return;
         }
         Failures failures = new Failures();
-        devices.forEach((device, each) -> {
+        for (SpillDevice each : List.copyOf(devices.values())) {
+            int device = each.own().device();
             if (buffers.stream().noneMatch(open -> open.isAt(each)) && devices.remove(device, each)) {
-                close(device, each.stream(), failures);
+                failures.gather(
+                        () -> DeadContext.survive(() -> driver().streams().synchronize(device, each.stream())));
+                failures.gather(() -> closeStream(device, each));
             }
-        });
+        }
         failures.rethrow();
     }
 
-    private void close(int device, long stream, Failures failures) {
-        failures.gather(() -> DeadContext.survive(() -> driver().streams().synchronize(device, stream)));
-        failures.gather(() -> memory.streamClosing(device, stream));
-        failures.gather(() -> DeadContext.insist(() -> driver().streams().destroy(device, stream)));
+    /// If that fails, a later call tries again.
+    private void closeStream(int device, SpillDevice each) {
+        boolean done = false;
+        try {
+            each.own().close();
+            done = true;
+        } finally {
+            if (!done) {
+                devices.put(device, each);
+            }
+        }
     }
 }

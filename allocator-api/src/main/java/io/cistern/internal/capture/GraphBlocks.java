@@ -387,21 +387,26 @@ public final class GraphBlocks {
 
     /// Called when a private allocator has given its memory back, or may have.
     private void drained() {
+        try {
+            destroyGivenUp();
+        } catch (CudaException refused) {
+            // The free that led here can't do anything about it; [#close] tries again.
+        }
+    }
+
+    private void destroyGivenUp() {
         for (OpenAllocator pool : own) {
             if (!pool.isDrained()) {
                 return;
             }
         }
         for (var ended = givenUp.poll(); ended != null; ended = givenUp.poll()) {
-            destroy(ended.value());
-        }
-    }
-
-    private static void destroy(StreamCapture capture) {
-        try {
-            DeadContext.insist(Objects.requireNonNull(capture.givenUp));
-        } catch (CudaException refused) {
-            // The graph went with its context, or it stays. The free that led here can't do anything about it.
+            try {
+                DeadContext.insist(Objects.requireNonNull(ended.value().givenUp));
+            } catch (CudaException refused) {
+                givenUp.add(ended);
+                throw refused;
+            }
         }
     }
 
@@ -581,6 +586,7 @@ public final class GraphBlocks {
             pool.close();
             letGo(pool);
         }
+        destroyGivenUp();
         synchronized (this) {
             reusable.clear();
         }

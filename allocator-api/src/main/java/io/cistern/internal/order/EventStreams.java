@@ -142,12 +142,14 @@ public final class EventStreams {
         void ends(int device, long stream);
     }
 
-    /// Ends the streams. Later frees wait for their events on the host. A second call does nothing.
+    /// Ends the streams. Later frees wait for their events on the host. The next call destroys streams that the
+    /// driver has refused to destroy.
     ///
     /// @param ending is notified of each stream before it is destroyed
     /// @throws RuntimeException the first failure, with the others suppressed in it; all streams that can be
     ///     ended are ended then
     public synchronized void close(Ending ending) {
+        boolean first = !closed;
         closed = true;
         Failures failures = new Failures();
         for (int each = 0; each < streams.size(); each++) {
@@ -156,12 +158,21 @@ public final class EventStreams {
                 streams.get(device).add(ready[device]);
                 ready[device] = 0;
             }
-            for (long stream : streams.get(device)) {
-                failures.gather(() -> ending.ends(device, stream));
-                failures.gather(() -> DeadContext.insist(() -> driver.streams().destroy(device, stream)));
+            if (first) {
+                streams.get(device).forEach(stream -> failures.gather(() -> ending.ends(device, stream)));
             }
-            streams.get(device).clear();
+            streams.get(device).removeIf(stream -> isDestroyed(device, stream, failures));
         }
         failures.rethrow();
+    }
+
+    private boolean isDestroyed(int device, long stream, Failures failures) {
+        try {
+            DeadContext.insist(() -> driver.streams().destroy(device, stream));
+            return true;
+        } catch (CudaException refusal) {
+            failures.add(refusal);
+            return false;
+        }
     }
 }

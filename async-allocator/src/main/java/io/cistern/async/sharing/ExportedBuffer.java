@@ -1,11 +1,9 @@
 package io.cistern.async.sharing;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
-import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,8 +24,6 @@ import java.util.stream.Stream;
 ///
 /// **Threads.** Any, at any time.
 public final class ExportedBuffer implements AutoCloseable {
-    private static final System.Logger LOG = System.getLogger(ExportedBuffer.class.getName());
-
     private final ExportedPool pool;
     private final Publications publications;
     private final CudaDriver driver;
@@ -162,9 +158,9 @@ public final class ExportedBuffer implements AutoCloseable {
     void end() {
         if (!closed) {
             closed = true;
-            uses.forEach(use -> destroy(use.event()));
+            uses.forEach(use -> pool.destroyEvent(use.event()));
             uses.clear();
-            destroy(event);
+            pool.destroyEvent(event);
         }
     }
 
@@ -189,17 +185,8 @@ public final class ExportedBuffer implements AutoCloseable {
 
     private boolean end(Predicate<Use> which) {
         List<Use> ended = uses.stream().filter(which).toList();
-        ended.forEach(use -> destroy(use.event()));
+        ended.forEach(use -> pool.destroyEvent(use.event()));
         return uses.removeAll(ended);
-    }
-
-    /// Destroys an event. A refusal only leaves the event allocated, which is no reason to fail.
-    private void destroy(long unneeded) {
-        try {
-            DeadContext.insist(() -> driver.events().destroy(device, unneeded));
-        } catch (CudaException refused) {
-            LOG.log(Level.WARNING, "an event of {0} was not destroyed: {1}", this, refused.getMessage());
-        }
     }
 
     int uses(Importer importer) {

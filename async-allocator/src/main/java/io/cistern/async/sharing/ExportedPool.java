@@ -7,6 +7,7 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import io.cistern.cuda.MemoryLocation;
@@ -22,6 +23,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
@@ -60,7 +63,13 @@ public final class ExportedPool implements AutoCloseable {
     private final Publications publications = new Publications();
     private final PoolServer server;
     private final Thread thread;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile boolean closed;
+
+    /// Whether all of it has ended, or a thread is ending it.
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    /// Events that the driver has refused to destroy so far.
+    private final Queue<Long> refusedEvents = new ConcurrentLinkedQueue<>();
 
     /// Creates a pool or takes the program's, and serves it.
     ExportedPool(Builder builder, Path path) {
@@ -171,7 +180,7 @@ public final class ExportedPool implements AutoCloseable {
                     + Message.MAX_NAME_BYTES + " bytes without control characters");
         }
         return publications.publish(name, () -> {
-            if (closed.get()) {
+            if (closed) {
                 throw new IllegalStateException(this + " is closed");
             }
             checkAllocation(address, byteSize);
@@ -245,19 +254,52 @@ public final class ExportedPool implements AutoCloseable {
     /// memory that it still has mapped, but it is no longer ordered with this process. A pool that was created
     /// here is destroyed; the driver keeps its memory until all of it is freed. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; close again then
     @Override
     public void close() {
-        if (closed.getAndSet(true)) {
+        closed = true;
+        if (ended.getAndSet(true)) {
             return;
         }
-        if (!publications.withdrawAll(patience)) {
-            LOG.log(Level.WARNING, "{0} is closing while the processes {1} still map its memory", this, importers());
+        boolean isEnded = false;
+        try {
+            end();
+            isEnded = true;
+        } finally {
+            ended.set(isEnded);
         }
-        stopServing();
+    }
+
+    private void end() {
+        if (thread.isAlive()) {
+            if (!publications.withdrawAll(patience)) {
+                LOG.log(
+                        Level.WARNING,
+                        "{0} is closing while the processes {1} still map its memory",
+                        this,
+                        importers());
+            }
+            stopServing();
+        }
         publications.endAll();
+        destroyRefusedEvents();
         if (own) {
             pool.destroy();
+        }
+    }
+
+    /// Destroys an event. If the driver refuses, the close of the pool destroys it.
+    void destroyEvent(long event) {
+        if (!DeadContext.isDoneAtLast(() -> driver.events().destroy(device, event))) {
+            refusedEvents.add(event);
+        }
+    }
+
+    private void destroyRefusedEvents() {
+        for (Long event = refusedEvents.peek(); event != null; event = refusedEvents.peek()) {
+            long refused = event;
+            DeadContext.insist(() -> driver.events().destroy(device, refused));
+            refusedEvents.remove();
         }
     }
 

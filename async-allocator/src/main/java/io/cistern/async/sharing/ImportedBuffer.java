@@ -33,7 +33,8 @@ public final class ImportedBuffer implements AutoCloseable {
         RECORD,
         AWAIT,
         TELL,
-        DESTROY,
+        DESTROY_EXPORTERS,
+        DESTROY_OWN,
         NONE
     }
 
@@ -195,13 +196,16 @@ public final class ImportedBuffer implements AutoCloseable {
         }
         if (next == Step.TELL) {
             tellExporter();
-            next = Step.DESTROY;
+            next = Step.DESTROY_EXPORTERS;
         }
-        if (next == Step.DESTROY) {
+        if (next == Step.DESTROY_EXPORTERS) {
+            DeadContext.insist(() -> driver.events().destroy(device, exportersEvent));
+            next = Step.DESTROY_OWN;
+        }
+        if (next == Step.DESTROY_OWN) {
+            DeadContext.insist(() -> driver.events().destroy(device, ownEvent));
             next = Step.NONE;
             pool.forget(this);
-            DeadContext.insist(() -> driver.events().destroy(device, exportersEvent));
-            DeadContext.insist(() -> driver.events().destroy(device, ownEvent));
         }
     }
 
