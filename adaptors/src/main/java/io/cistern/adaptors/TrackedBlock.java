@@ -28,8 +28,9 @@ public record TrackedBlock(
     /// Returns several lines: the block, then its site with one frame a line.
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder("0x%x: %d bytes on device %d, stream 0x%x, by %s, %d ms ago"
-                .formatted(address, byteSize, device, stream, thread, age().toMillis()));
+        StringBuilder text = new StringBuilder("0x" + Long.toHexString(address) + ": " + byteSize
+                + " bytes on device " + device + ", stream 0x" + Long.toHexString(stream) + ", by " + thread + ", "
+                + age().toMillis() + " ms ago");
         site.forEach(frame -> text.append("\n    at ").append(frame.toStackTraceElement()));
         return text.toString();
     }

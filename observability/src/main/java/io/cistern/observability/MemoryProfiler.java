@@ -6,6 +6,7 @@ import io.cistern.diagnostics.MemoryEvent;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -148,13 +149,15 @@ public final class MemoryProfiler implements AutoCloseable {
 
     /// Returns the figures as a table for people.
     public String text() {
-        StringBuilder text = new StringBuilder(
-                "%-32s %10s %12s %16s %16s%n".formatted("function", "calls", "blocks", "bytes", "peak"));
+        StringBuilder text = new StringBuilder(line("function", "calls", "blocks", "bytes", "peak"));
         for (Figures each : figures()) {
-            text.append("%-32s %10d %12d %16d %16d%n"
-                    .formatted(each.name, each.calls, each.allocations, each.totalBytes, each.peakBytes));
+            text.append(line(each.name, each.calls, each.allocations, each.totalBytes, each.peakBytes));
         }
         return text.toString();
+    }
+
+    private static String line(Object... cells) {
+        return String.format(Locale.ROOT, "%-32s %10s %12s %16s %16s%n", cells);
     }
 
     /// Stops counting. The figures stay readable.

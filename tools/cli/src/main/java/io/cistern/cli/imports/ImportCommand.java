@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.zip.GZIPOutputStream;
@@ -71,6 +72,7 @@ public final class ImportCommand implements Callable<Integer> {
         }
         ForeignTrace.Summary summary = write(log);
         told.printf(
+                Locale.ROOT,
                 "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
                         + " refused requests: %,d, peak bytes: %,d%n",
                 summary.blocks(),
