@@ -10,6 +10,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// **Threads.** Any; of several concurrent closes one closes.
 public final class Descriptor implements AutoCloseable {
     private static final int F_SETFD = 2;
+    private static final int F_GETFL = 3;
+    private static final int O_ACCMODE = 3;
+    private static final int O_RDONLY = 0;
     private static final int F_DUPFD_CLOEXEC = 1030;
     private static final int FD_CLOEXEC = 1;
     private static final int MFD_CLOEXEC = 1;
@@ -50,6 +53,16 @@ public final class Descriptor implements AutoCloseable {
     /// @throws SystemCallException if the other one is closed
     public void replaceBy(Descriptor other) throws SystemCallException {
         SystemCall.DUP3.call(other.number, number, 0);
+    }
+
+    /// Returns whether the file is open for writing. Standard output that was closed when the process began is not: the
+    /// JVM has then opened a file of its own under that number.
+    public boolean isWritable() {
+        try {
+            return (SystemCall.FCNTL.call(number, F_GETFL, 0) & O_ACCMODE) != O_RDONLY;
+        } catch (SystemCallException notOpen) {
+            return false;
+        }
     }
 
     /// Writes all bytes of a range. If the file takes only some of them at once, it goes on with the rest.

@@ -181,6 +181,16 @@ final class ScriptTests {
         assertThat(run.err().strip()).isEqualTo("cistern: standard output can't be written");
     }
 
+    /// Java has opened a file of its own under that number, and does not survive that plug-ins may write there.
+    @Test
+    void aClosedOutputIsComplainedOf() throws Exception {
+        ProgramRun run = run(Path.of("/bin/bash"), "-c", "'" + script + "' doctor --class-path '" + jar + "' >&-");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err().strip())
+                .isEqualTo("cistern: standard output can't be written: it is closed, or open only for reading");
+    }
+
     @Test
     void aBadTraceEndsWithTwoAndOneLine() throws Exception {
         Path bad = ProgramRun.trace(folder, "bad.csv", "f,1,0,0");

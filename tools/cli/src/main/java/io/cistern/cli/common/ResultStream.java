@@ -49,6 +49,9 @@ public final class ResultStream extends OutputStream {
         }
         nativeCodeIsOut = true;
         Descriptor output = new Descriptor(STANDARD_OUTPUT);
+        if (!output.isWritable()) {
+            throw new UsageException("standard output can't be written: it is closed, or open only for reading");
+        }
         try {
             to = new Output(output.duplicate());
             output.replaceBy(new Descriptor(STANDARD_ERROR));
