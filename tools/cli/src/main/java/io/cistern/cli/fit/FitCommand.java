@@ -12,6 +12,7 @@ import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -97,9 +98,11 @@ public final class FitCommand implements Callable<Integer> {
     public Integer call() {
         OutputFile.check("--html", html, files);
         if (capacity != null && capacity < LEAST_CAPACITY) {
-            throw new UsageException("--capacity " + capacity + " is "
-                    + (capacity == 1 ? "one byte" : capacity + " bytes") + "; write " + capacity + "GiB or "
-                    + capacity + "MiB");
+            throw new UsageException("--capacity " + ByteSizes.print(capacity) + " is "
+                    + (capacity >= 1024
+                            ? "less than 1MiB"
+                            : (capacity == 1 ? "one byte" : capacity + " bytes") + "; write " + capacity + "GiB or "
+                                    + capacity + "MiB"));
         }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Fitting fitting =
@@ -152,8 +155,12 @@ public final class FitCommand implements Callable<Integer> {
             if (!fields.isEmpty()) {
                 writer.write(fields);
             }
-            if (html != null && !pages.isEmpty()) {
-                fitting.err().println("cistern: " + ReportPage.write(pages, grown, html));
+            if (html != null) {
+                fitting.err()
+                        .println("cistern: "
+                                + (pages.isEmpty()
+                                        ? html + " is not written: there is nothing to show"
+                                        : ReportPage.write(pages, grown, html)));
             }
         } catch (IOException e) {
             throw OutputFile.unwritable("--html", html, e);
@@ -163,10 +170,13 @@ public final class FitCommand implements Callable<Integer> {
 
     /// Returns a file's program; if it can't be read, says why and returns empty, so that the others are not held up.
     private Optional<ProgramFile> read(Path file) {
+        PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         try {
-            return Optional.of(ProgramFile.read(file));
+            ProgramFile read = ProgramFile.read(file);
+            read.warning().ifPresent(warning -> err.println("cistern: " + warning));
+            return Optional.of(read);
         } catch (InputException e) {
-            Objects.requireNonNull(command).commandLine().getErr().println(e.getMessage());
+            err.println(e.getMessage());
             return Optional.empty();
         }
     }

@@ -302,15 +302,26 @@ final class FitText {
 
     /// Says what an allocator needs, and what those to compare with need.
     private static String needs(Fit fit, Answer answer, List<String> judged) {
-        String others = fit.answers().stream()
+        List<Answer> others = fit.answers().stream()
                 .filter(each -> !judged.contains(each.spec()))
-                .map(each -> each.spec() + (each.smallestBytes().isEmpty() ? "" : " " + size(each.smallestBytes())))
+                .toList();
+        String serving = others.stream()
+                .filter(each -> each.smallestBytes().isPresent())
+                .map(each -> each.spec() + " " + size(each.smallestBytes()))
                 .collect(Collectors.joining(", "));
+        List<String> refusing = others.stream()
+                .filter(each -> each.smallestBytes().isEmpty())
+                .map(Answer::spec)
+                .toList();
+        String evenOn = " it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES);
+        boolean serves = answer.smallestBytes().isPresent();
         return answer.spec()
-                + (answer.smallestBytes().isEmpty()
-                        ? " refuses it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES)
-                        : " needs " + size(answer.smallestBytes()))
-                + (others.isEmpty() ? "" : "; " + others);
+                + (serves ? " needs " + size(answer.smallestBytes()) : " refuses" + evenOn)
+                + (serving.isEmpty() ? "" : "; " + serving)
+                + (refusing.isEmpty()
+                        ? ""
+                        : "; " + listed(refusing, " and ") + (refusing.size() == 1 ? " refuses" : " refuse")
+                                + (serves ? evenOn : " it, too"));
     }
 
     /// Says with which allocators it fits. PyTorch's own remedy comes first, since it needs no other allocator.

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
@@ -133,21 +134,29 @@ record Fitting(
         }
         for (Fit fit : fits) {
             for (Answer answer : fit.answers()) {
-                boolean isShown = judged.contains(answer.spec())
-                        || (snapshot == null && MODELS.getFirst().equals(answer.spec()));
-                if (isShown && fit.recording().trace().operations() <= MAX_SHOWN_OPERATIONS) {
+                if (judged.contains(answer.spec())
+                        || (snapshot == null && MODELS.getFirst().equals(answer.spec()))) {
+                    String place =
+                            fits.size() > 1 ? ", device " + fit.recording().ordinals()[0] : "";
+                    String title = name + " with " + answer.spec() + place;
                     Optional<Long> roomy = fit.capacityFor(answer);
-                    if (roomy.isPresent()) {
-                        String place =
-                                fits.size() > 1 ? ", device " + fit.recording().ordinals()[0] : "";
-                        pages.add(Snapshot.of(
-                                name + " with " + answer.spec() + place,
-                                PlayedSnapshot.of(
-                                        fit.recording(),
-                                        player(fit.recording(), answer.spec()).behind(fit.decisiveRow(), roomy.get())),
-                                replayed(fit, answer, roomy.get()),
-                                pages.isEmpty() ? shown : ShownFit.NONE));
+                    if (roomy.isEmpty() || fit.recording().trace().operations() > MAX_SHOWN_OPERATIONS) {
+                        err.println("cistern: the page does not show " + title
+                                + (roomy.isEmpty()
+                                        ? ": it refuses a request on any device"
+                                        : String.format(
+                                                Locale.ROOT,
+                                                ": that is more than %,d allocations and frees",
+                                                MAX_SHOWN_OPERATIONS)));
+                        continue;
                     }
+                    pages.add(Snapshot.of(
+                            title,
+                            PlayedSnapshot.of(
+                                    fit.recording(),
+                                    player(fit.recording(), answer.spec()).behind(fit.decisiveRow(), roomy.get())),
+                            replayed(fit, answer, roomy.get()),
+                            pages.isEmpty() ? shown : ShownFit.NONE));
                 }
             }
         }

@@ -87,33 +87,41 @@ final class Holders {
 
     /// Returns when the program asked for most, requests that were refused included.
     Moment peak() {
-        return moment(peakRow(true));
+        return moment(peakRow());
     }
 
     /// Returns the most bytes that the program had at once, without requests that were refused.
     long servedPeakBytes() {
-        return moment(peakRow(false)).requestedBytes();
+        return Arrays.stream(liveBytes(false)).max().orElse(0);
     }
 
-    private int peakRow(boolean refusedToo) {
-        long[] bytes = new long[trace.slotCount()];
-        long live = 0;
-        long most = -1;
+    private int peakRow() {
+        long[] live = liveBytes(true);
         int at = 0;
-        for (int row = 0; row < trace.ops().length; row++) {
-            int slot = trace.slots()[row];
-            if (trace.ops()[row] == Trace.ALLOCATE) {
-                bytes[slot] = trace.byteSizes()[row];
-                live += bytes[slot];
-                if (live > most && (refusedToo || !refusedRows.get(row))) {
-                    most = live;
-                    at = row;
-                }
-            } else if (trace.ops()[row] == Trace.FREE) {
-                live -= bytes[slot];
-            }
+        for (int row = 1; row < live.length; row++) {
+            at = live[row] > live[at] ? row : at;
         }
         return at;
+    }
+
+    /// Returns the live bytes after each row.
+    ///
+    /// @param refusedToo whether requests that were refused count
+    private long[] liveBytes(boolean refusedToo) {
+        long[] bytes = new long[trace.slotCount()];
+        long[] live = new long[trace.ops().length];
+        long now = 0;
+        for (int row = 0; row < live.length; row++) {
+            int slot = trace.slots()[row];
+            if (trace.ops()[row] == Trace.ALLOCATE) {
+                bytes[slot] = refusedToo || !refusedRows.get(row) ? trace.byteSizes()[row] : 0;
+                now += bytes[slot];
+            } else if (trace.ops()[row] == Trace.FREE) {
+                now -= bytes[slot];
+            }
+            live[row] = now;
+        }
+        return live;
     }
 
     private Moment moment(int lastRow) {

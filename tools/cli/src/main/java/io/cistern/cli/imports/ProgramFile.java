@@ -16,7 +16,8 @@ import java.util.Optional;
 /// A recorded program, whoever recorded it: PyTorch, RMM or Cistern.
 ///
 /// @param snapshot the snapshot of PyTorch's that it was read from; empty if it was another file
-public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot) {
+/// @param warning what was left out of the file, for people; empty if nothing was
+public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot, Optional<String> warning) {
     /// Reads a recording. Its first bytes tell what it is.
     ///
     /// @param file a file, or the name of a trace that comes with Cistern
@@ -35,10 +36,12 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
             throws InputException, IOException {
         return switch (Content.of(in)) {
             case PICKLE -> of(name, TorchSnapshot.read(name, in));
-            case RMM_LOG -> new ProgramFile(ForeignTrace.recording(name, RmmLog.read(name, in)), Optional.empty());
+            case RMM_LOG -> of(name, RmmLog.read(name, in), Optional.empty());
             case TRACE ->
                 new ProgramFile(
-                        TraceReader.recording(name, in, details.callStacks(), details.recorder()), Optional.empty());
+                        TraceReader.recording(name, in, details.callStacks(), details.recorder()),
+                        Optional.empty(),
+                        Optional.empty());
             case Content other -> throw other.error(name, "a PyTorch snapshot, an RMM log or a Cistern trace");
         };
     }
@@ -48,6 +51,11 @@ public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot)
     /// @param file its name
     /// @throws InputException if it has no history, or no replay would read its trace
     public static ProgramFile of(String file, TorchSnapshot snapshot) throws InputException, IOException {
-        return new ProgramFile(ForeignTrace.recording(file, TorchLog.of(file, snapshot)), Optional.of(snapshot));
+        return of(file, TorchLog.of(file, snapshot), Optional.of(snapshot));
+    }
+
+    private static ProgramFile of(String file, ForeignLog log, Optional<TorchSnapshot> snapshot)
+            throws InputException, IOException {
+        return new ProgramFile(ForeignTrace.recording(file, log), snapshot, Optional.ofNullable(log.warning()));
     }
 }

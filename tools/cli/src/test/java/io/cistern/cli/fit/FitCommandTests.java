@@ -408,6 +408,7 @@ class FitCommandTests {
         assertThat(fit(packed).err()).contains("is xz-compressed, not a", "; unpack it");
         assertThat(fit(file, "--capacity=3.4").err()).contains("'3.4' has no unit; write 3.4GiB");
         assertThat(fit(file, "--capacity=1").err()).contains("--capacity 1 is one byte; write 1GiB or 1MiB");
+        assertThat(fit(file, "--capacity=100k").err()).contains("--capacity 100KiB is less than 1MiB");
     }
 
     @Test
@@ -493,6 +494,67 @@ class FitCommandTests {
             assertThat(run.err().contains(empty + ": the file is empty")).isEqualTo(others.size() == 2);
             assertThat(run.out()).startsWith(good + ": recorded by PyTorch").contains("It does not fit on 600 MiB");
         }
+    }
+
+    @Test
+    void aRowThatAKillCutOffIsToldToBeLeftOut() throws Exception {
+        Path file = Files.writeString(folder.resolve("rmm.csv"), """
+                Thread,Time,Action,Pointer,Size,Stream
+                1,10:00:00.000000,allocate,7f141ba00000,1048576,0
+                1,10:00:00.000012,allo""");
+
+        ProgramRun run = fit(file, "--allocator=direct");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.err()).contains(file + ":3: is not a row of an RMM log", "so this row is left out");
+    }
+
+    @Test
+    void aProgramWhoseFirstRequestWasRefusedHadNothing() throws Exception {
+        Path file = new TorchProgram(0).refused(200 * MIB, 100 * MIB, 10).write(folder.resolve("first.pickle"));
+
+        assertThat(fit(file, "--allocator=direct").out())
+                .contains("peak requested        200 MiB", "PyTorch reserved      0 B at most, 0 B (0.0 %) more");
+        assertThat(fit(file, "--allocator=direct", "--format=json").out())
+                .contains("\"requestedPeakBytes\":209715200,\"servedPeakBytes\":0,\"recordedReservedPeakBytes\":0,");
+    }
+
+    @Test
+    void whatNoDeviceServesIsSaidOfEachAllocator() throws Exception {
+        Path file = Files.writeString(folder.resolve("huge.csv"), """
+                Thread,Time,Action,Pointer,Size,Stream
+                1,10:00:00.000000,allocate,7f141ba00000,70368744177664,0
+                1,10:00:00.000012,free,7f141ba00000,70368744177664,0
+                """);
+        Path page = folder.resolve("huge.html");
+
+        ProgramRun run = fit(file, "--html=" + page);
+
+        assertThat(run.out())
+                .contains("caching refuses it even on 8.00 TiB; async, direct, pytorch-native and pytorch-expandable"
+                        + " refuse it, too. Pass --capacity");
+        assertThat(run.err())
+                .contains(
+                        "cistern: the page does not show huge.csv with caching: it refuses a request on any device",
+                        "cistern: " + page + " is not written: there is nothing to show");
+        assertThat(page).doesNotExist();
+    }
+
+    @Test
+    void aReplayThatIsTooLongForThePageIsNamed() throws Exception {
+        StringBuilder rows = new StringBuilder("op,id,bytes,stream\n");
+        for (int id = 0; id < 150_001; id++) {
+            rows.append("a,").append(id).append(",512,0\nf,").append(id).append(",0,0\n");
+        }
+        Path file = Files.writeString(folder.resolve("long.csv"), rows);
+        Path page = folder.resolve("long.html");
+
+        ProgramRun run = fit(file, "--allocator=direct", "--html=" + page);
+
+        assertThat(run.err())
+                .contains("cistern: the page does not show long.csv with direct: that is more than 300,000 allocations"
+                        + " and frees");
+        assertThat(page).doesNotExist();
     }
 
     @Test
