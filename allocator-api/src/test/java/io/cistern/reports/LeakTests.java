@@ -220,6 +220,18 @@ class LeakTests {
         assertThat(log.messages()).isEmpty();
     }
 
+    /// A whole stack for each block would remain, in several times the memory, after a look at the health of a service.
+    @Test
+    void ofAStackThatWasReadOnlyTheFramesRemain() {
+        try (DeviceMemory memory = open(LeakLevel.SITES)) {
+            long address = memory.allocate(100, 0, 0);
+            assertThat(memory.leaks().getFirst().site())
+                    .isNotEmpty()
+                    .isSameAs(memory.leaks().getFirst().site());
+            memory.free(address, 0);
+        }
+    }
+
     @Test
     void anUnknownLevelIsAProblemThatNamesTheLegalOnes() {
         @Nullable String before = System.getProperty("cistern.leaks");

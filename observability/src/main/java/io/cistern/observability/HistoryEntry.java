@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any.
 public final class HistoryEntry {
     /// Frames further out usually belong to the program's frameworks.
-    private static final int MAX_FRAMES = 64;
+    static final int MAX_FRAMES = 64;
 
     private final long nanos;
     private final long threadId;
@@ -52,7 +52,7 @@ public final class HistoryEntry {
     /// Returns the place in the program that caused the event, innermost frame first; empty if
     /// stacks are not recorded.
     public List<StackTraceElement> site() {
-        return stack == null ? List.of() : stack.frames(MAX_FRAMES);
+        return stack == null ? List.of() : stack.frames();
     }
 
     /// Returns time, thread and event, for people and logs.

@@ -82,7 +82,7 @@ public final class MemoryHistory implements AutoCloseable {
             if (!options.records(event)) {
                 return;
             }
-            CallStack stack = options.recordsStackOf(event) ? new CallStack() : null;
+            CallStack stack = options.recordsStackOf(event) ? new CallStack(HistoryEntry.MAX_FRAMES) : null;
             int device = event.device();
             HistoryRing ring = rings[device < 0 ? rings.length - 1 : device];
             long nanos = event instanceof MemoryEvent.Allocated block ? block.endNanos() : System.nanoTime();

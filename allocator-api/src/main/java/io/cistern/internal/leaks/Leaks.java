@@ -88,6 +88,18 @@ public final class Leaks {
         return blocks;
     }
 
+    /// Returns the bytes of a device's blocks whose buffers were dropped. It resolves no call stack, unlike [#blocks].
+    public long droppedBytes(int device) {
+        long[] sum = new long[1];
+        router.forEachLive((address, byteSize, route) -> {
+            Site site = route.device() == device ? sites.find(address) : null;
+            if (site != null && site.isUnreachable() && route.keeper(address) == null) {
+                sum[0] += byteSize;
+            }
+        });
+        return sum[0];
+    }
+
     private LiveBlock block(long address, long byteSize, Route route) {
         Site site = sites.find(address);
         return new LiveBlock(

@@ -11,8 +11,7 @@ public final class Site {
 
     private final long stream;
     private final long madeAtNanos = System.nanoTime();
-    private final CallStack stack = new CallStack();
-    private final int mostFrames;
+    private final CallStack stack;
     private final Optional<String> thread;
     private volatile boolean unreachable;
 
@@ -21,7 +20,7 @@ public final class Site {
     /// @param whole whether to keep the whole stack and the thread's name
     Site(boolean whole, long stream) {
         this.stream = stream;
-        this.mostFrames = whole ? Integer.MAX_VALUE : FEW_FRAMES;
+        this.stack = new CallStack(whole ? Integer.MAX_VALUE : FEW_FRAMES);
         this.thread = whole ? Optional.of(Thread.currentThread().getName()) : Optional.empty();
     }
 
@@ -37,7 +36,7 @@ public final class Site {
 
     /// Returns the frames, the innermost first.
     public List<StackTraceElement> frames() {
-        return stack.frames(mostFrames);
+        return stack.frames();
     }
 
     /// Returns the thread's name, if it was kept.

@@ -6,26 +6,46 @@ import java.util.List;
 
 /// The calling thread's stack. It is kept as in an exception, and turned into frames when somebody asks. That
 /// is faster than a [StackWalker], which must resolve each frame at once, even if it visits only a few.
-public final class CallStack extends Throwable {
-    @Serial
-    private static final long serialVersionUID = 1L;
-
+///
+/// **Threads.** Any.
+public final class CallStack {
     /// Prefixes of the JDK's classes that run a scope's body.
     private static final List<String> OF_SCOPES =
             List.of("java.lang.ScopedValue", "jdk.internal.vm.ScopedValueContainer");
 
-    public CallStack() {
-        super(null, null, false, true);
+    private static final class Unread extends Throwable {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        Unread() {
+            super(null, null, false, true);
+        }
+    }
+
+    private final int mostFrames;
+
+    /// [Unread] until somebody asks, then only the frames: with the resolved stack, the exception takes several times
+    /// the
+    /// memory. Threads that ask at the same time resolve it to equal frames.
+    private Object stack = new Unread();
+
+    /// @param mostFrames the most frames to return
+    public CallStack(int mostFrames) {
+        this.mostFrames = mostFrames;
     }
 
     /// Returns the frames of the program, the innermost first, without those that run the bodies of scopes.
-    ///
-    /// @param most the most frames to return
-    public List<StackTraceElement> frames(int most) {
-        return Arrays.stream(getStackTrace())
-                .filter(frame -> !FrameworkFrames.contains(frame.getClassName())
-                        && OF_SCOPES.stream().noneMatch(frame.getClassName()::startsWith))
-                .limit(most)
-                .toList();
+    @SuppressWarnings("unchecked")
+    public List<StackTraceElement> frames() {
+        Object known = stack;
+        if (known instanceof Unread unread) {
+            known = Arrays.stream(unread.getStackTrace())
+                    .filter(frame -> !FrameworkFrames.contains(frame.getClassName())
+                            && OF_SCOPES.stream().noneMatch(frame.getClassName()::startsWith))
+                    .limit(mostFrames)
+                    .toList();
+            stack = known;
+        }
+        return (List<StackTraceElement>) known;
     }
 }

@@ -5,7 +5,6 @@ import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LeakLevel;
-import io.cistern.diagnostics.LiveBlock;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -117,10 +116,7 @@ final class BoundMeters {
     private static double droppedBytes(DeviceMemory memory, int device) {
         return memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) < 0
                 ? Double.NaN
-                : memory.leaks().stream()
-                        .filter(block -> block.unreachable() && block.device() == device)
-                        .mapToLong(LiveBlock::byteSize)
-                        .sum();
+                : memory.moduleSupport().droppedBytes(device);
     }
 
     private double countAndFollow() {
