@@ -81,9 +81,11 @@ public record OutOfMemoryReport(
             }
         }
 
-        /// Returns the reserved bytes that no live block asked for; 0 if the allocator does not report reserved bytes.
+        /// Returns the reserved bytes that no live block asked for, nor an allocator that is built on this one and is
+        /// known to [#streams]; 0 if the allocator does not report reserved bytes.
         public long idleBytes() {
-            return Math.max(0, reservedBytes.orElse(0) - requestedBytes);
+            long lentToo = streams.stream().mapToLong(StreamMemory::liveBytes).sum();
+            return Math.max(0, reservedBytes.orElse(0) - Math.max(requestedBytes, lentToo));
         }
 
         /// Returns the size of the largest block that is free for some stream; empty if unknown.

@@ -562,6 +562,25 @@ final class ReclaimStepTests extends ReclaimFixture {
     }
 
     @Test
+    void memoryUnderAPoolIsNotIdleInTheAllocatorItIsBuiltOn() {
+        DeviceMemory memory = open(Set.of());
+        memory.setCurrent("caching");
+        try (MemoryPool pool =
+                MemoryPool.builder(memory).upstream(memory.current(DEVICE)).open()) {
+            long block = pool.allocate(MOST, DEVICE, stream);
+            DeviceOutOfMemoryException failure =
+                    catchThrowableOfType(DeviceOutOfMemoryException.class, () -> pool.allocate(MOST, DEVICE, stream));
+            OutOfMemoryReport report = failure.report().orElseThrow();
+            assertThat(report.unusable()).isEmpty();
+            assertThat(report.advice())
+                    .first()
+                    .isEqualTo("memory is exhausted: free and idle bytes total "
+                            + report.freeBytes().orElseThrow());
+            memory.free(block, stream);
+        }
+    }
+
+    @Test
     void aRequestLargerThanTheDeviceIsToldToBeSplit() {
         DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         memory.setCurrent("caching");
