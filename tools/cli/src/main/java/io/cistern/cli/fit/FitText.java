@@ -41,7 +41,11 @@ final class FitText {
             String fact = String.format(Locale.ROOT, "  %-22s%s", line.getFirst(), line.getLast());
             text.append(TextTable.wrapped(fact, 24)).append('\n');
         }
-        return text.append('\n').append(table(fit)).append('\n').append(notes(fit)).toString();
+        return text.append('\n')
+                .append(table(fit))
+                .append('\n')
+                .append(notes(fit))
+                .toString();
     }
 
     private static String heading(String file, boolean several, Fit fit) {

@@ -423,7 +423,7 @@ class FitCommandTests {
         }
 
         assertThat(fit(snapshot("future.pickle", List.of(), trace), "--allocator=direct")
-                        .out())
+                        .wholeLines())
                 .contains("allocations and frees in 2 ms");
     }
 
@@ -530,7 +530,7 @@ class FitCommandTests {
 
         ProgramRun run = fit(file, "--html=" + page);
 
-        assertThat(run.out())
+        assertThat(run.wholeLines())
                 .contains("caching refuses it even on 8.00 TiB; async, direct, pytorch-native and pytorch-expandable"
                         + " refuse it, too. Pass --capacity");
         assertThat(run.err())
