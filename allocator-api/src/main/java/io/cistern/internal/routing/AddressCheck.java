@@ -39,11 +39,12 @@ final class AddressCheck {
     ///
     /// @param holder the route of the live block that begins there, or null
     static AllocatorContractException illegal(
-            Route route, @Nullable Route holder, long address, long byteSize, long stream) {
+            Router router, Route route, @Nullable Route holder, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
         Route other = holder == null || holder.allocator.equals(route.allocator) ? null : holder;
         String fault = wellFormed
-                ? "where a live block already begins" + (other == null ? "" : builtOn(other))
+                ? "where a live block already begins" + overlap(router, address, byteSize)
+                        + (other == null ? "" : builtOn(other))
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
         var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
                 + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
@@ -51,6 +52,20 @@ final class AddressCheck {
             giveBack(route, address, byteSize, stream, broken);
         }
         return broken;
+    }
+
+    private static String overlap(Router router, long address, long byteSize) {
+        StringBuilder text = new StringBuilder();
+        router.forEachLive((at, bytes, _) -> {
+            if (text.isEmpty() && at < address + byteSize && address < at + bytes) {
+                text.append(": 0x")
+                        .append(Long.toHexString(at))
+                        .append(" of ")
+                        .append(bytes)
+                        .append(" bytes");
+            }
+        });
+        return text.toString();
     }
 
     private static String builtOn(Route holder) {

@@ -97,7 +97,7 @@ public final class Router implements OwnerTable.Freeing {
                 }
                 address = target.allocate(byteSize, route.device, stream);
                 if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, tally.index)) {
-                    throw AddressCheck.illegal(route, find(address), address, byteSize, stream);
+                    throw AddressCheck.illegal(this, route, find(address), address, byteSize, stream);
                 }
             }
         } catch (Throwable failure) {
@@ -234,7 +234,7 @@ public final class Router implements OwnerTable.Freeing {
         try {
             address = adopted != 0 ? adopted : made(lender, route, byteSize, stream);
             if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, route.index)) {
-                throw AddressCheck.illegal(route, find(address), address, byteSize, stream);
+                throw AddressCheck.illegal(this, route, find(address), address, byteSize, stream);
             }
             return address;
         } catch (Throwable failure) {

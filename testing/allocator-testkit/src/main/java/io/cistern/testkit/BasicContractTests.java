@@ -53,6 +53,17 @@ abstract class BasicContractTests extends ConformanceContractTests {
     }
 
     @Test
+    void aFreedBlockIsHandedOutOnce() {
+        long stream = stream();
+        for (long byteSize = 512; byteSize <= 32 * MIB; byteSize *= 8) {
+            free(allocate(byteSize, stream));
+            allocate(byteSize, stream);
+            allocate(byteSize, stream);
+        }
+        assertContents();
+    }
+
+    @Test
     void anAddressInsideABlockIsUnknown() {
         long stream = stream();
         Block block = allocate(4 * KIB, stream);

@@ -1,21 +1,26 @@
 package io.cistern.testkit;
 
+import io.cistern.Allocator;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySharing;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.StreamUses;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +31,11 @@ import org.jspecify.annotations.Nullable;
 final class BuildingBlocks {
     private static final Object[] NONE = {};
 
+    /// Abilities whose calls concern blocks by their addresses.
+    private static final List<Class<?>> OF_BLOCKS = List.of(StreamUses.class, MemorySharing.class);
+
     private final Queue<String> findings = new ConcurrentLinkedQueue<>();
+    private final Queue<Watched> upstreams = new ConcurrentLinkedQueue<>();
 
     private interface Call {
         @Nullable
@@ -54,8 +63,11 @@ final class BuildingBlocks {
 
     private AllocatorContext watched(AllocatorContext context, String user) {
         return proxy(AllocatorContext.class, (method, arguments) -> switch (answer(context, method, arguments)) {
-            case DeviceAllocator made ->
-                new Watched(user, "upstream " + arguments[0]).around(DeviceAllocator.class, made);
+            case DeviceAllocator made -> {
+                Watched upstream = new Watched(user, "upstream " + arguments[0]);
+                upstreams.add(upstream);
+                yield upstream.around(DeviceAllocator.class, made);
+            }
             case RangeSource made -> new Watched(user, "source " + arguments[0]).around(RangeSource.class, made);
             case PageSource made -> new Watched(user, "source " + arguments[0]).around(PageSource.class, made);
             case Object other -> other;
@@ -67,9 +79,31 @@ final class BuildingBlocks {
         Findings.assertNone("", findings.stream());
     }
 
+    /// Notes that the program is about to free a block.
+    void freed(long address) {
+        upstreams.forEach(upstream -> upstream.freed(address));
+    }
+
+    /// Fails if an allocator hands out a freed block that it kept from its upstream, but passes on an ability of
+    /// that upstream, which does not know of the free and of the new block.
+    void handedOut(Allocator allocator, long address) {
+        for (Watched upstream : upstreams) {
+            if (upstream.isKept(address)) {
+                OF_BLOCKS.forEach(ability -> upstream.refuseToPassOn(ability, allocator, address));
+            }
+        }
+    }
+
     /// Keeps the memory that one plug-in has obtained from one upstream or source, by address or handle.
     private final class Watched {
         private final Map<Long, Segment> live = new ConcurrentHashMap<>();
+
+        /// The blocks that the program has freed since they were obtained.
+        private final Set<Long> freed = ConcurrentHashMap.newKeySet();
+
+        /// The last object for each ability that the plug-in asked for.
+        private final Map<Class<?>, Object> abilities = new ConcurrentHashMap<>();
+
         private final String user;
         private final String origin;
 
@@ -83,6 +117,7 @@ final class BuildingBlocks {
                 case "allocate", "tryAllocate", "create" -> {
                     long address = (long) answer(made, method, arguments);
                     if (address != 0) {
+                        freed.remove(address);
                         live.put(address, new Segment(address, (long) arguments[0], (int) arguments[1]));
                     }
                     yield address;
@@ -95,12 +130,39 @@ final class BuildingBlocks {
                 case "free", "release", "tryRelease" -> giveBack(made, method, arguments);
                 case "extension" ->
                     ((Optional<?>) answer(made, method, arguments))
-                            .map(ability ->
-                                    ability instanceof MemoryReclaim reclaim && arguments[0] == MemoryReclaim.class
-                                            ? around(MemoryReclaim.class, reclaim)
-                                            : ability);
+                            .map(ability -> passed((Class<?>) arguments[0], ability));
                 default -> invoke(made, method, arguments);
             });
+        }
+
+        private Object passed(Class<?> type, Object ability) {
+            Object passed = ability instanceof MemoryReclaim reclaim && type == MemoryReclaim.class
+                    ? around(MemoryReclaim.class, reclaim)
+                    : ability;
+            abilities.put(type, passed);
+            return passed;
+        }
+
+        void freed(long address) {
+            if (live.containsKey(address)) {
+                freed.add(address);
+            }
+        }
+
+        /// Returns whether a block was freed by the program, but not here.
+        boolean isKept(long address) {
+            return freed.remove(address) && live.containsKey(address);
+        }
+
+        @SuppressWarnings("ReferenceEquality") // the very object of the upstream
+        void refuseToPassOn(Class<?> ability, Allocator allocator, long address) {
+            Object shown = allocator.extension(ability).orElse(null);
+            if (shown != null && shown == abilities.get(ability)) {
+                throw new AssertionError(
+                        "%s handed out 0x%x again, which it kept after its free, but passes on %s of %s, which takes the"
+                                        .formatted(user, address, ability.getSimpleName(), origin)
+                                + " block for the former one: override extension() and return only abilities of its own");
+            }
         }
 
         /// Forgets a block first, since another thread may get its address at once.
@@ -108,9 +170,11 @@ final class BuildingBlocks {
             Segment given = arguments[0] instanceof Segment segment
                     ? segment
                     : new Segment((long) arguments[0], (long) arguments[1], (int) arguments[2]);
+            freed.remove(given.address());
             Segment obtained = live.remove(given.address());
             if (obtained == null) {
-                findings.add(text(method, given) + ", where it has nothing");
+                findings.add(text(method, given) + ", where it has nothing: it never got this memory, or gave it back"
+                        + " before; who keeps blocks must take one out when it hands it out");
                 return method.getReturnType() == boolean.class ? true : null;
             }
             boolean isRight = obtained.equals(given);

@@ -212,6 +212,7 @@ abstract class ConformanceContractTests {
         Block block = new Block(address, byteSize, device, stream, nextSeed.addAndGet(7919));
         history.allocated(block);
         live.add(block, allocator.name());
+        buildingBlocks.handedOut(allocator, address);
         patterns.get(device).write(address, byteSize, block.seed(), stream);
         return block;
     }
@@ -230,6 +231,7 @@ abstract class ConformanceContractTests {
     final void freeUnverified(Block block, long stream) {
         live.remove(block);
         history.freed(block, stream);
+        buildingBlocks.freed(block.address());
         try {
             memory.free(block.address(), stream);
         } catch (RuntimeException thrown) {
@@ -259,6 +261,7 @@ abstract class ConformanceContractTests {
         driver.events().record(DEVICE, event, stream);
         live.remove(block);
         history.freed(block, stream);
+        buildingBlocks.freed(block.address());
         memory.freeAfter(block.address(), event);
         driver.events().record(DEVICE, event, block.stream());
         driver.events().destroy(DEVICE, event);

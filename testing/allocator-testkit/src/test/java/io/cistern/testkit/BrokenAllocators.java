@@ -9,15 +9,18 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.StreamUses;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /// Allocators with one mistake each, over `cuMemAlloc`: the conformance suite must find every one.
 final class BrokenAllocators {
@@ -393,6 +396,105 @@ final class BrokenAllocators {
                 }
             }
             super.free(address, byteSize, device, stream);
+        }
+    }
+
+    /// Sound, and takes uses on other streams: `cuMemFree` waits for all work.
+    static final class TakesUses extends Sound implements StreamUses {
+        TakesUses(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public boolean recordUse(long address, int device, long stream) {
+            return true;
+        }
+    }
+
+    /// Keeps freed blocks of its upstream by size and stream, rightly.
+    static class Keeps extends Around {
+        record Shape(long byteSize, int device, long stream) {}
+
+        final Map<Shape, Deque<Long>> idle = new HashMap<>();
+
+        Keeps(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            Long kept = taken(idle.getOrDefault(shape(byteSize, device, stream), new ArrayDeque<>()));
+            return kept != null ? kept : super.allocate(byteSize, device, stream);
+        }
+
+        @Nullable
+        Long taken(Deque<Long> addresses) {
+            return addresses.poll();
+        }
+
+        private static Shape shape(long byteSize, int device, long stream) {
+            boolean ofThread = stream == Streams.PER_THREAD_DEFAULT;
+            return new Shape(
+                    byteSize, device, ofThread ? -Thread.currentThread().threadId() : stream);
+        }
+
+        @Override
+        public synchronized void free(long address, long byteSize, int device, long stream) {
+            idle.computeIfAbsent(shape(byteSize, device, stream), _ -> new ArrayDeque<>())
+                    .push(address);
+        }
+
+        @Override
+        public synchronized long trim(int device, long keepBytes) {
+            giveBack();
+            return super.trim(device, keepBytes);
+        }
+
+        private void giveBack() {
+            idle.forEach((shape, addresses) -> addresses.forEach(
+                    address -> super.free(address, shape.byteSize(), shape.device(), Math.max(0, shape.stream()))));
+            idle.clear();
+        }
+
+        @Override
+        public synchronized void streamClosing(int device, long stream) {
+            giveBack();
+            super.streamClosing(device, stream);
+        }
+
+        @Override
+        public synchronized void close() {
+            giveBack();
+        }
+
+        @Override
+        public <T> Optional<T> extension(Class<T> type) {
+            return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
+        }
+    }
+
+    /// Keeps blocks, and passes on what its upstream can.
+    static final class KeepsAndPassesOn extends Keeps {
+        KeepsAndPassesOn(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public <T> Optional<T> extension(Class<T> type) {
+            return upstream().extension(type);
+        }
+    }
+
+    /// Does not take a kept block out when it hands it out.
+    static final class HandsOutTwice extends Keeps {
+        HandsOutTwice(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        @Nullable
+        Long taken(Deque<Long> addresses) {
+            return addresses.peek();
         }
     }
 

@@ -48,7 +48,8 @@ class ConformanceFindsMistakesTests {
         protected Catalog catalog() {
             Catalog found = DiscoveredCatalog.find();
             return Catalog.of(
-                    List.of(new CandidateProvider(), found.allocator("direct")), List.of(found.source("linear")));
+                    List.of(new CandidateProvider(), new UsesProvider(), found.allocator("direct")),
+                    List.of(found.source("linear")));
         }
     }
 
@@ -66,6 +67,25 @@ class ConformanceFindsMistakesTests {
         @Override
         public DeviceAllocator open(AllocatorContext context) {
             return factory.apply(context);
+        }
+    }
+
+    /// An upstream that handles uses on several streams itself.
+    private static final class UsesProvider implements AllocatorProvider {
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "uses";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            return new BrokenAllocators.TakesUses(
+                    context.extension(CudaDriver.class).orElseThrow());
         }
     }
 
@@ -191,6 +211,38 @@ class ConformanceFindsMistakesTests {
     }
 
     @Test
+    void aSoundAllocatorThatKeepsBlocksOfAnotherPasses() {
+        for (String part : List.of("BasicTests", "OrderTests", "UseTests")) {
+            assertThat(causesInContext(part, context -> new BrokenAllocators.Keeps(context.upstream("uses"))))
+                    .as(part)
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void aBlockThatIsHandedOutTwiceIsNamedAtOnce() {
+        assertThat(causesInContext(
+                        "BasicTests", context -> new BrokenAllocators.HandsOutTwice(context.upstream("direct"))))
+                .hasEntrySatisfying(
+                        "aFreedBlockIsHandedOutOnce",
+                        cause -> assertThat(cause)
+                                .hasMessageMatching("allocator candidate returned (0x\\w+) for 512 bytes on device 0,"
+                                        + " where a live block already begins: \\1 of 512 bytes"));
+    }
+
+    @Test
+    void anAbilityPassedOnByAnAllocatorThatKeepsBlocksIsNamed() {
+        for (String part : List.of("BasicTests", "UseTests")) {
+            assertThat(causesInContext(
+                            part, context -> new BrokenAllocators.KeepsAndPassesOn(context.upstream("uses"))))
+                    .isNotEmpty()
+                    .allSatisfy((_, cause) -> assertThat(cause)
+                            .hasMessageMatching("candidate handed out 0x\\w+ again, which it kept after its free, but"
+                                    + " passes on StreamUses of upstream uses,.* override extension\\(\\).*"));
+        }
+    }
+
+    @Test
     void whatGoesBackUpstreamWithAWrongSizeIsFound() {
         assertBasicFailure(
                 context -> new BrokenAllocators.FreesHalf(context.upstream("direct")),
@@ -202,7 +254,8 @@ class ConformanceFindsMistakesTests {
     void whatGoesBackUpstreamTwiceIsFound() {
         assertBasicFailure(
                 context -> new BrokenAllocators.FreesTwice(context.upstream("direct")),
-                "candidate freed 0x\\w+ of upstream direct with 4096 bytes on device 0, where it has nothing");
+                "candidate freed 0x\\w+ of upstream direct with 4096 bytes on device 0, where it has nothing: it"
+                        + " never got this memory, or gave it back before; .*");
     }
 
     @Test
