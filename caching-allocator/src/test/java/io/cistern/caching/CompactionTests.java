@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
+import io.cistern.Allocator;
 import io.cistern.Listeners.WorkPause;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
@@ -244,6 +246,19 @@ final class CompactionTests extends CompactionFixture {
                 });
         assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("Listeners.onCompaction");
         assertThat(figure("compaction.count")).isZero();
+    }
+
+    @Test
+    void anAdaptorSaysWithoutAPauseWhatItsUpstreamWouldFree() {
+        fragment("caching");
+        pause.close();
+        String ofUpstream = memory.current(DEVICE).compact(DEVICE).obstacle();
+        try (Allocator inner = memory.open(OpenOptions.around("inner", memory.current(DEVICE), made -> made));
+                Allocator outer = memory.open(OpenOptions.around("outer", inner, made -> made))) {
+            assertThat(ofUpstream).contains("bytes would be freed", "Listeners.onCompaction");
+            assertThat(inner.compact(DEVICE).obstacle()).isEqualTo(ofUpstream);
+            assertThat(outer.compact(DEVICE).obstacle()).isEqualTo(ofUpstream);
+        }
     }
 
     /// A refusal names as much as compaction then gives.

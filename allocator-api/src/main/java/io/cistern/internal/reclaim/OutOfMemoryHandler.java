@@ -98,7 +98,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
                 device,
                 () -> allocator.compact(device, 0).orElse(unable),
                 why -> allocator
-                        .planCompaction(device)
+                        .planWithUpstream(device)
                         .map(plan -> unmoved(List.of(plan), why))
                         .orElse(unable));
     }

@@ -429,9 +429,16 @@ public final class OpenAllocator {
 
     /// Returns what [#compact] would do.
     ///
-    /// @return empty if it can't
+    /// @return empty if it can't, or another open allocator does it
     public Optional<CompactionResult> planCompaction(int device) {
         return compaction(device, reclaim -> reclaim.planCompaction(device));
+    }
+
+    /// Returns what [#compact] would do for this allocator alone.
+    ///
+    /// @return empty if neither it nor an upstream can
+    public Optional<CompactionResult> planWithUpstream(int device) {
+        return compaction(device, reclaim -> SharedUpstream.Reclaim.planOf(reclaim, device));
     }
 
     private Optional<CompactionResult> compaction(

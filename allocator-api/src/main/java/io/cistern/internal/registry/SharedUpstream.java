@@ -48,10 +48,15 @@ class SharedUpstream extends AllocatorAdaptor {
     }
 
     /// Passes on the reclaim for a refused request, but no trim, which is the upstream's own.
-    private record Reclaim(MemoryReclaim upstream) implements MemoryReclaim {
+    record Reclaim(MemoryReclaim upstream) implements MemoryReclaim {
         @Override
         public Optional<CompactionResult> compact(int device, long byteSize) {
             return upstream.compact(device, byteSize);
+        }
+
+        /// Returns the upstream's plan, which is not this allocator's too: the framework adds up all plans.
+        static Optional<CompactionResult> planOf(MemoryReclaim reclaim, int device) {
+            return reclaim instanceof Reclaim shared ? planOf(shared.upstream, device) : reclaim.planCompaction(device);
         }
 
         @Override
