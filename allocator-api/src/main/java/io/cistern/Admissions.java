@@ -166,10 +166,7 @@ final class Admissions implements DeviceAllocator {
     }
 
     private static void rest(long nanos) {
-        boolean _ = RestingThreads.during(() -> {
-            LockSupport.parkNanos(nanos);
-            return true;
-        });
+        RestingThreads.during(() -> LockSupport.parkNanos(nanos));
     }
 
     /// Admits the bytes, after idle memory was given back if need be. No pool lends for them.

@@ -298,18 +298,14 @@ final class Arbitration {
         }
     }
 
-    /// Waits for the turn of a thread that has rolled back.
-    ///
-    /// @return whether it had to
-    boolean awaitTurn(TaskThread self) {
+    /// Waits for the turn of a thread, if it has rolled back.
+    void awaitTurn(TaskThread self) {
         try (HeldLock _ = lock.held()) {
-            boolean hasTo = self.state == ThreadState.ROLLING_BACK;
-            if (hasTo) {
+            if (self.state == ThreadState.ROLLING_BACK) {
                 awaitTurnLocked(self);
                 self.lacks = null;
                 self.attemptBegins();
             }
-            return hasTo;
         }
     }
 

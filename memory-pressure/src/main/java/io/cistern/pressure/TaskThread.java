@@ -149,7 +149,7 @@ final class TaskThread {
 
     void blockUntilReady() {
         refuseOtherThreads();
-        boolean _ = RestingThreads.during(() -> arbitration.awaitTurn(this));
+        RestingThreads.during(() -> arbitration.awaitTurn(this));
     }
 
     /// @throws IllegalStateException if another thread calls

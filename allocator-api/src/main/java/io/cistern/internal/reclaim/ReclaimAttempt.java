@@ -584,10 +584,7 @@ final class ReclaimAttempt {
     }
 
     private static void rest(long nanos) {
-        boolean _ = RestingThreads.during(() -> {
-            LockSupport.parkNanos(nanos);
-            return true;
-        });
+        RestingThreads.during(() -> LockSupport.parkNanos(nanos));
     }
 
     private long frees() {

@@ -25,6 +25,14 @@ public final class RestingThreads {
         return () -> TOLD.remove(told);
     }
 
+    /// Waits as [#during(Supplier)] does.
+    public static void during(Runnable wait) {
+        boolean _ = during(() -> {
+            wait.run();
+            return true;
+        });
+    }
+
     /// Waits as a paused thread.
     ///
     /// @param wait waits for another thread; the caller holds no lock
