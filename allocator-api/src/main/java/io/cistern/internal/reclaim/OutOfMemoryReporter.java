@@ -16,8 +16,10 @@ import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /// Collects the facts known when memory has run out. It never throws and allocates no device memory. Facts that
 /// it can't find out are missing in the report.
@@ -47,17 +49,11 @@ final class OutOfMemoryReporter {
             // Facts not known by now are missing.
         }
         List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
-        return new OutOfMemoryReport(
-                failure.byteSize(),
-                device,
-                stream,
-                free,
-                total,
-                allocators,
-                unusable,
-                tried,
-                processes,
-                new Advice(failure, allocators, unusable, free, total, processes));
+        Advice advice = new Advice(failure);
+        OutOfMemoryReport report = new OutOfMemoryReport(
+                failure.byteSize(), device, stream, free, total, allocators, unusable, tried, processes, advice);
+        advice.facts = report;
+        return report;
     }
 
     private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
@@ -100,57 +96,49 @@ final class OutOfMemoryReporter {
     /// The sentences of advice that apply.
     private static final class Advice extends LazyList<String> {
         private final DeviceOutOfMemoryException failure;
-        private final List<AllocatorMemory> allocators;
-        private final List<UnusableMemory> unusable;
-        private final OptionalLong free;
-        private final OptionalLong total;
-        private final List<ProcessMemory> processes;
 
-        Advice(
-                DeviceOutOfMemoryException failure,
-                List<AllocatorMemory> allocators,
-                List<UnusableMemory> unusable,
-                OptionalLong free,
-                OptionalLong total,
-                List<ProcessMemory> processes) {
+        /// Set before anybody reads the list.
+        private volatile @Nullable OutOfMemoryReport facts;
+
+        Advice(DeviceOutOfMemoryException failure) {
             this.failure = failure;
-            this.allocators = allocators;
-            this.unusable = unusable;
-            this.free = free;
-            this.total = total;
-            this.processes = processes;
         }
 
         @Override
         List<String> make() {
+            return of(Objects.requireNonNull(facts));
+        }
+
+        private List<String> of(OutOfMemoryReport report) {
             List<String> advice = new ArrayList<>();
             if (failure.isByLimit()) {
                 advice.add("a limit refused it, not the device: " + failure.detail());
                 return advice;
             }
+            OptionalLong total = report.totalBytes();
             if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
                 advice.add("the device has less than that in total: split the request");
                 return advice;
             }
-            for (ProcessMemory each : processes) {
+            for (ProcessMemory each : report.processes()) {
                 if (each.byteSize().orElse(0) >= failure.byteSize()) {
                     advice.add("process " + each.processId() + " holds enough for it");
                 }
             }
+            OptionalLong free = report.freeBytes();
+            List<AllocatorMemory> allocators = report.allocators();
             long usable = free.orElse(Long.MAX_VALUE / 2)
                     + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
             if (usable < failure.byteSize()) {
                 advice.add("memory is exhausted: free and idle bytes total " + usable);
-                allocators.stream()
-                        .max(Comparator.comparingLong(AllocatorMemory::requestedBytes))
-                        .filter(each -> each.requestedBytes() > 0)
+                report.largestHolder()
                         .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which has the most: "
                                 + each.requestedBytes() + " bytes"));
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
             if (asked != null && asked.idleBytes() >= failure.byteSize()) {
-                String settings = unusable.stream()
+                String settings = report.unusable().stream()
                         .filter(each ->
                                 each.reason() == Reason.BESIDE_LIVE_BLOCKS || each.reason() == Reason.IDLE_ELSEWHERE)
                         .map(UnusableMemory::remedy)
