@@ -16,9 +16,29 @@ public final class CudaException extends CisternException {
     /// @param code the `CUresult` it returned
     /// @param arguments its arguments for people, for example `device=0, byteSize=2097152`
     public CudaException(DriverCall call, int code, String arguments) {
-        super(call.symbol() + "(" + arguments + ") failed: " + CudaResult.describe(code));
+        super(call.symbol() + "(" + arguments + ") failed: " + CudaResult.describe(code) + advice(CudaResult.of(code)));
         this.call = call;
         this.code = code;
+    }
+
+    /// Returns what to do about a call that a capture does not go with; empty for other results.
+    private static String advice(CudaResult result) {
+        return switch (result) {
+            case STREAM_CAPTURE_UNSUPPORTED -> "; a capture forbids it: call it before or after the capture";
+            case STREAM_CAPTURE_INVALIDATED ->
+                "; a call that a capture forbids has ended it: capture again without that call";
+            case STREAM_CAPTURE_MERGE -> "; a stream can't wait for another capture: use one capture for both";
+            case STREAM_CAPTURE_UNMATCHED -> "; end the capture on the stream on which it began";
+            case STREAM_CAPTURE_UNJOINED ->
+                "; before the end, let the first stream of the capture wait for all others in it";
+            case STREAM_CAPTURE_ISOLATION ->
+                "; a captured stream can't wait for work outside its capture: let it wait before the capture";
+            case STREAM_CAPTURE_IMPLICIT ->
+                "; the legacy default stream would wait for a captured stream: use a stream of your own";
+            case CAPTURED_EVENT -> "; the event was recorded in a capture: use another one outside of it";
+            case STREAM_CAPTURE_WRONG_THREAD -> "; end the capture on the thread that began it";
+            default -> "";
+        };
     }
 
     /// Returns the function that failed.

@@ -109,7 +109,7 @@ sealed interface BatchCopy {
         public void check(long stream, CopyMode mode) {
             long _ = device.address();
             HostCopies.requireUsable(source);
-            HostCopies.requireNotCaptured(source, device, stream);
+            CaptureRules.requireCopy(device, source, stream, mode);
         }
 
         @Override
@@ -124,7 +124,7 @@ sealed interface BatchCopy {
         public void check(long stream, CopyMode mode) {
             long _ = device.address();
             HostCopies.requireWritable(target, mode);
-            HostCopies.requireNotCaptured(target, device, stream);
+            CaptureRules.requireCopy(device, target, stream, mode);
         }
 
         @Override

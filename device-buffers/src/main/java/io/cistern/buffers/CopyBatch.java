@@ -88,14 +88,15 @@ public final class CopyBatch {
     ///
     /// @param stream a stream of the device that does the copies: the device of buffers that are copied to or
     ///     from the host, and of sources of other copies
-    /// @throws IllegalStateException if a buffer or the arena of host memory is closed, or host memory is
-    ///     an array and the stream is being captured: nothing is enqueued then
+    /// @throws IllegalStateException if a buffer or the arena of host memory is closed, or the stream is being
+    ///     captured and the batch is blocking or host memory is not pinned: nothing is enqueued then
     /// @throws IllegalArgumentException if a target can't be copied to in this mode, or ranges overlap: nothing
     ///     is enqueued then
     /// @throws WrongThreadException if host memory is in another thread's confined arena: nothing is enqueued
     ///     then
     public void submit(long stream, CopyMode mode) {
         copies.forEach(copy -> copy.check(stream, mode));
+        copies.forEach(copy -> CaptureRules.requireNoWait(copy.device(), stream, mode));
         IndependentCopies together = new IndependentCopies(stream);
         copies.forEach(together::add);
         together.submit();

@@ -410,13 +410,15 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream.
     ///
     /// @param newStream a stream of the buffer's device
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or the new stream is being captured and the
+    ///     present one is not
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed
     /// @throws io.cistern.cuda.CudaException if the driver refuses to order the streams; the buffer is still
     ///     open then
     public DeviceBuffer moveToStream(long newStream) {
         requireOwner();
         address();
+        CaptureRules.requireOrder(memory, device, stream, device, newStream);
         recordMove(newStream);
         DeviceCopies.order(memory.driver(), device, stream, device, newStream);
         return replacedBy(retained(0, byteSize, newStream));
@@ -502,8 +504,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param source native memory, or an array by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or `source` is an array
-    ///     and the buffer's stream is being captured
+    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the buffer's stream is
+    ///     being captured
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source) {
         copyFrom(source, stream, CopyMode.BLOCKING);
@@ -520,8 +522,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param source host memory; [CopyMode] says how long it must not change
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or `source` is an array
-    ///     and the stream is being captured
+    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the stream is being
+    ///     captured and the copy is blocking or `source` is not pinned
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source, long stream, CopyMode mode) {
         HostCopies.toDevice(this, source, stream, mode);
@@ -539,8 +541,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param stream a stream of the buffer's device
     ///
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if either buffer is closed
+    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
+    ///     captured
     public void copyFrom(PinnedBuffer source, long stream, CopyMode mode) {
+        CaptureRules.requireNoWait(this, stream, mode);
         source.recordUse(device, stream);
         HostCopies.toDevice(this, source.segment(), stream, mode);
     }
@@ -556,8 +560,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param target native memory, or an array by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
     /// @throws IllegalArgumentException if it is read-only
-    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or `target` is an array
-    ///     and the buffer's stream is being captured
+    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the buffer's stream is
+    ///     being captured
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target) {
         copyTo(target, stream, CopyMode.BLOCKING);
@@ -576,8 +580,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
     /// @throws IllegalArgumentException if it is read-only, or if it is on the heap, where the collector may
     ///     move it, and the copy is not blocking
-    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or `target` is an array
-    ///     and the stream is being captured
+    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the stream is being
+    ///     captured and the copy is blocking or `target` is not pinned
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target, long stream, CopyMode mode) {
         HostCopies.toHost(this, target, stream, mode);
@@ -593,8 +597,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
-    /// @throws IllegalStateException if either buffer is closed
+    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
+    ///     captured
     public void copyTo(PinnedBuffer target, long stream, CopyMode mode) {
+        CaptureRules.requireNoWait(this, stream, mode);
         target.recordUse(device, stream);
         HostCopies.toHost(this, target.segment(), stream, mode);
     }
@@ -611,7 +617,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap
-    /// @throws IllegalStateException if either buffer is closed
+    /// @throws IllegalStateException if either buffer is closed, or a stream that would have to wait for the other
+    ///     is being captured and the other is not
     public void copyFrom(DeviceBuffer source) {
         DeviceCopies.inOrder(this, source);
     }

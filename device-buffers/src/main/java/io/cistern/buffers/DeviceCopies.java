@@ -18,11 +18,14 @@ final class DeviceCopies {
         CudaDriver driver = target.memory().driver();
         if (source.device() == target.device()) {
             if (source.stream() != target.stream()) {
+                CaptureRules.requireOrder(
+                        target.memory(), source.device(), source.stream(), target.device(), target.stream());
                 order(driver, source.device(), source.stream(), target.device(), target.stream());
             }
             on(target, source, target.stream());
             return;
         }
+        CaptureRules.requireOrder(target.memory(), target.device(), target.stream(), source.device(), source.stream());
         order(driver, target.device(), target.stream(), source.device(), source.stream());
         between(target, source, source.stream());
         try {

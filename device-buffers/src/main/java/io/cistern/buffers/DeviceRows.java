@@ -70,7 +70,8 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     ///
     /// @throws IndexOutOfBoundsException if the source has fewer rows
     /// @throws IllegalArgumentException if its rows overlap
-    /// @throws IllegalStateException if either buffer is closed
+    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
+    ///     captured
     public void copyFrom(PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
         requireSpan("source", source.byteSize(), sourcePitch);
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
@@ -95,7 +96,8 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     ///
     /// @throws IndexOutOfBoundsException if the target has room for fewer rows
     /// @throws IllegalArgumentException if its rows overlap
-    /// @throws IllegalStateException if either buffer is closed
+    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
+    ///     captured
     public void copyTo(PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
         requireSpan("target", target.byteSize(), targetPitch);
         HostRows.toHost(this, target, targetPitch, stream, mode);

@@ -1,9 +1,7 @@
 package io.cistern.buffers;
 
-import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.Graphs;
 import java.lang.foreign.MemorySegment;
 
 /// Copies between host memory and a buffer.
@@ -21,13 +19,13 @@ final class HostCopies {
         long byteSize = source.byteSize();
         CopySizes.requireFits("source", byteSize, "buffer", target.byteSize());
         requireUsable(source);
+        CaptureRules.requireCopy(target, source, stream, mode);
         CudaDriver driver = target.memory().driver();
         long address = target.addressOn(stream);
         if (source.isNative()) {
             BufferSupport.of(target.memory()).pageableCopies.sees(target.device(), source, mode);
             driver.copies().toDevice(target.device(), address, source, byteSize, stream);
         } else {
-            requireNotCaptured(target, stream);
             if (byteSize >= DIRECT_BELOW_BYTES
                     || !BufferSupport.of(target.memory()).copyOptions.copiesArraysDirectly()) {
                 stagedToDevice(target, address, source, stream, mode);
@@ -51,6 +49,7 @@ final class HostCopies {
         long byteSize = source.byteSize();
         CopySizes.requireFits("buffer", byteSize, "target", target.byteSize());
         requireWritable(target, mode);
+        CaptureRules.requireCopy(source, target, stream, mode);
         Copies copies = source.memory().driver().copies();
         long address = source.addressOn(stream);
         if (target.isNative()) {
@@ -60,7 +59,6 @@ final class HostCopies {
                 source.memory().driver().streams().synchronize(source.device(), stream);
             }
         } else {
-            requireNotCaptured(source, stream);
             try (StagedCopy copy = new StagedCopy(source.memory(), source.device(), stream, byteSize)) {
                 copy.toHost(target, address);
             }
@@ -75,23 +73,6 @@ final class HostCopies {
         if (!target.isNative() && mode == CopyMode.NON_BLOCKING) {
             throw new IllegalArgumentException("a copy to the heap must be blocking, since the garbage collector may"
                     + " move the array: copy to a PinnedBuffer, or make the copy blocking");
-        }
-    }
-
-    /// Throws if a copy from or to an array can't be captured.
-    static void requireNotCaptured(MemorySegment host, DeviceBuffer buffer, long stream) {
-        if (!host.isNative()) {
-            requireNotCaptured(buffer, stream);
-        }
-    }
-
-    /// At its launch a graph would copy the staging memory, which another copy may use by then.
-    static void requireNotCaptured(DeviceBuffer buffer, long stream) {
-        Graphs graphs = buffer.memory().driver().graphs();
-        if (graphs.isSheltered(buffer.device())
-                && graphs.captureStatus(buffer.device(), stream) != CaptureStatus.NONE) {
-            throw new IllegalStateException("stream 0x" + Long.toHexString(stream)
-                    + " is being captured: copy before the capture, or from and to a PinnedBuffer");
         }
     }
 

@@ -9,7 +9,7 @@ final class HostRows {
 
     static void toDevice(DeviceRows target, MemorySegment source, long sourcePitch, long stream, CopyMode mode) {
         HostCopies.requireUsable(source);
-        HostCopies.requireNotCaptured(target.buffer(), stream);
+        CaptureRules.requireNoStaging(target.buffer(), stream);
         long rowBytes = target.rowBytes();
         try (PinnedBuffer packed = packed(target)) {
             MemorySegment bytes = packed.segment();
@@ -21,6 +21,7 @@ final class HostRows {
     }
 
     static void toDevice(DeviceRows target, PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
+        CaptureRules.requireNoWait(target.buffer(), stream, mode);
         long address = target.addressOn(stream);
         long from = source.segment().address();
         source.recordUse(target.buffer().device(), stream);
@@ -30,7 +31,7 @@ final class HostRows {
 
     static void toHost(DeviceRows source, MemorySegment target, long targetPitch, long stream) {
         HostCopies.requireWritable(target, CopyMode.BLOCKING);
-        HostCopies.requireNotCaptured(source.buffer(), stream);
+        CaptureRules.requireNoStaging(source.buffer(), stream);
         long rowBytes = source.rowBytes();
         try (PinnedBuffer packed = packed(source)) {
             toHost(source, packed, rowBytes, stream, CopyMode.BLOCKING);
@@ -42,6 +43,7 @@ final class HostRows {
     }
 
     static void toHost(DeviceRows source, PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
+        CaptureRules.requireNoWait(source.buffer(), stream, mode);
         long address = source.addressOn(stream);
         long to = target.segment().address();
         target.recordUse(source.buffer().device(), stream);

@@ -45,10 +45,11 @@ public final class ManagedMemory {
     /// @param target a device, [the host][MemoryLocation#host()], or one of its NUMA nodes
     /// @param stream a stream of the buffer's device
     /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
     /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
     public static void prefetch(DeviceBuffer buffer, MemoryLocation target, long stream) {
         requireManaged(buffer);
+        CaptureRules.requireNoMove(buffer, stream);
         if (buffer.byteSize() > 0) {
             long address = buffer.addressOn(stream);
             buffer.memory()
@@ -68,10 +69,11 @@ public final class ManagedMemory {
     /// long)] does with each. All are checked before the first is moved.
     ///
     /// @throws IllegalArgumentException if one of them is not managed
-    /// @throws IllegalStateException if one of them, or the stream, is closed
+    /// @throws IllegalStateException if one of them, or the stream, is closed, or the stream is being captured
     /// @throws CudaException if the driver refuses; some may be moved then
     public static void prefetch(List<DeviceBuffer> buffers, MemoryLocation target, CudaStream stream) {
         buffers.forEach(ManagedMemory::requireManaged);
+        buffers.forEach(buffer -> CaptureRules.requireNoMove(buffer, stream.handle()));
         buffers.forEach(buffer -> prefetch(buffer, target, stream));
     }
 
@@ -97,7 +99,7 @@ public final class ManagedMemory {
     ///
     /// @return no advice and no prefetch for a buffer of 0 bytes
     /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
     /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
     public static RangeAttributes attributes(DeviceBuffer buffer) {
         requireManaged(buffer);
@@ -118,11 +120,12 @@ public final class ManagedMemory {
     ///
     /// @param stream a stream of the buffer's device, not the legacy default stream
     /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
     /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does; NVIDIA documents
     ///     it for no memory of a pool
     public static void discard(DeviceBuffer buffer, long stream) {
         requireManaged(buffer);
+        CaptureRules.requireNoMove(buffer, stream);
         long address = buffer.addressOn(stream);
         long start = (address + PAGE_BYTES - 1) & -PAGE_BYTES;
         long end = (address + buffer.byteSize()) & -PAGE_BYTES;

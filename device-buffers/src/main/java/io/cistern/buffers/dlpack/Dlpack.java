@@ -40,7 +40,8 @@ public final class Dlpack {
     /// @return the address of a `DLManagedTensorVersioned`, whose deleter must be called
     /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0 or below
     ///     -1
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or the consumer's stream is being captured and the
+    ///     buffer's is not
     /// @throws UnsupportedOperationException if the buffer does not own its memory, like a slice or an arena's
     ///     buffer
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread

@@ -67,8 +67,8 @@ public final class DlpackTensor implements AutoCloseable {
     /// Gives the tensor back: waits for the work of the buffer's stream and of other recorded streams, and
     /// calls the deleter. Closing twice does nothing.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait, as it does while the stream is
-    ///     captured; the tensor is still open then
+    /// @throws IllegalStateException if the buffer's stream is being captured; the tensor is still open then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait; the tensor is still open then
     @Override
     public void close() {
         buffer.close();

@@ -2,6 +2,7 @@ package io.cistern.buffers.dlpack;
 
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
@@ -39,11 +40,21 @@ final class SharedTensor {
         boolean streamKnown = stream != Dlpack.NO_STREAM;
         if (streamKnown && stream != held.stream()) {
             DeviceMemory memory = held.memory();
+            requireOrder(memory.moduleSupport(), held, stream);
             CudaStream.ofForeign(memory, held.device(), stream)
                     .await(CudaStream.ofForeign(memory, held.device(), held.stream()));
             held.recordUse(stream);
         }
         return new SharedTensor(held, streamKnown, struct);
+    }
+
+    /// The driver's refusal to order them would end the capture.
+    private static void requireOrder(ModuleSupport support, DeviceBuffer held, long stream) {
+        if (support.isCaptured(held.device(), stream) && !support.isCaptured(held.device(), held.stream())) {
+            throw new IllegalStateException("stream 0x" + Long.toHexString(stream)
+                    + " is being captured: it can't wait for stream 0x" + Long.toHexString(held.stream())
+                    + ", which is not; share the buffer before the capture");
+        }
     }
 
     private static TensorStruct struct(DeviceBuffer held, TensorLayout layout, boolean versioned) {

@@ -61,12 +61,21 @@ final class TakenTensor implements DeviceBuffer.ForeignOwner {
         CudaStream end = CudaStream.ofForeign(stream.memory(), stream.device(), last);
         CudaStream producer = waiting;
         if (producer == null) {
+            requireNotCaptured(last);
             end.synchronize();
         } else {
             producer.await(end);
         }
         forget(); // first: the producer may make another tensor at this address
         delete();
+    }
+
+    /// The driver's refusal to wait would end the capture.
+    private void requireNotCaptured(long last) {
+        if (stream.memory().moduleSupport().isCaptured(stream.device(), last)) {
+            throw new IllegalStateException("stream 0x" + Long.toHexString(last)
+                    + " is being captured: give the tensor back after the capture, when no graph uses it any more");
+        }
     }
 
     private void delete() {
