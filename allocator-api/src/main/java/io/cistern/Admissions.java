@@ -217,10 +217,8 @@ final class Admissions implements DeviceAllocator {
         OpenAllocator own = allocator().opened();
         return memory.registry.all().stream()
                 .filter(each -> !each.equals(own))
-                .mapToLong(each -> Math.max(
-                        0,
-                        each.reservedBytes(device).orElse(0)
-                                - each.statistics(device).requestedBytes()))
+                .mapToLong(
+                        each -> reserved(each, device) - each.statistics(device).requestedBytes())
                 .sum();
     }
 
@@ -236,9 +234,16 @@ final class Admissions implements DeviceAllocator {
     /// Returns what all allocators have reserved, with what is admitted.
     private long reserved(int device) {
         return memory.registry.all().stream()
-                .mapToLong(each -> each.reservedBytes(device)
-                        .orElseGet(() -> each.statistics(device).requestedBytes()))
+                .mapToLong(each -> reserved(each, device))
                 .sum();
+    }
+
+    private long reserved(OpenAllocator allocator, int device) {
+        return memory.registry.isWithinAnother(allocator)
+                ? 0
+                : allocator
+                        .reservedBytes(device)
+                        .orElseGet(() -> allocator.statistics(device).requestedBytes());
     }
 
     @Override

@@ -58,6 +58,17 @@ public record AllocatorStatistics(
                 reservedBytes);
     }
 
+    AllocatorStatistics withoutReserved() {
+        return new AllocatorStatistics(
+                allocations,
+                frees,
+                liveBlocks,
+                requestedBytes,
+                requestedPeakBytes,
+                requestedTotalBytes,
+                OptionalLong.empty());
+    }
+
     private static long sum(List<AllocatorStatistics> all, ToLongFunction<AllocatorStatistics> figure) {
         return all.stream().mapToLong(figure).sum();
     }

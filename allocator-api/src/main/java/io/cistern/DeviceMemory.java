@@ -615,7 +615,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// Returns the statistics of a device, summed over all allocators that are open or still have
     /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
     /// had requested at one moment, those closed since included; it is at most 2 % too high, for small sums
-    /// some KiB a thread. Reserved bytes are those of the allocators that report them.
+    /// some KiB a thread. Reserved bytes are those of the allocators that report them; those of a pool on another
+    /// allocator count once.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
     /// [#allocators]. The peak here starts again with the last of these calls.
@@ -623,8 +624,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         checked(device);
-        AllocatorStatistics sum = AllocatorStatistics.sum(allocators().stream()
-                .map(allocator -> allocator.statistics(device))
+        AllocatorStatistics sum = AllocatorStatistics.sum(registry.all().stream()
+                .map(allocator -> registry.isWithinAnother(allocator)
+                        ? facade(allocator).statistics(device).withoutReserved()
+                        : facade(allocator).statistics(device))
                 .toList());
         return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
     }

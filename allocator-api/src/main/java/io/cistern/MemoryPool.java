@@ -51,6 +51,7 @@ public final class MemoryPool extends Allocator {
     private final String tag;
     private final AllocatorSpec spec;
     private final boolean lends;
+    private final @Nullable OpenAllocator upstream;
 
     /// Held by the thread that puts the pool to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
@@ -66,6 +67,12 @@ public final class MemoryPool extends Allocator {
         this.tag = builder.tag;
         this.spec = spec;
         this.lends = builder.lends;
+        this.upstream = builder.upstream == null ? null : builder.upstream.opened();
+    }
+
+    @Nullable
+    OpenAllocator upstream() {
+        return upstream;
     }
 
     /// Opens a pool with a builder's options.

@@ -169,7 +169,7 @@ public final class Pools {
 
     /// Adds a pool, unless somebody closed its allocator already.
     void add(MemoryPool pool) {
-        pool.opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow));
+        pool.opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow, pool.upstream()));
         pools.add(pool);
         if (pool.isDrained()) {
             remove(pool.id());

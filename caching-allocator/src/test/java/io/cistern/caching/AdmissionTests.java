@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Admission;
 import io.cistern.Admission.Basis;
+import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -54,6 +55,15 @@ class AdmissionTests extends PoolFixture {
         assertThat(memory.statistics(DEVICE).requestedBytes()).isEqualTo(50 * MIB);
         admit(190 * MIB, SOON).close();
         free(block);
+    }
+
+    @Test
+    void memoryOfAPoolOnAnotherAllocatorIsCountedOnce() {
+        try (MemoryPool pool = builder().upstream(memory.current(DEVICE)).open()) {
+            long block = pool.allocate(100 * MIB, DEVICE, stream);
+            admit(140 * MIB, SOON).close();
+            free(block);
+        }
     }
 
     @Test

@@ -55,6 +55,21 @@ class UpstreamTests extends PoolFixture {
         assertThat(outer.reservedBytes(DEVICE)).hasValue(0);
     }
 
+    /// Also when the outer one was closed, and the inner one alone still has its memory.
+    @Test
+    void memoryOfAPoolOnAPoolCountsOnceInTheTotal() {
+        MemoryPool outer = builder().tag("outer").open();
+        MemoryPool inner = builder().upstream(outer).tag("inner").open();
+        long block = inner.allocate(3 * MIB, DEVICE, stream);
+        long reservedBytes = outer.reservedBytes(DEVICE).orElseThrow();
+        assertThat(inner.reservedBytes(DEVICE).orElseThrow()).isBetween(3 * MIB, reservedBytes);
+        assertThat(memory.statistics(DEVICE).reservedBytes()).hasValue(reservedBytes);
+        outer.close();
+        assertThat(memory.statistics(DEVICE).reservedBytes()).isEqualTo(inner.reservedBytes(DEVICE));
+        free(block);
+        inner.close();
+    }
+
     @Test
     void theLimitOfTheUpstreamHolds() {
         MemoryPool outer = builder().limitBytes(32 * MIB).open();

@@ -83,7 +83,9 @@ public final class OpenAllocator {
     /// The pool that an allocator serves.
     ///
     /// @param lends whether its idle blocks may serve others now
-    public record Pool(String tag, BooleanSupplier lends) {}
+    /// @param upstream the allocator whose blocks are the pool's segments; null if they come from elsewhere
+    public record Pool(
+            String tag, BooleanSupplier lends, @Nullable OpenAllocator upstream) {}
 
     /// @param whenDrained runs after the backend's close, when this has closed and its last block is gone
     OpenAllocator(
