@@ -45,8 +45,10 @@ public final class SettingProblems {
     private static List<String> ofKeys(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
         for (Settings.Unknown one : settings.unknown()) {
-            problems.add(one.source() + ": there is no setting '" + one.key() + "'; known, nearest first: "
-                    + NearestName.listed(one.key(), known(one)));
+            problems.add(IllegalSettingException.line(
+                    one.source(),
+                    "there is no setting '" + one.key() + "'; known, nearest first: "
+                            + NearestName.listed(one.key(), known(one))));
         }
         return problems;
     }
@@ -70,7 +72,7 @@ public final class SettingProblems {
             } catch (IllegalSettingException e) {
                 problems.add(String.valueOf(e.getMessage()));
             } catch (CisternException e) {
-                problems.add(set.source() + ": " + e.getMessage());
+                problems.add(IllegalSettingException.line(set.source(), e.getMessage()));
             }
         }
         return String.join("\n", new LinkedHashSet<>(problems));

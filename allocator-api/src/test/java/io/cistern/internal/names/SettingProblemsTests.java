@@ -37,6 +37,22 @@ class SettingProblemsTests {
                                 + " known, nearest first: CISTERN_ALLOCATOR, "));
     }
 
+    /// Problems are listed one a line, and sorted by line.
+    @Test
+    void aProblemIsOneLineWhateverAValueHolds() {
+        Settings settings = new Settings(
+                Map.of("cistern.leaks", "a\nb", "cistern.limit", "8g\u001b[31m", "cistern.li\rmit", "x"), Map.of());
+
+        assertThat(SettingProblems.of(settings))
+                .containsExactly(
+                        "property cistern.li mit: there is no setting 'cistern.li mit'; known, nearest first:"
+                                + " cistern.limit, cistern.config, cistern.leaks, …",
+                        "property cistern.limit: '8g?[31m' is not a number of bytes; write it like 1048576, 64k, 8g or"
+                                + " 512MiB, or as a share of the device like 0.5 or 50%",
+                        "property cistern.leaks: 'a b' is not one of off, sampled, sites, all");
+        assertThat(SettingProblems.all(settings, null, _ -> {}).lines()).hasSize(3);
+    }
+
     @Test
     void whatIsSetForADeviceThatIsNotThereIsTold() {
         Settings settings = new Settings(

@@ -11,6 +11,13 @@ public final class IllegalSettingException extends IllegalArgumentException {
 
     /// @param what says what is wrong, for people
     public IllegalSettingException(Settings.Value set, @Nullable String what) {
-        super(set.source() + ": " + what);
+        super(line(set.source(), what));
+    }
+
+    /// Returns a problem on one line, whatever characters a value has: problems are listed one a line.
+    ///
+    /// @param source the source of a setting
+    public static String line(String source, @Nullable String what) {
+        return (source + ": " + what).replaceAll("\\R", " ").replaceAll("\\p{Cntrl}", "?");
     }
 }

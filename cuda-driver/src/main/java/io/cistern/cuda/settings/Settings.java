@@ -128,7 +128,7 @@ public final class Settings {
         public String word() {
             String words = setting.legal().replace("`", "");
             for (String word : words.split(", ", -1)) {
-                if (word.equalsIgnoreCase(text)) {
+                if (word.equalsIgnoreCase(text) || (word.equals("off") && text.equals("false"))) { // YAML's off
                     return word;
                 }
             }

@@ -45,7 +45,12 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
             throw new RefusedFileException("is not UTF-8 in line "
                     + (text.chars().filter(c -> c == '\n').count() + 1));
         }
-        return text.toString();
+        return withoutMark(text.toString()).replace("\r\n", "\n");
+    }
+
+    /// Some editors write U+FEFF before the first line. It would belong to the first key, where nobody sees it.
+    private static String withoutMark(String text) {
+        return text.startsWith("\uFEFF") ? text.substring(1) : text;
     }
 
     private static SettingsFile parse(Settings.Value named, String text) throws IOException {

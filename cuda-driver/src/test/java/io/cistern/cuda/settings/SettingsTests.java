@@ -1,6 +1,7 @@
 package io.cistern.cuda.settings;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -110,9 +111,28 @@ class SettingsTests {
                 .singleElement()
                 .asString()
                 .endsWith(" has an escape in line 2 that is not \\u and four digits");
+        file("cistern.leaks=all\r\n\r\n# comment\r\ncistern.allocator=\\u00zz\r\n");
+        assertThat(settings().problems()).singleElement().asString().contains(" has an escape in line 4 ");
 
         Files.write(file("cistern.allocator=async\n"), new byte[] {(byte) 0xff}, StandardOpenOption.APPEND);
         assertThat(settings().problems()).singleElement().asString().endsWith(" is not UTF-8 in line 2");
+    }
+
+    @Test
+    void aFileMayBeginWithAByteOrderMark() throws IOException {
+        file("\uFEFFcistern.allocator=async\r\ncistern.leaks=all\r\n");
+        assertThat(settings().unknown()).isEmpty();
+        assertThat(settings().all()).extracting(Settings.Value::text).endsWith("async", "all");
+    }
+
+    /// YAML reads `off` as false.
+    @Test
+    void falseIsOffOfALevelAlone() {
+        properties.put("cistern.leaks", "false");
+        properties.put("cistern.hazards", "false");
+        assertThat(settings().get(Setting.LEAKS).orElseThrow().word()).isEqualTo("off");
+        assertThatThrownBy(() -> settings().get(Setting.HAZARDS).orElseThrow().word())
+                .hasMessage("property cistern.hazards: 'false' is not one of warning, throw, list");
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.cistern.spring;
 
 import io.cistern.ModuleSupport;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
@@ -85,9 +86,11 @@ final class ContextSettings implements AutoCloseable {
                 sources.put(key, source(key, found));
             }
         } else if (!plain(key).equals(OUR_ONLY_ONE)) { // other keys are checked where Cistern reads them
-            wrong.add(source(key, found) + ": there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS);
+            wrong.add(IllegalSettingException.line(
+                    source(key, found), "there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS));
         } else if (!isDuration(value)) {
-            wrong.add(source(key, found) + ": '" + value + "' is not a duration, such as 1ms");
+            wrong.add(
+                    IllegalSettingException.line(source(key, found), "'" + value + "' is not a duration, such as 1ms"));
         }
     }
 

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.jvm.Cycles;
 import io.cistern.jvm.JavaProgram;
 import io.cistern.jvm.LogOf;
@@ -289,6 +290,15 @@ final class CisternAutoConfigurationTests {
             context.register(Driver.class, CisternAutoConfiguration.class);
             context.refresh();
             assertThat(limitOf(context)).isEqualTo(8 * MIB);
+        }
+    }
+
+    /// As `off` in YAML.
+    @Test
+    void aLevelThatIsFalseIsOff() {
+        try (var context = start(Map.of("cistern.leaks", false, "cistern.check", false))) {
+            assertThat(context.getBean(DeviceMemory.class).moduleSupport().leakLevel())
+                    .isEqualTo(LeakLevel.OFF);
         }
     }
 
