@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.SharingException;
@@ -528,8 +529,9 @@ public final class MemoryPool extends Allocator {
                         initialBytes,
                         initialDevice,
                         "initialBytes(" + initialBytes + ") are not available: "
-                                + memory.environment().freeBytes(initialDevice) + " bytes are free; lower it, or free"
-                                + " memory" + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
+                                + ByteSizes.exact(memory.environment().freeBytes(initialDevice))
+                                + " are free; lower it, or free memory"
+                                + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
                         refused,
                         refused.steps());
             }

@@ -243,9 +243,9 @@ class DeviceMemoryTests {
         memory.setCurrent("direct");
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> memory.allocate(2L << 30, 1, 0))
-                .withMessageContaining("2147483648 bytes requested")
+                .withMessageContaining("2147483648 bytes (2.00 GiB) requested")
                 .withMessageContaining("device 1")
-                .withMessageContaining("bytes free")
+                .withMessageContaining(") free of 1")
                 .satisfies(failure -> assertThat(failure.device()).isEqualTo(1));
         memory.free(memory.allocate(1 << 20, 1, 0), 0);
     }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
@@ -90,7 +91,7 @@ final class OutOfMemoryAdviceTests {
         idleBytes = MIB;
         assertThat(refused(free + MIB).advice()).isEmpty();
         assertThat(refused(free + MIB + 1).advice())
-                .containsExactly("memory is exhausted: free and idle bytes total " + (free + MIB));
+                .containsExactly("memory is exhausted: free and idle memory is " + ByteSizes.exact(free + MIB));
         gpu.memory().free(0, library);
     }
 
@@ -145,11 +146,11 @@ final class OutOfMemoryAdviceTests {
             long held = weights.allocate(CAPACITY / 2, 0, 0);
             DeviceOutOfMemoryException refused = catchThrowableOfType(
                     DeviceOutOfMemoryException.class, () -> allocator.allocate(CAPACITY * 3 / 4, 0, 0));
-            assertThat(refused).hasMessageContaining("bytes free, and weights holds " + CAPACITY / 2);
+            assertThat(refused).hasMessageContaining(", and weights holds " + ByteSizes.exact(CAPACITY / 2));
             OutOfMemoryReport report = refused.report().orElseThrow();
             assertThat(report.largestHolder().orElseThrow().name()).contains("weights");
             assertThat(report.advice())
-                    .contains("free blocks of weights, which has the most: " + CAPACITY / 2 + " bytes");
+                    .contains("free blocks of weights, which has the most: " + ByteSizes.exact(CAPACITY / 2));
             assertThat(report.text().lines().toList().get(2)).startsWith("advice: ");
             memory.free(held, 0);
         }
@@ -158,6 +159,6 @@ final class OutOfMemoryAdviceTests {
     @Test
     void aRequestForMoreThanTheDeviceHasSaysSo() {
         assertThat(catchThrowableOfType(DeviceOutOfMemoryException.class, () -> allocator.allocate(2 * CAPACITY, 0, 0)))
-                .hasMessageEndingWith("the device has " + CAPACITY + " bytes in all");
+                .hasMessageEndingWith("the device has " + ByteSizes.exact(CAPACITY) + " in all");
     }
 }

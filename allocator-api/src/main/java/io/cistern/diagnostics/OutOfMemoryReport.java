@@ -1,5 +1,6 @@
 package io.cistern.diagnostics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Optional;
@@ -162,16 +163,16 @@ public record OutOfMemoryReport(
     }
 
     /// Returns as a text for people how many bytes the device has, how many of them are free, and which other allocator
-    /// or pool has more in live blocks than the refusing one: "the device has … of … bytes free, and … holds …".
+    /// or pool has more in live blocks than the refusing one: "the device has … free of …, and … holds …".
     public String deviceText() {
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
-            return "the device has " + totalBytes.getAsLong() + " bytes in all";
+            return "the device has " + known(totalBytes) + " in all";
         }
         String holder = largestHolder()
                 .filter(each -> !each.equals(allocators.getFirst()))
-                .map(each -> ", and " + each.name() + " holds " + each.requestedBytes())
+                .map(each -> ", and " + each.name() + " holds " + ByteSizes.exact(each.requestedBytes()))
                 .orElse("");
-        return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free" + holder;
+        return "the device has " + known(freeBytes) + " free of " + known(totalBytes) + holder;
     }
 
     /// Returns the allocator or pool with the most bytes in live blocks; empty if none has any.
@@ -194,8 +195,11 @@ public record OutOfMemoryReport(
     /// Returns the report as lines for people.
     public String text() {
         StringBuilder text = new StringBuilder();
-        line(text, byteSize + " bytes were requested on device " + device + ", stream 0x" + Long.toHexString(stream));
-        line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
+        line(
+                text,
+                ByteSizes.exact(byteSize) + " were requested on device " + device + ", stream 0x"
+                        + Long.toHexString(stream));
+        line(text, "device: " + known(freeBytes) + " free of " + known(totalBytes));
         advice.forEach(each -> line(text, "advice: " + each));
         allocators.forEach(each -> describe(text, each));
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
@@ -207,8 +211,7 @@ public record OutOfMemoryReport(
         if (!failed.isEmpty()) {
             line(text, "tried without success: " + failed);
         }
-        processes.forEach(
-                each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));
+        processes.forEach(each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize())));
         return text.toString();
     }
 
@@ -219,17 +222,16 @@ public record OutOfMemoryReport(
     private static void describe(StringBuilder text, AllocatorMemory allocator) {
         line(
                 text,
-                allocator.name() + ": " + known(allocator.reservedBytes()) + " bytes reserved, "
-                        + allocator.requestedBytes()
-                        + " requested in " + allocator.liveBlocks()
+                allocator.name() + ": " + known(allocator.reservedBytes()) + " reserved, "
+                        + ByteSizes.exact(allocator.requestedBytes()) + " requested in " + allocator.liveBlocks()
                         + (allocator.liveBlocks() == 1 ? " live block" : " live blocks") + ", largest free block "
                         + known(allocator.largestFreeBytes()));
         allocator.streams().stream()
                 .limit(MAX_NAMED)
                 .forEach(each -> line(
                         text,
-                        "  stream 0x" + Long.toHexString(each.stream()) + ": " + each.liveBytes()
-                                + " bytes live, largest free block " + each.largestFreeBytes()));
+                        "  stream 0x" + Long.toHexString(each.stream()) + ": " + ByteSizes.exact(each.liveBytes())
+                                + " live, largest free block " + ByteSizes.exact(each.largestFreeBytes())));
     }
 
     private static void line(StringBuilder text, String line) {
@@ -237,6 +239,6 @@ public record OutOfMemoryReport(
     }
 
     private static String known(OptionalLong bytes) {
-        return bytes.isPresent() ? Long.toString(bytes.getAsLong()) : "unknown";
+        return bytes.isPresent() ? ByteSizes.exact(bytes.getAsLong()) : "unknown";
     }
 }

@@ -1,6 +1,7 @@
 package io.cistern.errors;
 
 import io.cistern.cuda.CisternException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import java.io.Serial;
@@ -37,7 +38,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     private DeviceOutOfMemoryException(
             long byteSize, int device, String detail, boolean byLimit, List<TriedStep> steps) {
-        super("out of memory on device " + device + ": " + byteSize + " bytes requested"
+        super("out of memory on device " + device + ": " + ByteSizes.exact(byteSize) + " requested"
                 + (detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;

@@ -5,6 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
@@ -86,11 +87,10 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     private static String detail(DevicePools pools, boolean waited, long returned) {
         long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = pools.sum(PoolAttribute.USED_CURRENT);
-        return "async has " + reserved + " bytes reserved, of which " + used + " are allocated and "
+        return "async has " + ByteSizes.exact(reserved) + " reserved, of which " + used + " are allocated and "
                 + Math.max(0, reserved - used) + " lie between them; tried: "
                 + (waited ? "synchronising and trimming (" : "trimming without waiting, since a capture runs (")
-                + returned
-                + " bytes)";
+                + ByteSizes.exact(returned) + ")";
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.CompactionResult;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -133,9 +134,9 @@ final class CacheCompaction {
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
         CompactionPlan plan = plan(table, lacking, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
-            return CompactionResult.nothing(plan.freeBytes() + " bytes would be freed"
-                    + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
-                    + "; there is room for copies of " + room + " bytes at first");
+            return CompactionResult.nothing(ByteSizes.exact(plan.freeBytes()) + " would be freed"
+                    + (asked == 0 ? "" : ", of " + ByteSizes.exact(lacking) + " that the request lacks")
+                    + "; there is room for copies of " + ByteSizes.exact(room) + " at first");
         }
         return compaction.run(plan, begun);
     }

@@ -12,6 +12,7 @@ import io.cistern.caching.internal.shard.ShardSurvey;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -189,11 +190,11 @@ final class CacheReclaim {
         List<Shard> all = shards.all();
         long allocated = all.stream().mapToLong(Shard::liveBytes).sum() - threadCaches.bytesOf(all);
         long largest = all.stream().mapToLong(Shard::largestFreeBytes).max().orElse(0);
-        return "caching has " + counters.reservedBytes() + " bytes reserved, of which " + allocated
-                + " are allocated; its largest free block is " + largest + " bytes"
+        return "caching has " + ByteSizes.exact(counters.reservedBytes()) + " reserved, of which "
+                + allocated + " are allocated; its largest free block is " + ByteSizes.exact(largest)
                 + tried.stream()
                         .filter(each -> each.byteSize() > 0)
-                        .map(each -> "; " + each.step().text() + " gave " + each.byteSize() + " bytes")
+                        .map(each -> "; " + each.step().text() + " gave " + ByteSizes.exact(each.byteSize()))
                         .collect(Collectors.joining());
     }
 

@@ -353,8 +353,8 @@ class CacheStatisticsTests extends PoolFixture {
             long block = caching.allocate(3 * MIB + 1, DEVICE, stream);
             assertThat(caching.memorySummary(DEVICE))
                     .contains("allocator caching, device 0")
-                    .containsPattern("allocated_bytes +3\\.0 MiB +3\\.0 MiB +3\\.0 MiB +0 B")
-                    .containsPattern("reserved_bytes +4\\.0 MiB")
+                    .containsPattern("allocated_bytes +3\\.00 MiB +3\\.00 MiB +3\\.00 MiB +0 B")
+                    .containsPattern("reserved_bytes +4\\.00 MiB")
                     .contains("num_device_alloc 1");
             free(block);
         }

@@ -228,8 +228,8 @@ class CachingAllocatorTests {
         free(allocate(12 * MIB, B), B);
         assertThatThrownBy(() -> allocate(30 * MIB, A))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining(30 * MIB + " bytes requested")
-                .hasMessageContaining(40 * MIB + " bytes reserved")
+                .hasMessageContaining(30 * MIB + " bytes (30.0 MiB) requested")
+                .hasMessageContaining(40 * MIB + " bytes (40.0 MiB) reserved")
                 .hasMessageContaining(40 * MIB + " are allocated")
                 .hasMessageContaining("; trim gave " + 12 * MIB + " bytes")
                 .hasMessageContaining("largest free block");

@@ -179,7 +179,7 @@ class CachingOptionsTests extends PoolFixture {
                 assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
                         .isInstanceOf(DeviceOutOfMemoryException.class)
                         .hasMessageContaining("initial_bytes=" + 900 * MIB + " is obtained with the first request")
-                        .hasMessageContaining("the device has " + 824 * MIB + " of ");
+                        .hasMessageContaining("the device has " + 824 * MIB + " bytes (824 MiB) free of ");
                 assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
             }
             free(others);

@@ -12,6 +12,7 @@ import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -241,8 +242,8 @@ final class CompactionTests extends CompactionFixture {
         assertThatThrownBy(() -> memory.allocate(REQUEST, DEVICE, stream))
                 .asInstanceOf(type(DeviceOutOfMemoryException.class))
                 .satisfies(refused -> {
-                    assertThat(refused).hasMessageContainingAll("bytes would be freed", "Listeners.onCompaction");
-                    assertThat(refused.report().orElseThrow().text()).contains("bytes would be freed");
+                    assertThat(refused).hasMessageContainingAll(" would be freed", "Listeners.onCompaction");
+                    assertThat(refused.report().orElseThrow().text()).contains(" would be freed");
                 });
         assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("Listeners.onCompaction");
         assertThat(figure("compaction.count")).isZero();
@@ -255,7 +256,7 @@ final class CompactionTests extends CompactionFixture {
         String ofUpstream = memory.current(DEVICE).compact(DEVICE).obstacle();
         try (Allocator inner = memory.open(OpenOptions.around("inner", memory.current(DEVICE), made -> made));
                 Allocator outer = memory.open(OpenOptions.around("outer", inner, made -> made))) {
-            assertThat(ofUpstream).contains("bytes would be freed", "Listeners.onCompaction");
+            assertThat(ofUpstream).contains(" would be freed", "Listeners.onCompaction");
             assertThat(inner.compact(DEVICE).obstacle()).isEqualTo(ofUpstream);
             assertThat(outer.compact(DEVICE).obstacle()).isEqualTo(ofUpstream);
         }
@@ -269,7 +270,8 @@ final class CompactionTests extends CompactionFixture {
         String obstacle = memory.current(DEVICE).compact(DEVICE).obstacle();
         try (Registration _ = memory.listeners().onCompaction(WorkPause.ofOneThread())) {
             assertThat(obstacle)
-                    .startsWith(memory.current(DEVICE).compact(DEVICE).freedBytes() + " bytes would be freed");
+                    .startsWith(ByteSizes.exact(
+                                    memory.current(DEVICE).compact(DEVICE).freedBytes()) + " would be freed");
         }
     }
 

@@ -11,6 +11,7 @@ import io.cistern.OpenOptions;
 import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
@@ -320,8 +321,9 @@ final class ReclaimStepTests extends ReclaimFixture {
                 DeviceOutOfMemoryException.class, () -> memory.allocate(100 * MIB + 1, DEVICE, stream));
         OutOfMemoryReport report = failure.report().orElseThrow();
         assertThat(failure)
-                .hasMessageEndingWith("; the device has " + report.freeBytes().orElseThrow() + " of "
-                        + report.totalBytes().orElseThrow() + " bytes free");
+                .hasMessageEndingWith("; the device has "
+                        + ByteSizes.exact(report.freeBytes().orElseThrow()) + " free of "
+                        + ByteSizes.exact(report.totalBytes().orElseThrow()));
         assertThat(report.byteSize()).isEqualTo(100 * MIB + 1);
         assertThat(report.totalBytes()).hasValue(256 * MIB);
         assertThat(report.allocators().getFirst().name()).isEqualTo("caching");
@@ -346,7 +348,7 @@ final class ReclaimStepTests extends ReclaimFixture {
                 .extracting(TriedStep::byteSize)
                 .containsExactly(0L);
         assertThat(memory.current(DEVICE).memoryStatistics(DEVICE)).containsEntry("num_ooms", 1L);
-        assertThat(report.text()).contains("104857601 bytes were requested", "synchronise", "2 live blocks");
+        assertThat(report.text()).contains("104857601 bytes (100 MiB) were requested", "synchronise", "2 live blocks");
         memory.free(block, stream);
         memory.free(second, other);
     }
@@ -556,8 +558,8 @@ final class ReclaimStepTests extends ReclaimFixture {
                 + report.allocators().getFirst().idleBytes();
         assertThat(report.advice())
                 .containsExactly(
-                        "memory is exhausted: free and idle bytes total " + usable,
-                        "free blocks of caching, which has the most: " + MOST + " bytes");
+                        "memory is exhausted: free and idle memory is " + ByteSizes.exact(usable),
+                        "free blocks of caching, which has the most: " + ByteSizes.exact(MOST));
         memory.free(block, stream);
     }
 
@@ -574,8 +576,8 @@ final class ReclaimStepTests extends ReclaimFixture {
             assertThat(report.unusable()).isEmpty();
             assertThat(report.advice())
                     .first()
-                    .isEqualTo("memory is exhausted: free and idle bytes total "
-                            + report.freeBytes().orElseThrow());
+                    .isEqualTo("memory is exhausted: free and idle memory is "
+                            + ByteSizes.exact(report.freeBytes().orElseThrow()));
             memory.free(block, stream);
         }
     }

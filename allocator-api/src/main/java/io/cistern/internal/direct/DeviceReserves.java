@@ -1,6 +1,7 @@
 package io.cistern.internal.direct;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.concurrent.atomic.AtomicLongArray;
 
@@ -45,8 +46,9 @@ public final class DeviceReserves {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    "a reserve of " + reserve + " bytes is kept for kernels and libraries, and the device has " + free
-                            + " bytes free");
+                    "a reserve of " + ByteSizes.exact(reserve)
+                            + " is kept for kernels and libraries, and the device has " + ByteSizes.exact(free)
+                            + " free");
         }
     }
 }

@@ -3,6 +3,7 @@ package io.cistern.internal.direct;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import org.jspecify.annotations.Nullable;
@@ -51,7 +52,8 @@ final class DirectAllocator implements DeviceAllocator {
         String detail;
         try {
             var info = driver.memory().info(device);
-            detail = "the device has " + info.freeBytes() + " of " + info.totalBytes() + " bytes free";
+            detail = "the device has " + ByteSizes.exact(info.freeBytes()) + " free of "
+                    + ByteSizes.exact(info.totalBytes());
         } catch (CudaException unknown) {
             detail = "the device does not report its free bytes: " + unknown.getMessage();
         }

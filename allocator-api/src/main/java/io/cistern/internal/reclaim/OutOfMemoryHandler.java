@@ -2,6 +2,7 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -109,7 +110,9 @@ public final class OutOfMemoryHandler implements AutoCloseable {
     static CompactionResult unmoved(List<CompactionResult> plans, String why) {
         CompactionResult plan = plans.stream().reduce(CompactionResult.nothing(""), CompactionResult::plus);
         return CompactionResult.nothing(
-                plan.freedBytes() > 0 ? plan.freedBytes() + " bytes would be freed; " + why : plan.obstacle());
+                plan.freedBytes() > 0
+                        ? ByteSizes.exact(plan.freedBytes()) + " would be freed; " + why
+                        : plan.obstacle());
     }
 
     /// Returns whether the calling thread is looking for memory for a request to an allocator: in a listener,

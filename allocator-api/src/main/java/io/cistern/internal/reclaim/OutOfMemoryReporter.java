@@ -1,6 +1,7 @@
 package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.LinearMemory.MemoryInfo;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
@@ -130,10 +131,10 @@ final class OutOfMemoryReporter {
             long usable = free.orElse(Long.MAX_VALUE / 2)
                     + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
             if (usable < failure.byteSize()) {
-                advice.add("memory is exhausted: free and idle bytes total " + usable);
+                advice.add("memory is exhausted: free and idle memory is " + ByteSizes.exact(usable));
                 report.largestHolder()
                         .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which has the most: "
-                                + each.requestedBytes() + " bytes"));
+                                + ByteSizes.exact(each.requestedBytes())));
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();

@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.MemoryReclaim;
@@ -194,7 +195,7 @@ public final class Budget {
     @Override
     public String toString() {
         return limitBytes == UNLIMITED
-                ? name + ": no limit, " + usedBytes() + " bytes in use"
-                : name + ": limit of " + limitBytes + " bytes, " + usedBytes() + " of them in use";
+                ? name + ": no limit, " + ByteSizes.exact(usedBytes()) + " in use"
+                : name + ": limit of " + ByteSizes.exact(limitBytes) + ", " + usedBytes() + " of them in use";
     }
 }

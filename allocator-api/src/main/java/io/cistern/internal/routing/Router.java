@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
@@ -275,9 +276,10 @@ public final class Router implements OwnerTable.Freeing {
     private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
         RouteStatistics statistics = route.statistics();
         long blocks = statistics.allocations() - statistics.frees();
-        String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
-                + blocks + (blocks == 1 ? " live block" : " live blocks")
-                + (told.detail().isEmpty() ? "" : "; " + told.detail());
+        String detail =
+                "allocator " + route.name + " has " + ByteSizes.exact(statistics.requestedBytes()) + " requested in "
+                        + blocks + (blocks == 1 ? " live block" : " live blocks")
+                        + (told.detail().isEmpty() ? "" : "; " + told.detail());
         return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
     }
 

@@ -1,9 +1,9 @@
 package io.cistern.internal.statistics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 
 /// Writes figures as a text for people: a table with a line for each figure that goes up and down, and below it
@@ -11,7 +11,6 @@ import java.util.Map;
 public final class StatisticsTable {
     private static final List<String> METRICS = List.of("current", "peak", "allocated", "freed");
     private static final String BYTES = "bytes";
-    private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB"};
     private static final int NAME_WIDTH = 34;
     private static final int FIGURE_WIDTH = 12;
 
@@ -60,15 +59,6 @@ public final class StatisticsTable {
     }
 
     private static String bytes(long value) {
-        if (value == Long.MAX_VALUE) {
-            return "no limit";
-        }
-        double amount = value;
-        int unit = 0;
-        while (Math.abs(amount) >= 1024 && unit < UNITS.length - 1) {
-            amount /= 1024;
-            unit++;
-        }
-        return unit == 0 ? value + " B" : String.format(Locale.ROOT, "%.1f %s", amount, UNITS[unit]);
+        return value == Long.MAX_VALUE ? "no limit" : ByteSizes.format(value);
     }
 }

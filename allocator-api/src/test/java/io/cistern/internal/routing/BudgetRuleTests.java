@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
@@ -77,7 +78,7 @@ final class BudgetRuleTests {
         Route route = route("one", budget);
         long first = router.allocate(route, 100, 0);
         assertThat(budget.usedBytes()).isEqualTo(100);
-        assertRefused(route, limit - 99, "all: limit of " + limit + " bytes, 100 of them in use");
+        assertRefused(route, limit - 99, "all: limit of " + ByteSizes.exact(limit) + ", 100 of them in use");
         long rest = router.allocate(route, limit - 100, 0);
         assertThat(budget.usedBytes()).isEqualTo(limit);
         assertRefused(route, 1, limit + " of them in use");
@@ -113,7 +114,7 @@ final class BudgetRuleTests {
         Route route = route("one", budget);
         budget.setLimitBytes(Budget.UNLIMITED);
         long block = router.allocate(route, 1L << 31, 0);
-        assertThat(budget).hasToString("all: no limit, " + (1L << 31) + " bytes in use");
+        assertThat(budget).hasToString("all: no limit, 2147483648 bytes (2.00 GiB) in use");
         router.free(block, 0);
     }
 

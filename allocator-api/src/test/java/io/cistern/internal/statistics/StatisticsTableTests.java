@@ -27,10 +27,10 @@ class StatisticsTableTests {
                         allocator caching, device 0
                                                                current        peak   allocated       freed
                         allocation                                   3           -          12           9
-                          allocated_bytes.small_pool               0 B     2.5 MiB           -           -
+                          allocated_bytes.small_pool               0 B    2.50 MiB           -           -
                         a_name_that_is_wider_than_its_column            - 123456789012           -           -
                         num_alloc_retries 2
-                        largest_free_block 3.0 MiB
+                        largest_free_block 3.00 MiB
                         """);
     }
 
@@ -38,11 +38,12 @@ class StatisticsTableTests {
     @CsvSource({
         "1, 1 B",
         "1023, 1023 B",
-        "1024, 1.0 KiB",
-        "-1536, -1.5 KiB",
-        "1073741824, 1.0 GiB",
-        "2251799813685248, 2048.0 TiB",
-        "9223372036854775806, 8388608.0 TiB",
+        "1024, 1.00 KiB",
+        "-1536, -1.50 KiB",
+        "-157286400, -150 MiB",
+        "1073741824, 1.00 GiB",
+        "2251799813685248, 2.00 PiB",
+        "9223372036854775806, 8.00 EiB",
         "9223372036854775807, no limit"
     })
     void bytesHaveAUnitThatPeopleRead(long value, String shown) {

@@ -95,6 +95,23 @@ public final class ByteSizes {
         return (bytes >> (10 * power)) + unit;
     }
 
+    /// Formats bytes for people, with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
+    public static String format(long bytes) {
+        if (Math.abs(bytes) < 1024) {
+            return bytes + " B";
+        }
+        int power = (63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10;
+        double value = (double) bytes / (1L << (10 * power));
+        double size = Math.abs(value);
+        String form = size < 9.995 ? "%.2f %ciB" : size < 99.95 ? "%.1f %ciB" : "%.0f %ciB";
+        return String.format(Locale.ROOT, form, value, "KMGTPE".charAt(power - 1));
+    }
+
+    /// Returns the exact number for people, with the unit where it is large: `4096 bytes`, `3145728 bytes (3.00 MiB)`.
+    public static String exact(long bytes) {
+        return bytes + " bytes" + (Math.abs(bytes) < 1L << 20 ? "" : " (" + format(bytes) + ")");
+    }
+
     private static long unit(String unit, String text, String legal) {
         if (unit.isEmpty() || unit.equals("b")) {
             return 1;

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.options.CachingOption;
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
@@ -45,7 +46,8 @@ public final class ReserveCap {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    before + " bytes are reserved of the " + capBytes + " that " + option + " allows: raise it",
+                    ByteSizes.exact(before) + " are reserved of the " + ByteSizes.exact(capBytes) + " that " + option
+                            + " allows: raise it",
                     new Reached(option));
         }
     }

@@ -6,8 +6,6 @@ import java.util.Locale;
 
 /// Reads sizes of devices as people write them, and formats numbers of bytes for tables.
 public final class ByteSize {
-    private static final String UNITS = "KMGTPE";
-
     private ByteSize() {}
 
     /// Reads the memory size of a device, in the notation of specs and settings.
@@ -30,12 +28,7 @@ public final class ByteSize {
 
     /// Formats bytes with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
     public static String format(long bytes) {
-        if (Math.abs(bytes) < 1024) {
-            return bytes + " B";
-        }
-        int power = (63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10;
-        double value = (double) bytes / (1L << (10 * power));
-        return threeDigits(value) + " " + UNITS.charAt(power - 1) + "iB";
+        return ByteSizes.format(bytes);
     }
 
     /// Formats a number of at least 1 with three digits, or as many as it has before the point.

@@ -242,7 +242,7 @@ final class ReplayCommandTests {
                 .hasSize(4)
                 .noneMatch(line -> line.contains("vit_streams"));
         assertThat(run.err())
-                .contains("vit_streams through caching:fit=tight: out of memory", "bytes free of", "synchronise");
+                .contains("vit_streams through caching:fit=tight: out of memory", " free of ", "synchronise");
     }
 
     @ParameterizedTest

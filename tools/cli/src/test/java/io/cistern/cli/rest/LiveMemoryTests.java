@@ -58,6 +58,6 @@ final class LiveMemoryTests {
         LookingProgram.Outcome outcome = new LookingProgram("caching", Resting.NEVER, 1, SEED).run();
         assertThat(outcome.refusals())
                 .isNotEmpty()
-                .allSatisfy(text -> assertThat(text).contains("bytes would be freed", "Listeners.onCompaction"));
+                .allSatisfy(text -> assertThat(text).contains(" would be freed", "Listeners.onCompaction"));
     }
 }
