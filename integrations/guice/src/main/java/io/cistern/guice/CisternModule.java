@@ -125,7 +125,6 @@ public final class CisternModule extends AbstractModule {
         }
         bind(Plan.class).toInstance(new Plan(driver, current, List.copyOf(pools), source));
         bind(Resources.class).asEagerSingleton();
-        bind(CisternLifecycle.class).to(Resources.class);
         bindInterceptor(
                 Matchers.any(),
                 Matchers.annotatedWith(InPool.class),
@@ -152,6 +151,12 @@ public final class CisternModule extends AbstractModule {
                     .bind(Key.get(PoolConfiguration.class, qualifier))
                     .toInstance(pool.what());
         }
+    }
+
+    /// No binding to `Resources`, which Guice would make for it a second time after a failure.
+    @Provides
+    CisternLifecycle lifecycle(Resources resources) {
+        return resources;
     }
 
     @Provides

@@ -32,6 +32,7 @@ import io.cistern.spi.catalog.Catalog;
 import jakarta.inject.Named;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -211,7 +212,10 @@ class CisternModuleTests {
                 .isInstanceOf(CreationException.class)
                 .hasMessageContaining("no allocator is named 'cacing'; known, nearest first: caching")
                 .hasMessageContaining("'caching' has no option 'slac'")
-                .hasMessageContaining("CisternModuleTests.java");
+                .hasMessageContaining("CisternModuleTests.java")
+                .asInstanceOf(InstanceOfAssertFactories.type(CreationException.class))
+                .extracting(CreationException::getErrorMessages, InstanceOfAssertFactories.COLLECTION)
+                .hasSize(2);
     }
 
     @Test
