@@ -97,9 +97,16 @@ public final class TorchPickle {
                 "device_traces",
                 traces,
                 "allocator_settings",
-                new HashMap<>(snapshot.settings()),
+                settings(),
                 "external_annotations",
                 annotations);
+    }
+
+    /// Returns the settings, and who took the snapshot: a reader would take it for PyTorch.
+    private Map<String, String> settings() {
+        Map<String, String> settings = new HashMap<>(snapshot.settings());
+        settings.put("recorded_by", "Cistern");
+        return settings;
     }
 
     private static long micros(Instant moment) {

@@ -127,9 +127,10 @@ record Fitting(
                     name,
                     snapshot,
                     fits.stream().anyMatch(fit -> fit.refusal().isPresent())
-                            ? "PyTorch wrote this snapshot after the exception, so blocks may be missing that were live"
+                            ? snapshot.recorder()
+                                    + " wrote this snapshot after the exception, so blocks may be missing that were live"
                                     + " at the refusal"
-                            : "A snapshot that PyTorch took",
+                            : "A snapshot that " + snapshot.recorder() + " took",
                     shown));
         }
         for (Fit fit : fits) {

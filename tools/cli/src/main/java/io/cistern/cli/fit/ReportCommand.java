@@ -95,7 +95,8 @@ public final class ReportCommand implements Callable<Integer> {
             return List.of((Snapshot) read);
         }
         if (snapshot.eventCount() == 0) {
-            return List.of(Snapshot.of(shortName, snapshot, "A snapshot that PyTorch took", ShownFit.NONE));
+            return List.of(Snapshot.of(
+                    shortName, snapshot, "A snapshot that " + snapshot.recorder() + " took", ShownFit.NONE));
         }
         Recording program = ProgramFile.of(file.toString(), snapshot).recording();
         if (files.size() == 2) {

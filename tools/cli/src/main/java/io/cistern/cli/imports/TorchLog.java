@@ -60,7 +60,7 @@ final class TorchLog {
         }
         log.events.sort(Comparator.comparingLong(ForeignEvent::nanos));
         Recorder recorder = new Recorder(
-                "PyTorch",
+                snapshot.recorder(),
                 0,
                 log.reserved,
                 log.refusedInOrder(),

@@ -128,6 +128,11 @@ public record TorchSnapshot(
         return new Reader(file).snapshot(new Fields(file, "", -1, fields));
     }
 
+    /// Returns who took it: PyTorch, or Cistern in PyTorch's form.
+    public String recorder() {
+        return "Cistern".equals(settings.get("recorded_by")) ? "Cistern" : "PyTorch";
+    }
+
     /// Returns how many events the history has.
     public int eventCount() {
         return traces.stream().mapToInt(List::size).sum();

@@ -5,7 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.jr.ob.JSON;
+import io.cistern.DeviceMemory;
 import io.cistern.cli.ProgramRun;
+import io.cistern.observability.HistoryOptions;
+import io.cistern.observability.MemoryHistory;
+import io.cistern.observability.MemorySnapshot;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -555,6 +561,31 @@ class FitCommandTests {
                 .contains("cistern: the page does not show long.csv with direct: that is more than 300,000 allocations"
                         + " and frees");
         assertThat(page).doesNotExist();
+    }
+
+    @Test
+    void aPickleThatCisternWroteSaysSo() throws Exception {
+        Path file = folder.resolve("own.pickle");
+        Path page = folder.resolve("own.html");
+        try (SimulatedGpu gpu = SimulatedGpu.builder()
+                        .devices(1)
+                        .capacityBytes(64 * MIB)
+                        .build();
+                DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.discover(List.of(), List.of()))
+                        .open()) {
+            MemoryHistory.of(memory).start(HistoryOptions.withStacks());
+            memory.free(memory.allocate(3 * MIB, 0, 0), 0);
+            MemorySnapshot.take(memory).write(file);
+        }
+
+        ProgramRun run = fit(file, "--allocator=caching", "--html=" + page);
+
+        assertThat(run.out())
+                .startsWith(file + ": recorded by Cistern, 2 allocations and frees")
+                .contains("Cistern reserved ")
+                .doesNotContain("PyTorch");
+        assertThat(page).content().contains("A snapshot that Cistern took");
     }
 
     @Test
