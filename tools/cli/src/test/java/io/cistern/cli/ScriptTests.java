@@ -173,6 +173,15 @@ final class ScriptTests {
         assertThat(run.out().lines()).containsExactly("code 141");
     }
 
+    /// It is there for the user's own program.
+    @Test
+    void aLimitThatIsSetIsToldWhereItDecides() throws Exception {
+        ProgramRun run = run(script, "fit", trace.toString(), "--allocator=direct", "-Dcistern.limit=1MiB");
+
+        assertThat(run.err().strip()).isEqualTo("cistern: property cistern.limit limits the replays, too: 1MiB");
+        assertThat(run.out()).contains("direct refuses it even on 8.00 TiB");
+    }
+
     @Test
     void aFullDiskIsComplainedOf() throws Exception {
         ProgramRun run = run(Path.of("/bin/bash"), "-c", "'" + script + "' doctor > /dev/full");

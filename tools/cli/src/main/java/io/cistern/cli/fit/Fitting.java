@@ -12,6 +12,8 @@ import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.Recording;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -45,6 +47,9 @@ record Fitting(
     /// @throws io.cistern.cli.common.UsageException if one of those asked for can't run
     static Fitting with(List<String> asked, @Nullable Long capacity, PrintWriter err) {
         Catalog catalog = Plugins.catalog();
+        Settings.ofProcess().all().stream()
+                .filter(set -> set.setting() == Setting.LIMIT || set.setting() == Setting.DEVICE_LIMIT)
+                .forEach(set -> err.println("cistern: " + set.source() + " limits the replays, too: " + set.text()));
         ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty());
         List<String> specs = new ArrayList<>(new AllocatorChoice(gpu, catalog, Work.NONE).specs(asked));
         List<String> judged = List.copyOf(asked.isEmpty() ? specs.subList(0, 1) : specs);
