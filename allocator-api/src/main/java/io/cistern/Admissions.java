@@ -239,7 +239,7 @@ final class Admissions implements DeviceAllocator {
     }
 
     private long reserved(OpenAllocator allocator, int device) {
-        return memory.registry.isWithinAnother(allocator)
+        return allocator.isWithin(memory.registry.all())
                 ? 0
                 : allocator
                         .reservedBytes(device)

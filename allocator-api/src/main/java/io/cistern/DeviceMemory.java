@@ -624,8 +624,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
         checked(device);
-        AllocatorStatistics sum = AllocatorStatistics.sum(registry.all().stream()
-                .map(allocator -> registry.isWithinAnother(allocator)
+        List<OpenAllocator> all = registry.all();
+        AllocatorStatistics sum = AllocatorStatistics.sum(all.stream()
+                .map(allocator -> allocator.isWithin(all)
                         ? facade(allocator).statistics(device).withoutReserved()
                         : facade(allocator).statistics(device))
                 .toList());

@@ -14,6 +14,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import org.junit.jupiter.api.Test;
 
 /// Allocators that are built on open ones: pools over pools, and an allocator that chooses between two by
@@ -68,6 +69,30 @@ class UpstreamTests extends PoolFixture {
         assertThat(memory.statistics(DEVICE).reservedBytes()).isEqualTo(inner.reservedBytes(DEVICE));
         free(block);
         inner.close();
+    }
+
+    @Test
+    void trimmingAllGivesThePoolsMemoryBackToTheDriver() {
+        MemoryPool outer = builder().tag("outer").open();
+        MemoryPool middle = builder().upstream(outer).tag("middle").open();
+        MemoryPool inner = builder().upstream(middle).tag("inner").open();
+        free(inner.allocate(30 * MIB, DEVICE, stream));
+        long free = gpu.memory().freeBytes(DEVICE);
+        TrimResult trimmed = memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(trimmed.returnedBytes()).isEqualTo(gpu.memory().freeBytes(DEVICE) - free);
+        assertThat(trimmed.reservedBytes()).hasValue(0);
+        assertThat(trimmed.left()).isEmpty();
+    }
+
+    @Test
+    void whatFitsTogetherIsNotTrimmed() {
+        MemoryPool outer = builder().tag("outer").open();
+        MemoryPool inner = builder().upstream(outer).tag("inner").open();
+        long block = inner.allocate(30 * MIB, DEVICE, stream);
+        free(outer.allocate(30 * MIB, DEVICE, stream));
+        assertThat(memory.trim(DEVICE, 64 * MIB, TrimMode.SYNCHRONIZE).returnedBytes())
+                .isZero();
+        free(block);
     }
 
     @Test

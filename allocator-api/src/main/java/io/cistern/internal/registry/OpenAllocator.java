@@ -24,6 +24,7 @@ import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -226,6 +227,14 @@ public final class OpenAllocator {
 
     public @Nullable Pool pool() {
         return pool;
+    }
+
+    /// Returns whether its memory counts among that of another allocator, whose blocks are its segments.
+    ///
+    /// @param others the allocators that are counted
+    public boolean isWithin(Collection<OpenAllocator> others) {
+        Pool its = pool;
+        return its != null && its.upstream() != null && others.contains(its.upstream());
     }
 
     public <T> Optional<T> extension(Class<T> type) {

@@ -32,14 +32,20 @@ public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
     }
 
     /// Trims several allocators, in the order of opening, until together they have at most `keepBytes`
-    /// reserved.
+    /// reserved. First come those that are built on others of them, the last opened before all: what they give
+    /// back is idle in the others then.
     public static TrimResult all(List<OpenAllocator> allocators, int device, long keepBytes, TrimMode mode) {
-        long excess = -Sizes.notNegative("keepBytes", keepBytes);
-        for (OpenAllocator allocator : allocators) {
-            excess += allocator.reservedBytes(device).orElse(0);
+        long excess = reservedBytes(allocators, device) - Sizes.notNegative("keepBytes", keepBytes);
+        for (OpenAllocator allocator : allocators.reversed()) {
+            if (allocator.isWithin(allocators)) {
+                allocator.trim(device, keep(allocator.reservedBytes(device), excess), mode);
+            }
         }
         List<TrimResult> results = new ArrayList<>();
         for (OpenAllocator allocator : allocators) {
+            if (allocator.isWithin(allocators)) {
+                continue;
+            }
             OptionalLong reserved = allocator.reservedBytes(device);
             TrimResult result = allocator.trim(device, keep(reserved, excess), mode);
             // Bytes that the allocator does not count as its own, such as those of graphs that are gone, don't
@@ -48,6 +54,14 @@ public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
             results.add(result);
         }
         return TrimResult.sum(results);
+    }
+
+    /// Returns what several allocators have reserved together, as far as they know.
+    public static long reservedBytes(List<OpenAllocator> allocators, int device) {
+        return allocators.stream()
+                .filter(each -> !each.isWithin(allocators))
+                .mapToLong(each -> each.reservedBytes(device).orElse(0))
+                .sum();
     }
 
     /// Returns the bytes that one allocator may keep so that the excess goes. If its reserved bytes are

@@ -376,12 +376,6 @@ public final class Registry {
         return List.copyOf(allocators);
     }
 
-    /// Returns whether an allocator's memory counts among that of another one, whose blocks are its segments.
-    public boolean isWithinAnother(OpenAllocator allocator) {
-        OpenAllocator.Pool pool = allocator.pool();
-        return pool != null && pool.upstream() != null && allocators.contains(pool.upstream());
-    }
-
     /// Returns the allocator that a route leads to.
     ///
     /// @throws IllegalStateException if it has drained
