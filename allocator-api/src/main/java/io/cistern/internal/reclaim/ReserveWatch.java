@@ -80,8 +80,11 @@ public final class ReserveWatch implements AutoCloseable {
 
     private void watch() {
         long pause = PERIOD_NANOS;
-        while (Thread.currentThread().equals(thread)) {
+        while (true) {
             LockSupport.parkNanos(this, pause);
+            if (isOver()) {
+                return;
+            }
             boolean anyInVain = false;
             for (int device = 0; device < registry.environment().deviceCount(); device++) {
                 anyInVain |= !restoreQuietly(device);
@@ -90,10 +93,17 @@ public final class ReserveWatch implements AutoCloseable {
         }
     }
 
+    private boolean isOver() {
+        return !Thread.currentThread().equals(thread);
+    }
+
     private boolean restoreQuietly(int device) {
         try {
             return restore(device);
         } catch (Throwable failure) {
+            if (isOver()) { // Then the program may have closed the driver, too.
+                return false;
+            }
             System.getLogger(ReserveWatch.class.getName())
                     .log(Level.WARNING, "the reserve of device " + device + " can't be restored now", failure);
             return false;
@@ -112,10 +122,7 @@ public final class ReserveWatch implements AutoCloseable {
             return true;
         }
         List<OpenAllocator> all = registry.all();
-        long reserved = all.stream()
-                .mapToLong(each -> each.reservedBytes(device).orElse(0))
-                .sum();
-        long keep = Math.max(0, reserved - missing);
+        long keep = Math.max(0, PlainTrim.reservedBytes(all, device) - missing);
         try {
             return PlainTrim.all(all, device, keep, TrimMode.WITHOUT_WAITING).returnedBytes() > 0;
         } finally {
