@@ -1,6 +1,7 @@
 package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
@@ -152,6 +153,15 @@ final class OutOfMemoryAdviceTests {
             assertThat(report.advice())
                     .contains("free blocks of weights, which has the most: " + ByteSizes.exact(CAPACITY / 2));
             assertThat(report.text().lines().toList().get(2)).startsWith("advice: ");
+            Allocator telling = memory.open(OpenOptions.made("telling", new Full() {
+                @Override
+                public long allocate(long byteSize, int device, long stream) {
+                    throw new DeviceOutOfMemoryException(byteSize, device, "the device has 1 of 2 bytes free");
+                }
+            }));
+            assertThatThrownBy(() -> telling.allocate(MIB, 0, 0))
+                    .hasMessageEndingWith(
+                            "; the device has 1 of 2 bytes free, and weights holds " + ByteSizes.exact(CAPACITY / 2));
             memory.free(held, 0);
         }
     }

@@ -168,11 +168,16 @@ public record OutOfMemoryReport(
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
             return "the device has " + known(totalBytes) + " in all";
         }
-        String holder = largestHolder()
+        return "the device has " + known(freeBytes) + " free of " + known(totalBytes) + holderText();
+    }
+
+    /// Returns as a text for people which other allocator or pool has more in live blocks than the refusing one:
+    /// ", and … holds …". Empty if none has.
+    public String holderText() {
+        return largestHolder()
                 .filter(each -> !each.equals(allocators.getFirst()))
                 .map(each -> ", and " + each.name() + " holds " + ByteSizes.exact(each.requestedBytes()))
                 .orElse("");
-        return "the device has " + known(freeBytes) + " free of " + known(totalBytes) + holder;
     }
 
     /// Returns the allocator or pool with the most bytes in live blocks; empty if none has any.

@@ -95,7 +95,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         if (known == null || byLimit) {
             return told;
         }
-        String device = told.contains("the device has ") ? "" : "; " + known.deviceText();
+        String device = told.contains("the device has ") ? known.holderText() : "; " + known.deviceText();
         return told + device + known.compactionText();
     }
 

@@ -46,7 +46,12 @@ class ReserveTests extends PoolFixture {
         long block = allocate(180 * MIB);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> allocate(40 * MIB))
-                .withStackTraceContaining("a reserve of " + 64 * MIB + " bytes");
+                .withStackTraceContaining("a reserve of " + 64 * MIB + " bytes")
+                .satisfies(refusal -> assertThat(refusal.report().orElseThrow().advice())
+                        .singleElement()
+                        .asString()
+                        .startsWith("a reserve of " + 64 * MIB + " bytes (64.0 MiB) is kept for kernels and libraries")
+                        .endsWith(": lower the reserve (DeviceLimits.setReserve), or free blocks"));
         assertThat(driverFree()).isGreaterThanOrEqualTo(64 * MIB);
         memory.limits().setReserve(DEVICE, 0);
         long more = allocate(40 * MIB);

@@ -10,6 +10,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 ///
 /// **Threads.** Any.
 public final class DeviceReserves {
+    private static final String KEPT = "a reserve of ";
+
     private final CudaDriver driver;
     private final AtomicLongArray bytes;
 
@@ -46,9 +48,19 @@ public final class DeviceReserves {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    "a reserve of " + ByteSizes.exact(reserve)
-                            + " is kept for kernels and libraries, and the device has " + ByteSizes.exact(free)
-                            + " free");
+                    KEPT + ByteSizes.exact(reserve) + " is kept for kernels and libraries, and the device has "
+                            + ByteSizes.exact(free) + " free");
         }
+    }
+
+    /// Returns how a reserve made an allocation fail; empty if none did.
+    public static String reasonOf(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof DeviceOutOfMemoryException refusal
+                    && refusal.detail().startsWith(KEPT)) {
+                return refusal.detail();
+            }
+        }
+        return "";
     }
 }

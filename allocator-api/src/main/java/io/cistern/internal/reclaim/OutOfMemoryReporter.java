@@ -9,6 +9,7 @@ import io.cistern.diagnostics.TriedStep;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
@@ -135,6 +136,11 @@ final class OutOfMemoryReporter {
                 report.largestHolder()
                         .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which has the most: "
                                 + ByteSizes.exact(each.requestedBytes())));
+                return advice;
+            }
+            String byReserve = DeviceReserves.reasonOf(failure);
+            if (!byReserve.isEmpty()) {
+                advice.add(byReserve + ": lower the reserve (DeviceLimits.setReserve), or free blocks");
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
