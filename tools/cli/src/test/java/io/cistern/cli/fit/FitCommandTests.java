@@ -581,7 +581,7 @@ class FitCommandTests {
 
         ProgramRun run = fit(file, "--allocator=caching", "--html=" + page);
 
-        assertThat(run.out())
+        assertThat(run.wholeLines())
                 .startsWith(file + ": recorded by Cistern, 2 allocations and frees")
                 .contains("Cistern reserved ")
                 .doesNotContain("PyTorch");
