@@ -27,7 +27,7 @@ final class SitesLeftOut {
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
             + "|checkInvariants|OpenAllocator.compaction$|SpillStore\\.open$|SpillableBuffer\\.delete$"
-            + "|TaskThreads\\.check|BlockOwners\\$Table\\.addTasks"
+            + "|AddressCheck\\.overlap|TaskThreads\\.check|BlockOwners\\$Table\\.addTasks"
             + "|Arbitration\\.(check|lines|othersHold|whereIts)");
 
     /// Objects that stand over allocators and call them: communicators, memory of other processes, scopes on other
@@ -36,6 +36,7 @@ final class SitesLeftOut {
             + "|\\.nccl\\.(internal\\.call\\.)?(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
             + "|NcclLibrary|Operands|Reduction|BufferRegistration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
+            + "|ReturnStreams\\.(lambda\\$)?close|SpillStore\\.closeStream|EventStreams\\.isDestroyed"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 
     /// What follows a refusal of the driver in a compaction, where tests of `caching` let each call fail.
