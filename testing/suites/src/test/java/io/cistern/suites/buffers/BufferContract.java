@@ -84,4 +84,11 @@ public abstract class BufferContract {
             super(BufferContract.this);
         }
     }
+
+    @Nested
+    final class CapturedCallTests extends CapturedCallContractTests {
+        CapturedCallTests() {
+            super(BufferContract.this);
+        }
+    }
 }

@@ -1,11 +1,20 @@
-package io.cistern.buffers;
+package io.cistern.suites.buffers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
-import io.cistern.DeviceMemory;
+import io.cistern.buffers.CopyBatch;
+import io.cistern.buffers.CopyMode;
+import io.cistern.buffers.CudaFunction;
+import io.cistern.buffers.CudaModule;
+import io.cistern.buffers.DeviceArena;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.DeviceRows;
+import io.cistern.buffers.ManagedMemory;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
 import io.cistern.buffers.dlpack.Dlpack;
 import io.cistern.buffers.dlpack.DlpackTensor;
 import io.cistern.buffers.dlpack.TensorLayout;
@@ -17,79 +26,72 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
-import io.cistern.internal.direct.DirectProvider;
-import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Calls while their stream is captured: those that the capture forbids are refused with what to do instead, before
 /// the driver is asked, and the capture goes on.
-final class CapturedCallsTests {
+abstract class CapturedCallContractTests extends BufferFixture {
     private static final int BYTES = 4096;
-    private static final int MANAGED_BYTES = 1 << 20;
+    private static final int MANAGED_BYTES = MIB;
     private static final TensorLayout LAYOUT = TensorLayout.compact(TensorType.UINT8, BYTES);
 
-    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
-            .open();
-    private final Arena arena = Arena.ofConfined();
-    private final MemorySegment pageable = arena.allocate(BYTES);
     private final MemorySegment array = MemorySegment.ofArray(new byte[BYTES]);
-    private final CudaStream stream = CudaStream.open(memory, 0);
-    private final CudaStream other = CudaStream.open(memory, 0);
-    private final PinnedBuffer pinned = PinnedMemory.of(memory).allocate(BYTES);
-    private final CudaModule module = CudaModule.load(memory, 0, MemoryKernels.ptx());
-    private final CudaFunction kernel = module.function("cistern_write_sequence_u32");
-    private final CudaEvent event = CudaEvent.open(memory, 0).record(other);
-    private final DeviceBuffer buffer;
-    private final DeviceBuffer second;
-    private final DeviceBuffer ofOther;
-    private final DeviceBuffer managed;
-    private final DlpackTensor taken;
+    private Arena arena;
+    private MemorySegment pageable;
+    private CudaStream other;
+    private PinnedBuffer pinned;
+    private CudaModule module;
+    private CudaFunction kernel;
+    private CudaEvent event;
+    private DeviceBuffer buffer;
+    private DeviceBuffer second;
+    private DeviceBuffer ofOther;
+    private DeviceBuffer managed;
+    private DlpackTensor taken;
 
-    CapturedCallsTests() {
-        memory.setCurrent("direct");
-        buffer = DeviceBuffer.allocate(BYTES, stream);
-        second = DeviceBuffer.allocate(BYTES, stream);
-        ofOther = DeviceBuffer.allocate(BYTES, other);
-        long address = gpu.unifiedMemory().allocate(0, MANAGED_BYTES);
-        managed = DeviceBuffer.ofForeign(memory, address, MANAGED_BYTES, 0, stream.handle());
+    CapturedCallContractTests(BufferContract suite) {
+        super(suite);
+    }
+
+    @BeforeEach
+    void openAll() {
+        arena = closedLater(Arena.ofConfined());
+        pageable = arena.allocate(BYTES);
+        other = anotherStream();
+        pinned = closedLater(PinnedMemory.of(memory).allocate(BYTES));
+        module = closedLater(CudaModule.load(memory, DEVICE, MemoryKernels.ptx()));
+        kernel = module.function("cistern_write_sequence_u32");
+        event = closedLater(CudaEvent.open(memory, DEVICE)).record(other);
+        buffer = buffer(BYTES);
+        second = buffer(BYTES);
+        ofOther = closedLater(DeviceBuffer.allocate(BYTES, other));
+        long address = driver.unifiedMemory().allocate(DEVICE, MANAGED_BYTES);
+        closedLater(() -> driver.memory().free(DEVICE, address));
+        managed = closedLater(DeviceBuffer.ofForeign(memory, address, MANAGED_BYTES, DEVICE, stream.handle()));
         try (DeviceBuffer shared = DeviceBuffer.allocate(BYTES, other)) {
-            taken = Dlpack.take(Dlpack.share(shared, LAYOUT, stream.handle()), stream);
+            taken = closedLater(Dlpack.take(Dlpack.share(shared, LAYOUT, stream.handle()), stream));
         }
         stream.synchronize();
+        other.synchronize();
     }
 
-    @AfterEach
-    void close() {
-        taken.close();
-        List.of(buffer, second, ofOther, managed).forEach(DeviceBuffer::close);
-        pinned.close();
-        module.close();
-        memory.close();
-        assertThat(gpu.misuses()).isEmpty();
-        gpu.close();
-        arena.close();
-    }
-
-    private record Call(String name, Consumer<CapturedCallsTests> call) {
+    private record Call(String name, Consumer<CapturedCallContractTests> call) {
         @Override
         public String toString() {
             return name;
         }
     }
 
-    private static Call call(String name, Consumer<CapturedCallsTests> call) {
+    private static Call call(String name, Consumer<CapturedCallContractTests> call) {
         return new Call(name, call);
     }
 
@@ -227,7 +229,7 @@ final class CapturedCallsTests {
     private void inCapture(Runnable work) {
         try (GraphCapture capture = GraphCapture.begin(stream, CaptureMode.GLOBAL)) {
             work.run();
-            assertThat(gpu.graphs().captureStatus(0, stream.handle())).isEqualTo(CaptureStatus.ACTIVE);
+            assertThat(driver.graphs().captureStatus(0, stream.handle())).isEqualTo(CaptureStatus.ACTIVE);
             try (CudaGraph graph = capture.endAndInstantiate()) {
                 graph.launch(stream);
             }
