@@ -12,16 +12,10 @@ final class CaptureRules {
 
     /// Checks a copy between host memory and a buffer.
     static void requireCopy(DeviceBuffer buffer, MemorySegment host, long stream, CopyMode mode) {
-        if (!isCaptured(buffer.memory(), buffer.device(), stream)) {
-            return;
-        }
         if (!host.isNative()) {
             requireNoStaging(buffer, stream);
         }
         requireNoWait(buffer, stream, mode);
-        if (!BufferSupport.of(buffer.memory()).pageableCopies.isPinned(buffer.device(), host)) {
-            throw refused(stream, "copy before the capture, or from and to a PinnedBuffer; this memory is not pinned");
-        }
     }
 
     /// Checks a copy through staging memory, which another copy may use by the time of the graph's launch.

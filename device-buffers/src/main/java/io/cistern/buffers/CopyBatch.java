@@ -89,7 +89,7 @@ public final class CopyBatch {
     /// @param stream a stream of the device that does the copies: the device of buffers that are copied to or
     ///     from the host, and of sources of other copies
     /// @throws IllegalStateException if a buffer or the arena of host memory is closed, or the stream is being
-    ///     captured and the batch is blocking or host memory is not pinned: nothing is enqueued then
+    ///     captured and the batch is blocking or host memory is an array: nothing is enqueued then
     /// @throws IllegalArgumentException if a target can't be copied to in this mode, or ranges overlap: nothing
     ///     is enqueued then
     /// @throws WrongThreadException if host memory is in another thread's confined arena: nothing is enqueued

@@ -11,6 +11,9 @@ package io.cistern.buffers;
 /// | an array, to the device | the same | once the bytes are in pinned memory |
 /// | an array, to the host | the same | refused |
 ///
+/// **In a capture** only non-blocking copies of native memory are possible. Each launch of the graph reads or writes
+/// that memory, so keep it as long as the graph.
+///
 /// Only copies of pinned memory overlap other work: see [CopyOptions#reportPageableCopies].
 public enum CopyMode {
     /// The host waits until the stream has passed the copy.

@@ -523,7 +523,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the stream is being
-    ///     captured and the copy is blocking or `source` is not pinned
+    ///     captured and the copy is blocking or `source` is an array
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source, long stream, CopyMode mode) {
         HostCopies.toDevice(this, source, stream, mode);
@@ -581,7 +581,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalArgumentException if it is read-only, or if it is on the heap, where the collector may
     ///     move it, and the copy is not blocking
     /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the stream is being
-    ///     captured and the copy is blocking or `target` is not pinned
+    ///     captured and the copy is blocking
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target, long stream, CopyMode mode) {
         HostCopies.toHost(this, target, stream, mode);

@@ -31,7 +31,7 @@ final class PageableCopies {
         }
     }
 
-    boolean isPinned(int device, MemorySegment host) {
+    private boolean isPinned(int device, MemorySegment host) {
         try {
             return driver.memory().attribute(device, PointerAttribute.MEMORY_TYPE, host.address()) != 0;
         } catch (CudaException unknown) {

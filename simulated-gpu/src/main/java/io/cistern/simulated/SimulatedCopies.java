@@ -20,7 +20,7 @@ import java.util.function.Consumer;
 /// [Copies] over the model.
 ///
 /// A copy from pageable host memory takes the bytes at the call, and a copy to it waits for the stream, as the
-/// driver may do.
+/// driver may do. A captured one reads or writes that memory at each launch.
 final class SimulatedCopies implements Copies {
     private final Machine machine;
 
@@ -38,10 +38,25 @@ final class SimulatedCopies implements Copies {
             if (pinned(source.address())) {
                 machine.checkRange(call, device, source.address(), byteSize, false);
                 move(call, queue, view, target, view, source.address(), byteSize, linkNanos(byteSize));
-            } else {
+            } else if (machine.captures.of(queue) == null) {
                 stage(call, queue, view, target, source, byteSize);
+            } else {
+                MemorySegment memory = lasting(source, byteSize);
+                machine.give(queue, "copy", each -> {
+                    machine.use(call, each, target, byteSize);
+                    enqueue(
+                            machine,
+                            each,
+                            linkNanos(byteSize),
+                            () -> StagedBytes.of(memory, byteSize).writeTo(view, target));
+                });
             }
         });
+    }
+
+    /// Returns memory of the host as a graph knows it: by its address, whether or not its arena is still open.
+    private static MemorySegment lasting(MemorySegment memory, long byteSize) {
+        return MemorySegment.ofAddress(memory.address()).reinterpret(byteSize);
     }
 
     @Override
@@ -50,13 +65,13 @@ final class SimulatedCopies implements Copies {
         long byteSize = array.byteSize();
         onStream(call, device, target, 0, byteSize, stream, queue -> {
             machine.checkRange(call, queue, target, byteSize, true);
+            machine.captures.refuseCaptured(queue);
             stage(call, queue, machine.view(call, device), target, array, byteSize);
         });
     }
 
     private void stage(
             DriverCall call, StreamQueue queue, DeviceView view, long target, MemorySegment source, long byteSize) {
-        machine.captures.refuseCaptured(queue);
         machine.use(call, queue, target, byteSize);
         StagedBytes staged = StagedBytes.of(source, byteSize);
         enqueue(machine, queue, linkNanos(byteSize), () -> staged.writeTo(view, target));
@@ -74,7 +89,18 @@ final class SimulatedCopies implements Copies {
                 move(call, queue, view, target.address(), view, source, byteSize, linkNanos(byteSize));
                 return;
             }
-            machine.captures.refuseCaptured(queue);
+            if (machine.captures.of(queue) != null) {
+                MemorySegment memory = lasting(target, byteSize);
+                machine.give(queue, "copy", each -> {
+                    machine.use(call, each, source, byteSize);
+                    enqueue(machine, each, linkNanos(byteSize), () -> {
+                        StagedBytes bytes = new StagedBytes(byteSize);
+                        bytes.readFrom(view, source);
+                        bytes.copyTo(memory);
+                    });
+                });
+                return;
+            }
             machine.use(call, queue, source, byteSize);
             // The bytes are read when the stream gets there; the calling thread hands them over.
             StagedBytes staged = new StagedBytes(byteSize);
