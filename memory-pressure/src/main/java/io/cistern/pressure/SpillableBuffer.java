@@ -195,8 +195,8 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// A graph can neither bring the buffer back nor wait for work outside of it. What the captured stream itself did
-    /// before comes before the launches on it.
+    /// A graph can neither bring the buffer back nor wait for work outside of it. Earlier work on the captured
+    /// stream is done before the launches on it.
     private void requireAcquirableInCapture(long stream) {
         String inCapture = " while stream 0x" + Long.toHexString(stream) + " is being captured";
         if (place != SpillPlace.DEVICE) {

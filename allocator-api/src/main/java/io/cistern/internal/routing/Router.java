@@ -432,7 +432,7 @@ public final class Router implements OwnerTable.Freeing {
     /// block is alive again, and still used.
     ///
     /// @param forGraph whether a stream that uses it is captured
-    /// @return false if that stream is not captured any more
+    /// @return false if that stream is no longer captured
     private boolean keepUsed(
             CaptureRoutes captures,
             BlockUses others,
@@ -517,8 +517,8 @@ public final class Router implements OwnerTable.Freeing {
         return route;
     }
 
-    /// Returns whether a live block begins at an address. One that the program has freed and only a graph keeps
-    /// is not live.
+    /// Returns whether a live block begins at an address. A block that is freed, but kept for a graph, is not
+    /// live.
     public boolean isLive(long address) {
         Route route = find(address);
         return route != null && route.keeper(address) == null;

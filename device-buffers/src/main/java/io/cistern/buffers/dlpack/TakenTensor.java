@@ -74,7 +74,7 @@ final class TakenTensor implements DeviceBuffer.ForeignOwner {
     private void requireNotCaptured(long last) {
         if (stream.memory().moduleSupport().isCaptured(stream.device(), last)) {
             throw new IllegalStateException("stream 0x" + Long.toHexString(last)
-                    + " is being captured: give the tensor back after the capture, when no graph uses it any more");
+                    + " is being captured: give the tensor back after the capture, when no graph uses it");
         }
     }
 

@@ -174,7 +174,7 @@ final class BuildingBlocks {
             Segment obtained = live.remove(given.address());
             if (obtained == null) {
                 findings.add(text(method, given) + ", where it has nothing: it never got this memory, or gave it back"
-                        + " before; who keeps blocks must take one out when it hands it out");
+                        + " before; a cache must remove a block when it hands it out");
                 return method.getReturnType() == boolean.class ? true : null;
             }
             boolean isRight = obtained.equals(given);
