@@ -19,8 +19,13 @@ import org.jspecify.annotations.Nullable;
 /// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take memory past every
 /// allocator. A reserve leaves them some: allocators give back idle memory, and are refused more, before the
 /// driver's free bytes fall below it. One thread watches it while there is a reserve, and gives idle memory
-/// back as soon as the reserve is not whole. Cached blocks are handed out as before. `async` grows within the
-/// driver, so it may take from the reserve; the watch restores that from its idle memory.
+/// back as soon as the reserve is not whole. Cached blocks of `caching` are handed out as before.
+///
+/// Only the driver knows whether a block of `async` needs more memory, and only its code whether one of a C
+/// library, of an allocator of the program, or of a plug-in without sources does. While there is a reserve, each
+/// of their allocations asks the driver for its free bytes; a block that came out of the reserve goes back at
+/// once and is refused. The driver may take from a reserve for managed memory, which it moves to the host when
+/// others need the device, and for graphs of `async` at their launch; the watch makes up for the latter.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceLimits {

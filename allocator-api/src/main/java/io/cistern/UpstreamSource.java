@@ -2,11 +2,13 @@ package io.cistern;
 
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// A segment source over an open allocator. It takes blocks on the legacy default stream and waits on the host
@@ -18,13 +20,17 @@ final class UpstreamSource implements RangeSource {
 
     private final DeviceAllocator upstream;
     private final StreamOrder order;
+    private final DeviceReserves noReserves;
 
     /// The blocks of segments that begin inside their block, by the segment's address.
     private final Map<Long, Segment> around = new ConcurrentHashMap<>();
 
     UpstreamSource(Allocator allocator) {
+        DeviceMemory memory = allocator.memory();
+        this.noReserves =
+                new DeviceReserves(memory.driver(), memory.environment().deviceCount());
         this.upstream = allocator.asUpstream();
-        this.order = allocator.memory().moduleSupport().streams();
+        this.order = memory.moduleSupport().streams();
     }
 
     @Override
@@ -62,6 +68,12 @@ final class UpstreamSource implements RangeSource {
         Segment block = around.getOrDefault(segment.address(), segment);
         upstream.free(block.address(), block.byteSize(), block.device(), Streams.LEGACY_DEFAULT);
         around.remove(segment.address());
+    }
+
+    /// Returns no reserves to leave alone: the upstream does so, which may serve from its idle memory.
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        return type == DeviceReserves.class ? Optional.of(type.cast(noReserves)) : RangeSource.super.extension(type);
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
@@ -44,12 +45,14 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     /// Made in advance: closing needs no Java heap.
     private final Failures failures = new Failures();
 
-    AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
+    /// @param reserves the memory of devices that the pools leave to others
+    AsyncAllocator(
+            CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order, DeviceReserves reserves) {
         this.options = options;
         this.memory = driver.pools();
         this.devices = new AsyncDevice[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
-            devices[device] = new AsyncDevice(driver, memory, device, options, order);
+            devices[device] = new AsyncDevice(driver, memory, device, options, order, reserves);
         }
     }
 
@@ -65,6 +68,8 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
                 throw failure;
             }
             return allocateOnceMore(pools, byteSize, stream);
+        } catch (DeviceOutOfMemoryException refused) {
+            return allocateOnceMore(pools, byteSize, stream);
         }
     }
 
@@ -73,7 +78,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
         boolean waited = pools.synchronize();
         long returned = PoolTrim.trim(pools, 0);
         try {
-            return memory.allocateFrom(pools.device, pools.poolFor(byteSize, stream), byteSize, stream);
+            return pools.allocateFrom(pools.poolFor(byteSize, stream), byteSize, stream);
         } catch (CudaException failure) {
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;

@@ -5,7 +5,10 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
+import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.EndedStreams;
 import io.cistern.spi.StreamOrder;
@@ -24,6 +27,7 @@ final class AsyncDevice {
     private final FailedFrees refused;
     private final CudaDriver driver;
     private final MemoryPools memory;
+    private final DeviceReserves reserves;
 
     private final DriverMutex mutex = new DriverMutex();
 
@@ -49,8 +53,15 @@ final class AsyncDevice {
     // Plain: a lost count only delays a look.
     private int callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
 
-    AsyncDevice(CudaDriver driver, MemoryPools memory, int device, AsyncOptions options, StreamOrder order) {
+    AsyncDevice(
+            CudaDriver driver,
+            MemoryPools memory,
+            int device,
+            AsyncOptions options,
+            StreamOrder order,
+            DeviceReserves reserves) {
         this.driver = driver;
+        this.reserves = reserves;
         this.memory = memory;
         this.device = device;
         this.pools = new DevicePools(driver, device, options);
@@ -64,7 +75,7 @@ final class AsyncDevice {
 
     /// Returns whether an allocation is one call of the driver and nothing else.
     boolean isPlain() {
-        return !eventful && --callsUntilLook >= 0;
+        return !eventful && --callsUntilLook >= 0 && reserves.of(device) == 0;
     }
 
     /// Allocates in the cases that [#isPlain] excludes; fails if the driver does.
@@ -78,12 +89,36 @@ final class AsyncDevice {
         long pool = poolFor(byteSize, stream);
         boolean turn = beginTurn();
         try {
-            return memory.allocateFrom(device, pool, byteSize, stream);
+            return allocateFrom(pool, byteSize, stream);
         } finally {
             if (turn) {
                 endTurn();
             }
         }
+    }
+
+    /// Allocates from a pool, but not out of the device's reserve.
+    ///
+    /// @throws DeviceOutOfMemoryException if the reserve refuses
+    long allocateFrom(long pool, long byteSize, long stream) {
+        long free = reserves.require(reserves.of(device) == 0 ? 0 : growth(pool, byteSize), device);
+        long address = memory.allocateFrom(device, pool, byteSize, stream);
+        try {
+            reserves.requireKept(free, byteSize, device); // the pool's idle memory may be in pieces
+            return address;
+        } catch (RuntimeException | Error failure) {
+            freeOrKeep(address, stream);
+            throw failure;
+        }
+    }
+
+    /// Returns how many bytes a pool obtains for a block if its idle memory can't serve.
+    private long growth(long pool, long byteSize) {
+        long idle = memory.attribute(device, pool, PoolAttribute.RESERVED_CURRENT)
+                - memory.attribute(device, pool, PoolAttribute.USED_CURRENT);
+        return idle >= byteSize
+                ? 0
+                : (byteSize + DriverPool.PAGE_BYTES - 1) / DriverPool.PAGE_BYTES * DriverPool.PAGE_BYTES;
     }
 
     boolean inTurns() {
@@ -168,15 +203,21 @@ final class AsyncDevice {
         refused.freeAgainOn(stream);
         boolean turn = beginTurn();
         try {
+            freeOrKeep(address, stream);
+        } finally {
+            if (turn) {
+                endTurn();
+            }
+        }
+    }
+
+    private void freeOrKeep(long address, long stream) {
+        try {
             memory.free(device, address, stream);
         } catch (CudaException failure) {
             freeFailed(address, stream, failure);
         } catch (OutOfMemoryError ofTheHeap) {
             freeNotMade(address, stream);
-        } finally {
-            if (turn) {
-                endTurn();
-            }
         }
     }
 

@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
@@ -68,7 +69,16 @@ public final class AsyncProvider implements AllocatorProvider {
         CudaDriver driver = driver(context);
         AsyncOptions options =
                 AsyncOptions.read(context.options(), Long.MAX_VALUE).requireSupport(driver);
-        return new AsyncAllocator(driver, context.devices().deviceCount(), options, context.streams());
+        return new AsyncAllocator(
+                driver, context.devices().deviceCount(), options, context.streams(), reserves(context, options));
+    }
+
+    /// Returns the memory of devices that pools leave to others; none if they don't take it from a device.
+    static DeviceReserves reserves(AllocatorContext context, AsyncOptions options) {
+        return context.extension(DeviceReserves.class)
+                .filter(_ -> options.location().onDevice())
+                .orElseGet(() ->
+                        new DeviceReserves(driver(context), context.devices().deviceCount()));
     }
 
     static CudaDriver driver(AllocatorContext context) {

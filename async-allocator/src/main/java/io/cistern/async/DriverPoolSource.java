@@ -6,7 +6,6 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
-import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /// Provides plain ranges from the driver's pools.
@@ -30,9 +29,10 @@ final class DriverPoolSource implements RangeSource {
     private final Failures failures = new Failures();
     private final Runnable closingPools;
 
-    DriverPoolSource(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
+    /// @param pools closed with this
+    DriverPoolSource(CudaDriver driver, AsyncAllocator pools, int deviceCount) {
         this.driver = driver;
-        this.pools = new AsyncAllocator(driver, deviceCount, options, order);
+        this.pools = pools;
         this.closingPools = pools::close;
         this.streams = new AtomicLongArray(deviceCount);
     }

@@ -55,6 +55,11 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
             throw new ConfigurationException(NAME + ": release_threshold=adaptive is invalid, since ranges are kept by"
                     + " the allocator above; valid: zero, keep_all, bytes, a share of the device");
         }
-        return new DriverPoolSource(driver, context.devices().deviceCount(), options, context.streams());
+        int deviceCount = context.devices().deviceCount();
+        return new DriverPoolSource(
+                driver,
+                new AsyncAllocator(
+                        driver, deviceCount, options, context.streams(), AsyncProvider.reserves(context, options)),
+                deviceCount);
     }
 }

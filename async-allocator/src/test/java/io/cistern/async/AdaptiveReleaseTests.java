@@ -32,7 +32,7 @@ final class AdaptiveReleaseTests {
     private final AsyncAllocator async = open(new ReleaseThreshold.Adaptive());
 
     private AsyncAllocator open(ReleaseThreshold threshold) {
-        AsyncAllocator allocator = new AsyncAllocator(gpu, 1, AsyncOptions.USUAL.withThreshold(threshold), noOrder);
+        AsyncAllocator allocator = AsyncFixture.async(gpu, 1, AsyncOptions.USUAL.withThreshold(threshold), noOrder);
         opened.add(allocator);
         return allocator;
     }

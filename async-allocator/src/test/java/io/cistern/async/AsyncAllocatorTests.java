@@ -58,7 +58,7 @@ class AsyncAllocatorTests {
     }
 
     private AsyncAllocator open(AsyncOptions options) {
-        return new AsyncAllocator(driver, 2, options, order);
+        return AsyncFixture.async(driver, 2, options, order);
     }
 
     @Test

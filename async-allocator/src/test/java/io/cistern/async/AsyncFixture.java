@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.StreamLatch;
 import java.util.List;
@@ -46,6 +49,11 @@ abstract class AsyncFixture {
         return ServiceLoader.load(service).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
+    }
+
+    /// Returns an allocator without reserves.
+    static AsyncAllocator async(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
+        return new AsyncAllocator(driver, deviceCount, options, order, new DeviceReserves(driver, deviceCount));
     }
 
     @AfterEach

@@ -62,7 +62,7 @@ class DriverMutexTests {
     }
 
     private void use(AsyncOptions options) {
-        allocator = new AsyncAllocator(driver, 1, options, order);
+        allocator = AsyncFixture.async(driver, 1, options, order);
     }
 
     @AfterEach

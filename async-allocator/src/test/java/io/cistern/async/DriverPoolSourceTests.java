@@ -51,7 +51,8 @@ class DriverPoolSourceTests extends AsyncFixture {
     @Test
     void theProgramsWorkDoesNotHoldUpASource() {
         latch.hold(gpu.streams().create(DEVICE, false, 0)); // the legacy default stream would wait for it
-        DriverPoolSource source = new DriverPoolSource(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class));
+        DriverPoolSource source =
+                new DriverPoolSource(gpu, AsyncFixture.async(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class)), 2);
         source.release(source.acquire(MIB, 256, DEVICE));
         source.release(source.acquire(MIB, 256, DEVICE));
         latch.release();

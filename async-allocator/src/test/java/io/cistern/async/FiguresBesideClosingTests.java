@@ -97,7 +97,7 @@ final class FiguresBesideClosingTests {
 
     private void askWhileClosing(AsyncOptions options, Asked asked, int calls) throws InterruptedException {
         callsUntilClose = Integer.MAX_VALUE;
-        async = new AsyncAllocator(driver, 1, options, mock(StreamOrder.class));
+        async = AsyncFixture.async(driver, 1, options, mock(StreamOrder.class));
         closing = new Thread(async::close);
         async.free(async.allocate(MIB, 0, 0), MIB, 0, 0);
         callsUntilClose = calls;

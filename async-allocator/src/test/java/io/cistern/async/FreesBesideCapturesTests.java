@@ -45,7 +45,7 @@ class FreesBesideCapturesTests {
     void open() {
         CudaDriver driver = mock(CudaDriver.class, withSettings().defaultAnswer(delegatesTo(gpu)));
         when(driver.pools()).thenReturn(pools);
-        async = new AsyncAllocator(driver, 1, AsyncOptions.USUAL, order);
+        async = AsyncFixture.async(driver, 1, AsyncOptions.USUAL, order);
         when(order.record(DEVICE, other)).thenReturn(1L);
     }
 

@@ -40,7 +40,7 @@ final class FreesInAFullHeapTests {
 
     FreesInAFullHeapTests() {
         doReturn(pools).when(driver).pools();
-        async = new AsyncAllocator(driver, 1, AsyncOptions.USUAL, order);
+        async = AsyncFixture.async(driver, 1, AsyncOptions.USUAL, order);
         ofGraphs = new GraphAllocations(driver);
     }
 
@@ -110,7 +110,8 @@ final class FreesInAFullHeapTests {
     void aRangeForAnotherAllocatorIsFreeAlthoughTheWaitFails() {
         Streams streams = mock(Streams.class, delegatesTo(gpu.streams()));
         doReturn(streams).when(driver).streams();
-        DriverPoolSource source = new DriverPoolSource(driver, 1, AsyncOptions.USUAL, order);
+        DriverPoolSource source =
+                new DriverPoolSource(driver, AsyncFixture.async(driver, 1, AsyncOptions.USUAL, order), 1);
         Segment segment = source.acquire(64 << 20, 256, DEVICE);
         doThrow(new OutOfMemoryError("in a test")).when(streams).synchronize(anyInt(), anyLong());
         source.release(segment);

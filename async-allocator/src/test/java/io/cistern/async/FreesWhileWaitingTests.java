@@ -31,7 +31,7 @@ class FreesWhileWaitingTests {
         CudaDriver driver = mock(CudaDriver.class, withSettings().defaultAnswer(delegatesTo(gpu)));
         when(driver.devices()).thenReturn(devices);
         when(order.record(DEVICE, other)).thenReturn(1L);
-        try (AsyncAllocator async = new AsyncAllocator(driver, 1, AsyncOptions.USUAL, order)) {
+        try (AsyncAllocator async = AsyncFixture.async(driver, 1, AsyncOptions.USUAL, order)) {
             long block = async.allocate(BLOCK, DEVICE, stream);
             doAnswer(_ -> {
                         gpu.devices().synchronize(DEVICE);

@@ -107,7 +107,7 @@ class GraphAllocationsTests {
         if (closes) {
             allocations.close();
         } else {
-            AsyncAllocator async = new AsyncAllocator(gpu, 1, AsyncOptions.USUAL, mock(StreamOrder.class));
+            AsyncAllocator async = AsyncFixture.async(gpu, 1, AsyncOptions.USUAL, mock(StreamOrder.class));
             assertThat(async.trim(DEVICE, 1)).isZero();
             assertThat(async.trim(DEVICE, 0)).isEqualTo(reserved);
         }

@@ -38,7 +38,7 @@ final class PoolClosingTests {
     }
 
     private AsyncAllocator open(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
-        return new AsyncAllocator(gpu, 2, options(pool, perStream, settings), mock(StreamOrder.class));
+        return AsyncFixture.async(gpu, 2, options(pool, perStream, settings), mock(StreamOrder.class));
     }
 
     private static AsyncOptions options(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
@@ -153,7 +153,8 @@ final class PoolClosingTests {
 
     @Test
     void theStreamOfASourceIsDestroyedAllTheSame() {
-        DriverPoolSource source = new DriverPoolSource(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class));
+        DriverPoolSource source =
+                new DriverPoolSource(gpu, AsyncFixture.async(gpu, 2, AsyncOptions.USUAL, mock(StreamOrder.class)), 2);
         source.release(source.acquire(MIB, 256, 0));
         gpu.faults().failOn(DriverCall.MEM_POOL_DESTROY, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
         assertThatThrownBy(source::close).isInstanceOf(CudaException.class);

@@ -41,7 +41,7 @@ final class ReleaseThresholdTests implements AllocatorProvider {
     public DeviceAllocator open(AllocatorContext context) {
         AsyncOptions options = AsyncOptions.read(context.options(), Long.MAX_VALUE);
         read = options.threshold().orElseThrow();
-        return new AsyncAllocator(gpu, 1, options, context.streams());
+        return AsyncFixture.async(gpu, 1, options, context.streams());
     }
 
     @AfterEach

@@ -10,8 +10,6 @@ import java.util.concurrent.atomic.AtomicLongArray;
 ///
 /// **Threads.** Any.
 public final class DeviceReserves {
-    private static final String KEPT = "a reserve of ";
-
     private final CudaDriver driver;
     private final AtomicLongArray bytes;
 
@@ -37,30 +35,39 @@ public final class DeviceReserves {
 
     /// Throws if memory that is going to be obtained would come out of the reserve.
     ///
+    /// @return the free bytes, for [#requireKept]
     /// @throws DeviceOutOfMemoryException if it would
-    public void require(long byteSize, int device) {
+    public long require(long byteSize, int device) {
         long reserve = of(device);
         if (reserve == 0) {
-            return;
+            return Long.MAX_VALUE;
         }
         long free = driver.memory().freeBytes(device);
-        if (byteSize > free - reserve) {
-            throw new DeviceOutOfMemoryException(
-                    byteSize,
-                    device,
-                    KEPT + ByteSizes.exact(reserve) + " is kept for kernels and libraries, and the device has "
-                            + ByteSizes.exact(free) + " free");
+        if (byteSize > Math.max(0, free - reserve)) {
+            throw refusal(byteSize, device, free);
+        }
+        return free;
+    }
+
+    /// Throws if memory that was obtained came out of the reserve: more than was asked for, or from an allocator
+    /// that may have had idle memory. The caller gives it back then.
+    ///
+    /// @param free the free bytes before
+    /// @throws DeviceOutOfMemoryException if it did
+    public void requireKept(long free, long byteSize, int device) {
+        long least = Math.min(free, of(device));
+        if (least > 0 && driver.memory().freeBytes(device) < least) {
+            throw refusal(byteSize, device, free);
         }
     }
 
-    /// Returns how a reserve made an allocation fail; empty if none did.
-    public static String reasonOf(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause instanceof DeviceOutOfMemoryException refusal
-                    && refusal.detail().startsWith(KEPT)) {
-                return refusal.detail();
-            }
-        }
-        return "";
+    private DeviceOutOfMemoryException refusal(long byteSize, int device, long free) {
+        return new DeviceOutOfMemoryException(byteSize, device, text(of(device), free));
+    }
+
+    /// Returns for people why a reserve refuses.
+    public static String text(long reserve, long free) {
+        return "a reserve of " + ByteSizes.exact(reserve) + " is kept for kernels and libraries, and the device has "
+                + ByteSizes.exact(free) + " free";
     }
 }

@@ -13,6 +13,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// `reservedBytes` is unknown, because the driver does not report how much it reserves for a small allocation.
 final class DirectAllocator implements DeviceAllocator {
+    /// The driver takes memory for small allocations in units of that size.
+    private static final long UNIT_BYTES = 2L << 20;
+
     private final CudaDriver driver;
     private final DriverRanges.Allocation allocation;
     private final OwedFrees frees;
@@ -30,7 +33,7 @@ final class DirectAllocator implements DeviceAllocator {
     public long allocate(long byteSize, int device, long stream) {
         frees.retry();
         if (reserves != null) {
-            reserves.require(byteSize, device);
+            reserves.require((byteSize + UNIT_BYTES - 1) & -UNIT_BYTES, device);
         }
         return allocate(driver, allocation, byteSize, device);
     }

@@ -51,7 +51,7 @@ final class OutOfMemoryReporter {
             // Facts not known by now are missing.
         }
         List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
-        Advice advice = new Advice(failure);
+        Advice advice = new Advice(failure, registry.reserves().of(device));
         OutOfMemoryReport report = new OutOfMemoryReport(
                 failure.byteSize(), device, stream, free, total, allocators, unusable, tried, processes, advice);
         advice.facts = report;
@@ -98,12 +98,14 @@ final class OutOfMemoryReporter {
     /// The sentences of advice that apply.
     private static final class Advice extends LazyList<String> {
         private final DeviceOutOfMemoryException failure;
+        private final long reserve;
 
         /// Set before anybody reads the list.
         private volatile @Nullable OutOfMemoryReport facts;
 
-        Advice(DeviceOutOfMemoryException failure) {
+        Advice(DeviceOutOfMemoryException failure, long reserve) {
             this.failure = failure;
+            this.reserve = reserve;
         }
 
         @Override
@@ -138,9 +140,9 @@ final class OutOfMemoryReporter {
                                 + ByteSizes.exact(each.requestedBytes())));
                 return advice;
             }
-            String byReserve = DeviceReserves.reasonOf(failure);
-            if (!byReserve.isEmpty()) {
-                advice.add(byReserve + ": lower the reserve (DeviceLimits.setReserve), or free blocks");
+            if (reserve > 0 && failure.byteSize() > free.orElse(0) - reserve) {
+                advice.add(DeviceReserves.text(reserve, free.orElse(0))
+                        + ": lower the reserve (DeviceLimits.setReserve), or free blocks");
                 return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();

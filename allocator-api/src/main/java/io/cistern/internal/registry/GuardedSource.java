@@ -31,7 +31,18 @@ final class GuardedSource {
     private record Ranges(String name, RangeSource source, DeviceReserves reserves) implements RangeSource {
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {
-            reserves.require(byteSize, device);
+            long free = reserves.require(byteSize, device);
+            Segment segment = acquireSound(byteSize, byteAlignment, device);
+            try {
+                reserves.requireKept(free, byteSize, device);
+                return segment;
+            } catch (Throwable failure) {
+                releaseAfter(failure, segment);
+                throw failure;
+            }
+        }
+
+        private Segment acquireSound(long byteSize, long byteAlignment, int device) {
             Segment segment = source.acquire(byteSize, byteAlignment, device);
             String fault = fault(segment, byteSize, byteAlignment, device);
             if (fault != null) {
@@ -61,12 +72,16 @@ final class GuardedSource {
             var broken = new AllocatorContractException("segment source " + name + " returned 0x"
                     + Long.toHexString(segment.address()) + " for " + byteSize + " bytes on device " + device + ", "
                     + fault);
+            releaseAfter(broken, segment);
+            return broken;
+        }
+
+        private void releaseAfter(Throwable failure, Segment segment) {
             try {
                 source.release(segment);
             } catch (RuntimeException | Error second) {
-                broken.addSuppressed(second);
+                failure.addSuppressed(second);
             }
-            return broken;
         }
 
         @Override

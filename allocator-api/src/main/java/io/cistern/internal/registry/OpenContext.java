@@ -45,6 +45,12 @@ public final class OpenContext implements AllocatorContext {
     private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
+    /// Whether the plug-in has asked for the reserves, to leave them alone itself.
+    private boolean mindsReserves;
+
+    /// Whether it builds on other allocators or on segment sources, which leave them alone.
+    private boolean isBuiltOnOthers;
+
     /// Made in advance, since closing happens once and the Java heap may be full then.
     private final Failures failures = new Failures();
 
@@ -136,6 +142,12 @@ public final class OpenContext implements AllocatorContext {
         }
     }
 
+    /// Opens an allocator as [#open] does. It leaves reserves alone from then on.
+    DeviceAllocator openAllocator(AllocatorProvider provider) {
+        DeviceAllocator opened = open(provider::options, () -> provider.open(this));
+        return mindsReserves || isBuiltOnOthers ? opened : new GuardedAllocator(opened, registry.reserves());
+    }
+
     private static void closeQuietly(AutoCloseable opened, Throwable failure) {
         try {
             opened.close();
@@ -178,7 +190,8 @@ public final class OpenContext implements AllocatorContext {
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
         requireAvailable("allocator", parsed.name(), provider.availability(devices()));
         OpenContext context = nested(options(registry, parsed));
-        DeviceAllocator upstream = context.open(provider::options, () -> provider.open(context));
+        DeviceAllocator upstream = context.openAllocator(provider);
+        isBuiltOnOthers = true;
         closings.push(context::close);
         closings.push(upstream::close);
         return upstream;
@@ -187,9 +200,11 @@ public final class OpenContext implements AllocatorContext {
     @Override
     public SegmentSource segments(String spec) {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
+        isBuiltOnOthers = true;
         SegmentSource own = ownSources.get(parsed.name());
         if (own != null) {
-            return GuardedSource.of(parsed.name(), own, registry.reserves());
+            return GuardedSource.of(
+                    parsed.name(), own, own.extension(DeviceReserves.class).orElse(registry.reserves()));
         }
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
@@ -199,7 +214,14 @@ public final class OpenContext implements AllocatorContext {
         closings.push(source::close);
         return parsed.name().equals("managed")
                 ? source // the driver moves it to the host when others need the device
-                : GuardedSource.of(parsed.name(), source, registry.reserves());
+                : GuardedSource.of(parsed.name(), source, context.reservesToMind());
+    }
+
+    /// Returns the reserves that nobody leaves alone yet: none if the source does so itself.
+    private DeviceReserves reservesToMind() {
+        return mindsReserves
+                ? new DeviceReserves(registry.driver(), registry.environment().deviceCount())
+                : registry.reserves();
     }
 
     private OpenContext nested(SpecOptions given) {
@@ -223,6 +245,7 @@ public final class OpenContext implements AllocatorContext {
             return Optional.of(type.cast(reclaimChoice));
         }
         if (type == DeviceReserves.class) {
+            mindsReserves = true;
             return Optional.of(type.cast(registry.reserves()));
         }
         return type.isInstance(registry.driver()) ? Optional.of(type.cast(registry.driver())) : Optional.empty();

@@ -158,7 +158,8 @@ public final class Registry {
         surroundings.opening().run();
         requireOpen();
         ReservedBytes nothingTold = reserved(name);
-        return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
+        DeviceAllocator guarded = new GuardedAllocator(made, reserves);
+        return add(new AllocatorSpec(name, Map.of(), name), guarded, nothingTold, limit, false, () -> {});
     }
 
     /// Opens an adaptor around an open allocator, which stays open itself. Its memory goes back once both are
@@ -298,7 +299,7 @@ public final class Registry {
 
     private DeviceAllocator openBackend(AllocatorProvider provider, OpenContext context) {
         OpenContext.requireAvailable("allocator", provider.name(), provider.availability(environment));
-        return context.open(provider::options, () -> provider.open(context));
+        return context.openAllocator(provider);
     }
 
     private OpenAllocator add(

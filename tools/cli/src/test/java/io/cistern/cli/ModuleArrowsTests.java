@@ -74,8 +74,10 @@ final class ModuleArrowsTests {
                     && moduleOf(arrow.getTargetClass()).equals(API));
 
     /// What the API's module exports to allocators: the table of threads to caching, locks and threads that rest to
-    /// the arbiter of tasks, locks to NCCL's segments, ends of streams to those that pass handles on to the driver.
+    /// the arbiter of tasks, locks to NCCL's segments, ends of streams to those that pass handles on to the driver,
+    /// reserves to what grows within the driver.
     private static final Map<String, Set<String>> EXPORTED = Map.of(
+            "io.cistern.internal.direct", Set.of("io.cistern.async"),
             "io.cistern.internal.threads", Set.of("io.cistern.caching", "io.cistern.nccl", "io.cistern.pressure"),
             "io.cistern.internal.order", Set.of("io.cistern.async", "io.cistern.nccl"));
 
