@@ -91,9 +91,9 @@ public final class Listeners {
     /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
     ///    request is refused with that reason.
     ///
-    /// A pause may take locks that threads hold while they give the device work. If they also hold them while
-    /// they allocate, [#rest] must give them up; without that, the pause waits for a thread that may be waiting
-    /// for it, until the bound ends both. [#of] does all this for a lock.
+    /// A pause may take locks that threads hold while they give the device work. If threads also hold these locks
+    /// while they allocate, [#rest] must release them. Otherwise the pause and such a thread wait for each other until
+    /// the bound ends the wait. [#of] does all this for a lock.
     ///
     /// A pool that [sleeps][MemoryPool#sleep] asks no pause: that call is itself the program's word for the
     /// memory of that pool.

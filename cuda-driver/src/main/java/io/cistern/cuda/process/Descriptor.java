@@ -65,7 +65,7 @@ public final class Descriptor implements AutoCloseable {
         }
     }
 
-    /// Writes all bytes of a range. If the file takes only some of them at once, it goes on with the rest.
+    /// Writes all bytes of a range. After a partial write it continues with the rest.
     ///
     /// @param from index of the first byte
     /// @param length number of bytes
