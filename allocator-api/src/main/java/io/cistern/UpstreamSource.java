@@ -70,7 +70,7 @@ final class UpstreamSource implements RangeSource {
         around.remove(segment.address());
     }
 
-    /// Returns no reserves to leave alone: the upstream does so, which may serve from its idle memory.
+    /// Returns no reserves: the upstream keeps them itself, and may serve from its idle memory.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type == DeviceReserves.class ? Optional.of(type.cast(noReserves)) : RangeSource.super.extension(type);

@@ -110,7 +110,7 @@ public final class SimulatedGpu implements CudaDriver {
     /// streams, events, pools, graphs, modules, pieces of physical memory, reserved address ranges, and ranges of
     /// pinned host memory. The default pools count, too.
     ///
-    /// @return counts by name, in alphabetical order; only of what there is
+    /// @return counts by name, in alphabetical order; only those above zero
     public Map<String, Long> heldObjects() {
         return machine.locked(machine::heldObjects);
     }
