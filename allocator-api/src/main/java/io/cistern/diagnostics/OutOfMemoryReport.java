@@ -51,6 +51,8 @@ public record OutOfMemoryReport(
     /// @param reservedBytes obtained from the driver; empty if it doesn't know
     /// @param requestedBytes in live blocks, as programs asked for them
     /// @param liveBlocks how many
+    /// @param idleBytes reserved bytes that neither a live block nor an allocator built on this one uses; 0 if
+    ///     it does not report reserved bytes
     /// @param streams by stream; empty if it doesn't know
     public record AllocatorMemory(
             String name,
@@ -58,6 +60,7 @@ public record OutOfMemoryReport(
             OptionalLong reservedBytes,
             long requestedBytes,
             long liveBlocks,
+            long idleBytes,
             List<StreamMemory> streams)
             implements Serializable {
         /// Copies the list.
@@ -66,7 +69,8 @@ public record OutOfMemoryReport(
         }
 
         private Object writeReplace() {
-            return new SerializedAllocator(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
+            return new SerializedAllocator(
+                    name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, idleBytes, streams);
         }
 
         private record SerializedAllocator(
@@ -75,18 +79,13 @@ public record OutOfMemoryReport(
                 @Nullable Long reservedBytes,
                 long requestedBytes,
                 long liveBlocks,
+                long idleBytes,
                 List<StreamMemory> streams)
                 implements Serializable {
             private Object readResolve() {
-                return new AllocatorMemory(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
+                return new AllocatorMemory(
+                        name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, idleBytes, streams);
             }
-        }
-
-        /// Returns the reserved bytes that no live block asked for, nor an allocator that is built on this one and is
-        /// known to [#streams]; 0 if the allocator does not report reserved bytes.
-        public long idleBytes() {
-            long lentToo = streams.stream().mapToLong(StreamMemory::liveBytes).sum();
-            return Math.max(0, reservedBytes.orElse(0) - Math.max(requestedBytes, lentToo));
         }
 
         /// Returns the size of the largest block that is free for some stream; empty if unknown.

@@ -67,8 +67,8 @@ final class SerializationTests {
                 OptionalLong.empty(),
                 List.of(
                         new AllocatorMemory(
-                                "caching", "tag", OptionalLong.of(9), 7, 1, List.of(new StreamMemory(7, 7, 2))),
-                        new AllocatorMemory("direct", "", OptionalLong.empty(), 0, 0, List.of())),
+                                "caching", "tag", OptionalLong.of(9), 7, 1, 2, List.of(new StreamMemory(7, 7, 2))),
+                        new AllocatorMemory("direct", "", OptionalLong.empty(), 0, 0, 0, List.of())),
                 List.of(new UnusableMemory(UnusableMemory.Reason.WAITING, 2, "stream 7", "synchronise")),
                 List.of(new TriedStep(ReclaimStep.SYNCHRONIZE, 0, 2000)),
                 lazy(new ProcessMemory(42, OptionalLong.of(13))),

@@ -5,6 +5,7 @@ import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
+import io.cistern.diagnostics.StreamMemory;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
@@ -17,7 +18,9 @@ import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
@@ -75,24 +78,50 @@ final class OutOfMemoryReporter {
 
     private List<AllocatorMemory> allocators(Route refusing, int device) {
         List<AllocatorMemory> all = new ArrayList<>();
+        Map<OpenAllocator, Long> lent = bytesUnderPools(device);
         for (OpenAllocator allocator : registry.all()) {
-            AllocatorMemory described = describe(allocator, device);
+            AllocatorMemory described = describe(allocator, device, lent.getOrDefault(allocator, 0L));
             all.add(allocator.leads(refusing) ? 0 : all.size(), described);
         }
         return all;
     }
 
-    private AllocatorMemory describe(OpenAllocator allocator, int device) {
+    /// Returns what pools have obtained from the allocators that they are built on.
+    private Map<OpenAllocator, Long> bytesUnderPools(int device) {
+        Map<OpenAllocator, Long> lent = new HashMap<>();
+        for (OpenAllocator each : registry.all()) {
+            OpenAllocator.Pool pool = each.pool();
+            OpenAllocator upstream = pool == null ? null : pool.upstream();
+            if (upstream != null) {
+                lent.merge(upstream, each.reservedBytes(device).orElse(0), Long::sum);
+            }
+        }
+        return lent;
+    }
+
+    private AllocatorMemory describe(OpenAllocator allocator, int device, long lent) {
         RouteStatistics counted = allocator.statistics(device);
         OpenAllocator.Pool pool = allocator.pool();
         MemoryStatistics own = allocator.extension(MemoryStatistics.class).orElse(null);
+        List<StreamMemory> streams = own == null ? List.of() : own.heldByStream(device);
+        OptionalLong reserved = allocator.reservedBytes(device);
+        long used = Math.max(counted.requestedBytes() + lent, used(own, streams, device));
         return new AllocatorMemory(
                 allocator.toString(),
                 pool == null ? "" : pool.tag(),
-                allocator.reservedBytes(device),
+                reserved,
                 counted.requestedBytes(),
                 allocator.liveBlocks(device),
-                own == null ? List.of() : own.heldByStream(device));
+                Math.max(0, reserved.orElse(0) - used),
+                streams);
+    }
+
+    /// Returns the bytes in blocks by the allocator's own account, which includes those of adaptors; 0 if it
+    /// keeps none.
+    private static long used(@Nullable MemoryStatistics own, List<StreamMemory> streams, int device) {
+        return own == null || !streams.isEmpty()
+                ? streams.stream().mapToLong(StreamMemory::liveBytes).sum()
+                : own.statistics(device).getOrDefault("allocated_bytes.all.current", 0L);
     }
 
     /// The sentences of advice that apply.
