@@ -1,5 +1,6 @@
 package io.cistern;
 
+import static org.assertj.core.api.Assertions.as;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -7,6 +8,9 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
+import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
+import io.cistern.diagnostics.StreamMemory;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -14,8 +18,12 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.catalog.Catalog;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -70,6 +78,49 @@ final class OutOfMemoryAdviceTests {
     void close() {
         memory.close();
         gpu.close();
+    }
+
+    @Test
+    void theTextOfManyAllocatorsNamesThoseWithTheMost() {
+        List<Long> live = new ArrayList<>();
+        for (int i = 1; i <= 100; i++) {
+            live.add(memory.open(OpenOptions.made("number " + i, new Plain())).allocate(i * MIB / 64, 0, 0));
+        }
+        OutOfMemoryReport report = refused(CAPACITY);
+        assertThat(report.allocators()).hasSize(101);
+        assertThat(report.text().lines())
+                .filteredOn(line -> line.startsWith("full:") || line.startsWith("number "))
+                .hasSize(9)
+                .startsWith("full: 0 bytes reserved, 0 bytes requested in 0 live blocks, largest free block unknown")
+                .element(1, as(InstanceOfAssertFactories.STRING))
+                .startsWith("number 100: unknown reserved, ");
+        long others = MIB / 64 * (92 * 93 / 2);
+        assertThat(report.text().lines())
+                .contains("and 92 other allocators and pools with " + ByteSizes.exact(others) + " in all");
+        live.forEach(block -> memory.free(block, 0));
+    }
+
+    @Test
+    void theLengthOfTheTextIsBounded() {
+        List<StreamMemory> streams = thousand(i -> new StreamMemory(i, i, i));
+        OutOfMemoryReport report = new OutOfMemoryReport(
+                1,
+                0,
+                0,
+                OptionalLong.of(0),
+                OptionalLong.of(CAPACITY),
+                thousand(i -> new AllocatorMemory("pool " + i, "tag", OptionalLong.of(i), i, 1, 0, streams)),
+                thousand(i -> new UnusableMemory(Reason.OTHER_ALLOCATOR, i, "in pool " + i, "")),
+                List.of(),
+                thousand(i -> new ProcessMemory(i, OptionalLong.of(i))),
+                List.of());
+        assertThat(report.text())
+                .hasSizeLessThan(10_000)
+                .endsWith("and 992 other processes with " + ByteSizes.exact(991 * 992 / 2) + " in all");
+    }
+
+    private static <T> List<T> thousand(IntFunction<T> of) {
+        return IntStream.range(0, 1000).mapToObj(of).toList();
     }
 
     private OutOfMemoryReport refused(long byteSize) {

@@ -2,10 +2,12 @@ package io.cistern.diagnostics;
 
 import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// A report of the facts known when a device had no memory for a request.
@@ -33,7 +35,7 @@ public record OutOfMemoryReport(
         List<ProcessMemory> processes,
         List<String> advice)
         implements Serializable {
-    /// Streams and reasons named in the text; the record has all.
+    /// Allocators, streams, reasons and processes named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
     /// Copies the lists. The last two are immutable already and may not be ready yet, so they are kept as they
@@ -86,6 +88,11 @@ public record OutOfMemoryReport(
                 return new AllocatorMemory(
                         name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, idleBytes, streams);
             }
+        }
+
+        /// Returns the bytes that it holds, as far as they are known.
+        private long heldBytes() {
+            return Math.max(reservedBytes.orElse(0), requestedBytes);
         }
 
         /// Returns the size of the largest block that is free for some stream; empty if unknown.
@@ -205,7 +212,7 @@ public record OutOfMemoryReport(
                         + Long.toHexString(stream));
         line(text, "device: " + known(freeBytes) + " free of " + known(totalBytes));
         advice.forEach(each -> line(text, "advice: " + each));
-        allocators.forEach(each -> describe(text, each));
+        describeAllocators(text);
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
         String failed = steps.stream()
                 .filter(OutOfMemoryReport::isWithoutSuccess)
@@ -215,8 +222,40 @@ public record OutOfMemoryReport(
         if (!failed.isEmpty()) {
             line(text, "tried without success: " + failed);
         }
-        processes.forEach(each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize())));
+        describeProcesses(text);
         return text.toString();
+    }
+
+    private void describeAllocators(StringBuilder text) {
+        allocators.stream().limit(1).forEach(refusing -> describe(text, refusing));
+        List<AllocatorMemory> others = allocators.stream()
+                .skip(1)
+                .sorted(Comparator.comparingLong(AllocatorMemory::heldBytes).reversed())
+                .toList();
+        others.stream().limit(MAX_NAMED).forEach(each -> describe(text, each));
+        lineOfOthers(text, "allocators and pools", others.stream().map(AllocatorMemory::heldBytes));
+    }
+
+    private void describeProcesses(StringBuilder text) {
+        List<ProcessMemory> sorted = processes.stream()
+                .sorted(Comparator.comparingLong(
+                                (ProcessMemory each) -> each.byteSize().orElse(0))
+                        .reversed())
+                .toList();
+        sorted.stream()
+                .limit(MAX_NAMED)
+                .forEach(each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize())));
+        lineOfOthers(
+                text, "processes", sorted.stream().map(each -> each.byteSize().orElse(0)));
+    }
+
+    /// Adds a line about those that have no line of their own.
+    private static void lineOfOthers(StringBuilder text, String what, Stream<Long> heldBytes) {
+        List<Long> others = heldBytes.skip(MAX_NAMED).toList();
+        if (!others.isEmpty()) {
+            long sum = others.stream().mapToLong(Long::longValue).sum();
+            line(text, "and " + others.size() + " other " + what + " with " + ByteSizes.exact(sum) + " in all");
+        }
     }
 
     private static boolean isWithoutSuccess(TriedStep tried) {

@@ -153,11 +153,10 @@ final class OutOfMemoryReporter {
                 advice.add("the device has less than that in total: split the request");
                 return advice;
             }
-            for (ProcessMemory each : report.processes()) {
-                if (each.byteSize().orElse(0) >= failure.byteSize()) {
-                    advice.add("process " + each.processId() + " holds enough for it");
-                }
-            }
+            report.processes().stream()
+                    .filter(each -> each.byteSize().orElse(0) >= failure.byteSize())
+                    .max(Comparator.comparingLong(each -> each.byteSize().orElse(0)))
+                    .ifPresent(each -> advice.add("process " + each.processId() + " holds enough for it"));
             OptionalLong free = report.freeBytes();
             List<AllocatorMemory> allocators = report.allocators();
             long usable = free.orElse(Long.MAX_VALUE / 2)
