@@ -34,6 +34,11 @@ public final class Settings {
     private static final List<String> OTHER_VARIABLES =
             List.of("CISTERN_METRICS_", "CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
 
+    /// Variables that Kubernetes sets in every pod for a Service named `cistern` or `cistern-…`.
+    private static final String OF_KUBERNETES = VARIABLES
+            + "([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?"
+            + "|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)";
+
     /// By key, where a surrounding program has the system properties from that it sets.
     private static final Map<String, String> SOURCES = new ConcurrentHashMap<>();
 
@@ -252,7 +257,7 @@ public final class Settings {
 
     private void addVariable(String name, String text, String source) {
         boolean isKnown = name.startsWith(VARIABLES) && isPut(fromVariables, keyOfVariable(name), text, source);
-        if (!text.isBlank() && !isKnown) {
+        if (!text.isBlank() && !isKnown && !name.matches(OF_KUBERNETES)) {
             unknown.add(new Unknown(name, source, true));
         }
     }

@@ -30,7 +30,8 @@ class SettingsPageTests {
 
             Cistern rejects an unknown key, an invalid value, a key that a file sets twice, and a file that others may write to. If
             the program chooses its allocators itself, these are warnings; only an invalid value that it needs is an error. An
-            unknown name in `cistern.observe` and an absent device or plug-in directory only cause a warning.
+            unknown name in `cistern.observe` and an absent device or plug-in directory only cause a warning. Variables that
+            Kubernetes sets for a Service named `cistern` or `cistern-…`, such as `CISTERN_SERVICE_HOST`, are ignored.
 
             **Bytes** look the same in all settings, [options](options.md) and commands: `1048576`; `64k`, `512m`, `8g`, `1t`
             or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter case. A share of a device's memory is `0.5`

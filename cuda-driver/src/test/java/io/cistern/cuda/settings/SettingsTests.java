@@ -13,6 +13,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SettingsTests {
     @TempDir
@@ -70,6 +72,52 @@ class SettingsTests {
                 .containsExactly(
                         org.assertj.core.groups.Tuple.tuple("acme_2", "direct"),
                         org.assertj.core.groups.Tuple.tuple("my-pool", "async"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "CISTERN_SERVICE_HOST",
+                "CISTERN_SERVICE_PORT",
+                "CISTERN_SERVICE_PORT_HTTP",
+                "CISTERN_SERVICE_PORT_HTTP_METRICS",
+                "CISTERN_PORT",
+                "CISTERN_PORT_8080_TCP",
+                "CISTERN_PORT_8080_TCP_PROTO",
+                "CISTERN_PORT_8080_TCP_PORT",
+                "CISTERN_PORT_8080_TCP_ADDR",
+                "CISTERN_PORT_53_UDP_ADDR",
+                "CISTERN_SCORING_SERVICE_HOST",
+                "CISTERN_SCORING_PORT_8080_TCP"
+            })
+    void whatKubernetesSetsForAServiceIsIgnored(String name) {
+        Settings settings = new Settings(Map.of(), Map.of(name, "10.0.0.1"));
+        assertThat(settings.unknown()).isEmpty();
+        assertThat(settings.all()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "CISTERN_SERVICE",
+                "CISTERN_SERVICE_HOSTS",
+                "CISTERN_PORTS",
+                "CISTERN_PORT_TCP",
+                "CISTERN_PORT_8080",
+                "CISTERN_PORT_8080_HTTP",
+                "CISTERN_PORT_8080_TCP_HOST",
+                "cistern_port"
+            })
+    void whatOnlyLooksLikeAServiceIsTold(String name) {
+        assertThat(new Settings(Map.of(), Map.of(name, "1")).unknown())
+                .extracting(Settings.Unknown::key)
+                .containsExactly(name);
+    }
+
+    @Test
+    void aNameMayEndLikeAService() {
+        Settings settings = new Settings(Map.of(), Map.of("CISTERN_DEFINE_OF_PORT", "direct"));
+        assertThat(settings.all()).extracting(Settings.Value::part).containsExactly("of_port");
     }
 
     @Test
