@@ -33,6 +33,7 @@ final class DeferredFreesTests {
         private final List<String> asked = new ArrayList<>();
         private final Set<Long> open = new HashSet<>();
         private final Set<Long> passed = new HashSet<>();
+        private boolean isIdle;
         private boolean refusesToWait;
         private int queries;
         private long last;
@@ -40,6 +41,9 @@ final class DeferredFreesTests {
         @Override
         public long record(int device, long stream) {
             asked.add("record " + Long.toHexString(stream));
+            if (isIdle) {
+                return FencedBatch.NONE;
+            }
             open.add(++last);
             return last;
         }
@@ -180,6 +184,27 @@ final class DeferredFreesTests {
         assertThat(frees.waitingBytes()).isEqualTo(32 * MIB);
     }
 
+    @Test
+    void aFullBatchOfAnIdleStreamDoesNotWait() {
+        order.isIdle = true;
+        use(1, B);
+        free(1, 32 * MIB, A);
+        assertThat(freed).containsExactly("1 on 1000");
+        assertThat(frees.waitingBytes()).isZero();
+    }
+
+    @Test
+    void aBatchOfAStreamIdleSinceWaitsForThoseBefore() {
+        use(1, B);
+        free(1, 32 * MIB, A);
+        order.isIdle = true;
+        use(2, B);
+        free(2, 32 * MIB, C);
+        assertThat(freed).isEmpty();
+        pass(1);
+        assertThat(freed).containsExactly("1 on 1000", "2 on 3000");
+    }
+
     // Streams that end.
 
     @Test
@@ -197,6 +222,43 @@ final class DeferredFreesTests {
         pass(2);
         assertThat(freed).hasSize(3);
         assertThat(order.asked).hasSize(2);
+    }
+
+    @Test
+    void theEndOfAUserWithoutLiveBlocksHasNoFence() {
+        use(1, B, C);
+        free(1, KIB, A);
+        frees.streamClosing(B);
+        assertThat(order.asked).as("of the freed block alone").containsExactly("record 2000");
+        pass(1);
+        frees.streamClosing(C);
+        assertThat(order.asked).containsExactly("record 2000", "record 3000");
+        pass(2);
+        assertThat(freed).containsExactly("1 on 1000");
+    }
+
+    @Test
+    void theFenceOfAnEndedUserGoesWithItsLastBlock() {
+        use(1, B);
+        use(2, B);
+        frees.streamClosing(B);
+        frees.freeBehindAll(Objects.requireNonNull(frees.find(1)), KIB);
+        assertThat(order.open).as("of the user and of all").containsExactlyInAnyOrder(1L, 2L);
+        frees.freeBehindAll(Objects.requireNonNull(frees.find(2)), KIB);
+        assertThat(order.open).as("those of all").containsExactlyInAnyOrder(2L, 3L);
+    }
+
+    @Test
+    void theFenceOfAnEndedUserStaysWhileABlockWaitsForIt() {
+        use(1, B);
+        use(2, B);
+        frees.streamClosing(B);
+        free(1, KIB, A);
+        frees.freeBehindAll(Objects.requireNonNull(frees.find(2)), KIB);
+        assertThat(freed).isEmpty();
+        assertThat(order.open).containsExactlyInAnyOrder(1L, 2L);
+        pass(1);
+        assertThat(freed).containsExactly("1 on 1000");
     }
 
     @Test
@@ -275,6 +337,7 @@ final class DeferredFreesTests {
         assertThat(freed).containsExactly("1 on 0");
         pass(2);
         assertThat(freed).containsExactly("1 on 0", "2 on 0");
+        use(3, C);
         frees.streamClosing(B);
         assertThat(order.asked).as("no live block is used there").hasSize(2);
     }
@@ -298,6 +361,19 @@ final class DeferredFreesTests {
         assertThat(frees.free(frees.sealAll())).isTrue();
         assertThat(freed).hasSize(3);
         assertThat(order.open).isEmpty();
+    }
+
+    @Test
+    void aWaitForTheDeviceAlsoFreesWhatHasPassedSince() {
+        use(1, B);
+        free(1, KIB, A);
+        long sealed = frees.sealAll();
+        use(2, C);
+        free(2, KIB, A);
+        frees.sealAll();
+        order.passed.add(2L);
+        assertThat(frees.free(sealed)).isTrue();
+        assertThat(freed).containsExactly("1 on 1000", "2 on 1000");
     }
 
     // Looks.

@@ -117,6 +117,27 @@ final class FailedFreesTests {
     }
 
     @Test
+    void aStreamOfUnknownStateMayBeCaptured() {
+        long block = allocate();
+        frees.keep(block, stream);
+        gpu.faults().failOn(DriverCall.STREAM_IS_CAPTURING, 0, 1, CudaResult.STREAM_CAPTURE_IMPLICIT);
+        frees.freeAgainOn(stream);
+        assertThat(frees.latest()).as("not tried").isEqualTo(1);
+        assertLive(1);
+        frees.freeAgainOn(stream);
+        assertThat(frees.latest()).isZero();
+        assertLive(0);
+    }
+
+    @Test
+    void noFreeOfALostContextIsKept() {
+        frees.keep(allocate(), stream);
+        gpu.faults().loseContextOn(DriverCall.STREAM_IS_CAPTURING, 0, CudaResult.ILLEGAL_ADDRESS);
+        frees.freeAgainOn(stream);
+        assertThat(frees.latest()).isZero();
+    }
+
+    @Test
     void aFreeBesideCapturesIsMadeAtOnce() {
         long block = allocate();
         gpu.graphs().shelter(DEVICE);

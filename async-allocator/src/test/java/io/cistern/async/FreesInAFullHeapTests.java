@@ -20,6 +20,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.TrimMode;
+import java.util.Collections;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -54,7 +55,11 @@ final class FreesInAFullHeapTests {
     }
 
     private void nextFreeFails() {
-        doThrow(new OutOfMemoryError("in a test"))
+        nextFreesFail(1);
+    }
+
+    private void nextFreesFail(int times) {
+        doThrow(Collections.nCopies(times, new OutOfMemoryError("in a test")).toArray(Throwable[]::new))
                 .doAnswer(delegatesTo(gpu.pools()))
                 .when(pools)
                 .free(anyInt(), anyLong(), anyLong());
@@ -67,6 +72,17 @@ final class FreesInAFullHeapTests {
         async.free(block, BYTES, DEVICE, stream);
         assertThat(async.allocate(BYTES, DEVICE, stream)).isEqualTo(block);
         async.free(block, BYTES, DEVICE, stream);
+    }
+
+    @Test
+    void oneThatFailsAgainIsMadeWithALaterCall() {
+        long block = async.allocate(BYTES, DEVICE, stream);
+        nextFreesFail(2);
+        async.free(block, BYTES, DEVICE, stream);
+        long next = async.allocate(BYTES, DEVICE, stream);
+        assertThat(async.allocate(BYTES, DEVICE, stream)).isEqualTo(block);
+        async.free(block, BYTES, DEVICE, stream);
+        async.free(next, BYTES, DEVICE, stream);
     }
 
     @Test
