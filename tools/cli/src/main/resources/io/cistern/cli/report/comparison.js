@@ -40,7 +40,7 @@ function figureTable(runs, device, title) {
       || run.owners.texts.slice(0, 3).join(", ") || "?", null],
     ["Recorded", (run) => run.history && !isReplay(run) ? secondsText(run.recordedSeconds) : null, String],
     ["Requested now", (run) => run.requestedBytes, bytesText],
-    ["Requested at most", peak, bytesText],
+    ["Live at most", peak, bytesText],
     ["Reserved now", (run) => run.reservedBytes, bytesText],
     ["Reserved at most", reservedPeak, bytesText],
     ["Reserved / requested, at most", (run) => run.history && peak(run) > 0 ? reservedPeak(run) / peak(run) : null,

@@ -160,7 +160,7 @@ final class ReportPageTests {
                 .contains(
                         "Live bytes peaked at 30.0 MiB",
                         ": 97 % freed, but waiting for another stream (record_stream)");
-        assertThat(text("#comparison")).contains("Requested at most\t30.0 MiB\t30.0 MiB\n");
+        assertThat(text("#comparison")).contains("Live at most\t30.0 MiB\t30.0 MiB\n");
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
@@ -178,7 +178,7 @@ final class ReportPageTests {
                 .write(folder.resolve("two.pickle"));
         show("light", WIDE, 11, first, second);
 
-        assertThat(text("#comparison")).contains("Requested at most\t64.4 MiB\t64.4 MiB\t65.0 MiB +1 %\t65.0 MiB\n");
+        assertThat(text("#comparison")).contains("Live at most\t64.4 MiB\t64.4 MiB\t65.0 MiB +1 %\t65.0 MiB\n");
     }
 
     @Test
@@ -190,12 +190,12 @@ final class ReportPageTests {
         assertThat(text("#summary"))
                 .contains("Live bytes of device 0 peaked at 8.00 MiB", "Live bytes of device 1 peaked at 2.00 MiB");
         assertThat(text("#comparison"))
-                .contains("Requested at most\t8.00 MiB\t8.00 MiB\n", "Requested at most\t2.00 MiB\t2.00 MiB\n");
+                .contains("Live at most\t8.00 MiB\t8.00 MiB\n", "Live at most\t2.00 MiB\t2.00 MiB\n");
 
         browser.evaluate("cisternReport.change({ device: 1 })");
 
         assertThat(text("#comparison"))
-                .contains("devices.pickle with caching, device 1", "Requested at most\t2.00 MiB\t2.00 MiB\n")
+                .contains("devices.pickle with caching, device 1", "Live at most\t2.00 MiB\t2.00 MiB\n")
                 .doesNotContain("?");
     }
 
