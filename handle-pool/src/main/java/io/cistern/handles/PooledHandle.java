@@ -253,6 +253,7 @@ final class PooledHandle<H> {
     }
 
     private void graphIsGone(GraphMemory graph) {
+        long behindAll = memory.moduleSupport().streamBehindAll(device); // first: if it is refused, this runs again
         List<GraphUse> gone;
         boolean last;
         synchronized (this) {
@@ -261,7 +262,7 @@ final class PooledHandle<H> {
             last = ended && !gone.isEmpty() && graphUses.isEmpty();
         }
         Failures failures = new Failures();
-        gone.forEach(use -> failures.gather(() -> memory.moduleSupport().freeBehindAll(use.workspace)));
+        gone.forEach(use -> failures.gather(() -> memory.free(use.workspace, behindAll)));
         if (last) {
             failures.gather(() -> destroy.accept(this));
         }

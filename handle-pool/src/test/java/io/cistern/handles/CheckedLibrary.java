@@ -18,6 +18,8 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
     private final Queue<String> wrong = new ConcurrentLinkedQueue<>();
     private final CudaDriver driver;
     volatile long workspaceBytes;
+    volatile Runnable onCreate = () -> {};
+    volatile Runnable onDestroy = () -> {};
 
     CheckedLibrary(CudaDriver driver) {
         this.driver = driver;
@@ -78,6 +80,7 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
         if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
             throw new IllegalStateException("NOT_INITIALIZED");
         }
+        onCreate.run();
         created.incrementAndGet();
         return new Handle(device);
     }
@@ -86,8 +89,12 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
     public void destroy(Handle handle, int device) {
         requireContext(device);
         handle.enter("destroy");
+        if (driver.graphs().isSheltered(device)) {
+            wrong.add("destroy beside a capture, which waits for all work");
+        }
         handle.gone = true;
         destroyed.incrementAndGet();
+        onDestroy.run();
     }
 
     @Override
@@ -102,6 +109,9 @@ final class CheckedLibrary implements HandleLibrary<CheckedLibrary.Handle> {
 
     @Override
     public long workspaceBytes(int device) {
+        if (workspaceBytes < 0) {
+            throw new IllegalStateException("workspaceBytes");
+        }
         return workspaceBytes;
     }
 

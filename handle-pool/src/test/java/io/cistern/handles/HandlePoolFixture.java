@@ -3,6 +3,7 @@ package io.cistern.handles;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -28,6 +29,13 @@ final class HandlePoolFixture implements AutoCloseable {
 
     HandlePoolFixture() {
         memory.setCurrent("direct");
+    }
+
+    /// Makes an allocator with hooks the current one.
+    HookedAllocator useHooked() {
+        HookedAllocator hooked = new HookedAllocator();
+        memory.currents().set(memory.open(OpenOptions.made("hooked", hooked)));
+        return hooked;
     }
 
     HandlePool<CheckedLibrary.Handle> open(HandlePoolOptions options) {

@@ -3,15 +3,15 @@ package io.cistern.handles;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
-import io.cistern.OpenOptions;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
+import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.handles.CheckedLibrary.Handle;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
@@ -70,9 +70,9 @@ final class WorkspaceTests {
             pool.handle(0, stream);
             return pool.handle(0, other);
         });
-        HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
+        HandlePoolFixture.await(() -> pool.statistics(0).workspaceBytes() == 0);
+        assertThat(fixture.liveBlocks()).isZero();
         assertThat(pool.statistics(0).idle()).isEqualTo(1);
-        assertThat(pool.statistics(0).workspaceBytes()).isZero();
         assertThat(pool.handle(0, stream).workspace).isNotZero();
     }
 
@@ -104,6 +104,19 @@ final class WorkspaceTests {
     }
 
     @Test
+    void whatIsFreedForARequestIsReported() {
+        pool.handle(0, stream);
+        pool.handle(0, other);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> fixture.memory.allocate(1L << 40, 0, stream))
+                .satisfies(refusal -> assertThat(refusal.steps()).anySatisfy(tried -> {
+                    assertThat(tried.step()).isEqualTo(ReclaimStep.CALLBACKS);
+                    assertThat(tried.byteSize()).isEqualTo(BYTES);
+                }));
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(BYTES);
+    }
+
+    @Test
     void aThreadThatFindsNoMemoryForOneIsTold() {
         long rest = fixture.memory.allocate(fixture.gpu.memory().freeBytes(0) - BYTES / 2, 0, stream);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> pool.handle(0, stream));
@@ -127,6 +140,17 @@ final class WorkspaceTests {
         fixture.memory.streamClosing(0, stream);
         assertThat(fixture.liveBlocks()).isEqualTo(1);
         assertThat(pool.handle(0, other).workspace).isEqualTo(kept);
+    }
+
+    @Test
+    void theDefaultStreamsDoNotEnd() {
+        for (long each = 0; each <= Streams.PER_THREAD_DEFAULT; each++) {
+            long kept = pool.handle(0, each).workspace;
+            int set = library.streamsSet.get();
+            fixture.memory.streamClosing(0, each);
+            assertThat(pool.handle(0, each).workspace).isEqualTo(kept);
+            assertThat(library.streamsSet).hasValue(set);
+        }
     }
 
     @Test
@@ -178,6 +202,50 @@ final class WorkspaceTests {
         destroy(graph, ofGraph);
         assertThat(fixture.gpu.faults().failedCalls()).isEqualTo(2);
         assertThat(fixture.liveBlocks()).isZero();
+    }
+
+    @Test
+    void theWorkspaceOfAGraphGoesOnceTheDriverRefusesNoMore() {
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            pool.handle(0, stream).use(stream);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        pool.close();
+        fixture.gpu.faults().failOn(DriverCall.CONTEXT_RECORD_EVENT, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        fixture.gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        fixture.gpu.faults().failOn(DriverCall.STREAM_CREATE, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        fixture.gpu.faults().failOn(DriverCall.EVENT_SYNCHRONIZE, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        fixture.gpu.graphs().destroy(0, graph);
+        HandlePoolFixture.await(ofGraph::isGone);
+        GraphMemory.collect(fixture.memory);
+        assertThat(fixture.liveBlocks()).as("refused").isEqualTo(1);
+        fixture.gpu.faults().clear();
+        GraphMemory.collect(fixture.memory);
+        assertThat(fixture.liveBlocks()).isZero();
+        assertThat(library.alive()).isZero();
+    }
+
+    @Test
+    void aHandleOfAGraphThatEndsBesideACaptureGoesAfterIt() {
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            pool.handle(0, stream).use(stream);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        pool.close();
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, other, CaptureMode.GLOBAL)) {
+            destroy(graph, ofGraph);
+            assertThat(library.alive()).isEqualTo(1);
+            fixture.gpu.graphs().destroy(0, capture.end());
+        }
+        GraphMemory.collect(fixture.memory);
+        assertThat(fixture.liveBlocks()).isZero();
+        assertThat(library.alive()).isZero();
     }
 
     @Test
@@ -277,39 +345,24 @@ final class WorkspaceTests {
             fixture.memory.streamClosing(0, stream);
             fixture.gpu.streams().destroy(0, stream);
         });
-        fixture.memory.currents().set(fixture.memory.open(OpenOptions.made("asking", new AskingAllocator(ending))));
+        fixture.useHooked().onFree = itsStream -> {
+            if (ending.getState() == Thread.State.NEW) {
+                ending.start();
+                join(ending, 100); // it may be made to wait for this free
+                fixture.gpu.streams().isIdle(0, itsStream);
+            }
+        };
         pool.handle(0, stream);
         pool.handle(0, other);
         pool.handle(0, third);
         ending.join();
     }
 
-    /// Asks about the stream of the first free, after another thread had time to end it.
-    private final class AskingAllocator implements DeviceAllocator {
-        private final Thread ending;
-        private long last = 1 << 20;
-
-        AskingAllocator(Thread ending) {
-            this.ending = ending;
-        }
-
-        @Override
-        public long allocate(long byteSize, int device, long itsStream) {
-            last += byteSize;
-            return last - byteSize;
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long itsStream) {
-            if (ending.getState() == Thread.State.NEW) {
-                ending.start();
-                try {
-                    ending.join(100); // it may be made to wait for this free
-                } catch (InterruptedException impossible) {
-                    throw new AssertionError(impossible);
-                }
-                fixture.gpu.streams().isIdle(device, itsStream);
-            }
+    private static void join(Thread thread, long millis) {
+        try {
+            thread.join(millis);
+        } catch (InterruptedException impossible) {
+            throw new AssertionError(impossible);
         }
     }
 
