@@ -394,7 +394,7 @@ final class DeviceHandles<H> {
         return true;
     }
 
-    /// Destroys the handle of a thread that no longer uses it.
+    /// Destroys the handle of a platform thread that no longer uses it.
     ///
     /// @return false if the thread had none, or another thread took it
     private boolean giveUp(ThreadSlot<H> slot) {
@@ -402,11 +402,7 @@ final class DeviceHandles<H> {
         if (held == null) {
             return false;
         }
-        try {
-            destroy(held);
-        } finally {
-            slot.leavePlace();
-        }
+        destroy(held);
         return true;
     }
 
@@ -484,7 +480,6 @@ final class DeviceHandles<H> {
     /// Destroys all handles, after all leases have ended.
     void close(Failures failures) {
         slots.forEach(slot -> failures.gather(() -> giveUp(slot)));
-        slots.clear();
         failures.gather(() -> trimNow(Duration.ZERO));
     }
 

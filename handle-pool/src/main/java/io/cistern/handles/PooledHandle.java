@@ -279,6 +279,6 @@ final class PooledHandle<H> {
 
     /// Returns the bytes of its workspaces.
     synchronized long workspaceBytes() {
-        return byteSize * (graphUses.size() + (bound == null ? 0 : 1) + (before == null ? 0 : 1));
+        return byteSize * (graphUses.size() + workspaces.size());
     }
 }

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -36,6 +37,7 @@ final class HandleEventsTests {
             recording.enable("cistern.HandleCreated").withoutThreshold();
             recording.enable("cistern.HandleWait").withoutThreshold();
             recording.start();
+            fixture.library.onCreate = () -> LockSupport.parkNanos(10_000_000);
             pool.handle(0, fixture.stream);
             assertThatExceptionOfType(HandleException.class)
                     .isThrownBy(() -> HandlePoolFixture.onNewThread(() -> pool.handle(0, fixture.stream)));
@@ -46,6 +48,7 @@ final class HandleEventsTests {
         assertThat(of(events, "cistern.HandleCreated")).singleElement().satisfies(event -> {
             assertThat(event.getString("library")).isEqualTo("checked");
             assertThat(event.getInt("device")).isZero();
+            assertThat(event.getDuration()).isGreaterThanOrEqualTo(Duration.ofMillis(5));
         });
         assertThat(of(events, "cistern.HandleWait")).singleElement().satisfies(event -> {
             assertThat(event.getString("library")).isEqualTo("checked");

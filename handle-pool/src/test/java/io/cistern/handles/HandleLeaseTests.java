@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.handles.CheckedLibrary.Handle;
+import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
@@ -148,22 +151,62 @@ final class HandleLeaseTests {
     }
 
     @Test
+    void leasesThatNobodyClosedKeepNoPoolOpen() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withCloseWait(Duration.ZERO));
+        HandlePoolFixture.onNewThread(() -> pool.lease(0).handle(stream));
+        pool.close();
+        assertThat(library.alive()).isZero();
+        assertThat(pool.statistics(0).abandonedLeases()).isEqualTo(1);
+    }
+
+    /// A thread that waits looks for them at once, before the pool's own thread does.
+    @Test
+    void aThreadNeedNotWaitForLeasesThatNobodyClosed() {
+        var pool =
+                fixture.open(HandlePoolOptions.DEFAULT.withMaxVirtualThreads(1).withMaxWait(Duration.ofMillis(5)));
+        for (int i = 0; i < 10; i++) {
+            HandlePoolFixture.onVirtualThread(() -> pool.lease(0).handle(stream));
+        }
+        assertThat(library.created).hasValue(1);
+    }
+
+    @Test
+    void theDeviceMemoryReportsAPoolThatDoesNotClose() {
+        var pool = fixture.open(HandlePoolFixture.soon());
+        try (var lease = pool.lease(0)) {
+            assertThatThrownBy(fixture.memory::close)
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("leases open");
+            lease.handle(stream).use(stream);
+        }
+        pool.close();
+        assertThat(library.alive()).isZero();
+    }
+
+    @Test
     void closingWaitsForLeases() throws InterruptedException {
         var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        pool.handle(0, stream).use(stream);
         var opened = new CountDownLatch(1);
         var goesOn = new CountDownLatch(1);
-        Thread leasing = Thread.ofVirtual().start(() -> {
-            try (var lease = pool.lease(0)) {
-                Handle mine = lease.handle(stream);
-                opened.countDown();
-                HandlePoolFixture.await(() -> goesOn.getCount() == 0);
-                mine.use(stream);
-                lease.handle(fixture.other).use(fixture.other); // while the pool closes
-            }
-        });
+        Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+        Thread leasing = Thread.ofVirtual()
+                .uncaughtExceptionHandler((_, failure) -> failures.add(failure))
+                .start(() -> {
+                    try (var lease = pool.lease(0)) {
+                        Handle mine = lease.handle(stream);
+                        opened.countDown();
+                        HandlePoolFixture.await(() -> goesOn.getCount() == 0);
+                        mine.use(stream);
+                        lease.handle(fixture.other).use(fixture.other); // while the pool closes
+                    }
+                });
         opened.await();
         Thread closing = Thread.ofPlatform().start(pool::close);
         HandlePoolFixture.await(() -> isClosing(pool));
+        assertThatThrownBy(() -> pool.handle(0, fixture.other))
+                .as("on a thread with a handle")
+                .hasMessageContaining("closed");
         HandlePoolFixture.onNewThread(() -> {
             assertThatThrownBy(() -> pool.handle(0, stream)).hasMessageContaining("closed");
             return null;
@@ -171,6 +214,7 @@ final class HandleLeaseTests {
         goesOn.countDown();
         closing.join();
         leasing.join();
+        assertThat(failures).isEmpty();
         assertThat(library.alive()).isZero();
     }
 

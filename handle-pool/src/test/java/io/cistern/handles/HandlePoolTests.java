@@ -149,6 +149,30 @@ final class HandlePoolTests {
         assertThat(library.alive()).isEqualTo(1);
     }
 
+    @Test
+    void aDestroyedHandleLeavesAsManyPlacesAsBefore() {
+        var pool = fixture.open(HandlePoolFixture.soon().withMaxHandles(1));
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
+        assertThat(pool.trim(0, Duration.ZERO)).isEqualTo(1);
+        pool.handle(0, stream).use(stream);
+        assertThatExceptionOfType(HandleException.class)
+                .isThrownBy(() -> HandlePoolFixture.onNewThread(() -> pool.handle(0, stream)));
+    }
+
+    @Test
+    void aThreadThatIsInterruptedWhileItWaitsStaysSo() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withMaxHandles(1));
+        pool.handle(0, stream);
+        HandlePoolFixture.onNewThread(() -> {
+            Thread.currentThread().interrupt();
+            assertThatExceptionOfType(HandleException.class)
+                    .isThrownBy(() -> pool.handle(0, stream))
+                    .withMessageContaining("interrupted");
+            assertThat(Thread.interrupted()).isTrue();
+            return null;
+        });
+    }
+
     /// The handle of the thread that ended serves again, or a new one comes in its place.
     @ParameterizedTest
     @EnumSource(HandleStrategy.class)
@@ -215,6 +239,7 @@ final class HandlePoolTests {
                 .havingCause()
                 .isInstanceOf(IllegalStateException.class);
         assertThat(pool.statistics(0).alive()).as("the lease's").isEqualTo(1);
+        assertThat(pool.statistics(0).destroyed()).as("those that exist").isZero();
         HandlePoolFixture.onNewThread(() -> pool.handle(0, stream)).use(stream);
         lease.close();
     }
@@ -232,6 +257,22 @@ final class HandlePoolTests {
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("closed");
         assertThatThrownBy(() -> pool.lease(0)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void aThreadThatIsInterruptedClosesThePoolAndStaysSo() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        pool.handle(0, stream);
+        Thread.currentThread().interrupt();
+        pool.close();
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(library.alive()).isZero();
+    }
+
+    @Test
+    void aPoolIsNamedAfterItsLibrary() {
+        var options = HandlePoolOptions.DEFAULT;
+        assertThat(fixture.open(options)).hasToString("handles of checked, " + options);
     }
 
     @Test
