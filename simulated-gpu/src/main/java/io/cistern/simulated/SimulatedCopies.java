@@ -55,6 +55,7 @@ final class SimulatedCopies implements Copies {
     }
 
     /// Returns memory of the host as a graph knows it: by its address, whether or not its arena is still open.
+    @SuppressWarnings("restricted")
     private static MemorySegment lasting(MemorySegment memory, long byteSize) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(byteSize);
     }
