@@ -51,7 +51,7 @@ final class NamesTests {
             "alocator");
 
     private static final Set<String> OTHER_VARIABLES =
-            Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");
+            Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE", "SERVICE_HOST");
 
     /// Of Micrometer, as its module names them.
     private static final Set<String> METERS = meters();
