@@ -92,8 +92,8 @@ public final class Listeners {
     ///    request is refused with that reason.
     ///
     /// A pause may take locks that threads hold while they give the device work. If threads also hold these locks
-    /// while they allocate, [#rest] must release them. Otherwise the pause and such a thread wait for each other until
-    /// the bound ends the wait. [#of] does all this for a lock.
+    /// while they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each
+    /// other until the bound ends the wait. [#of] does all this for a lock.
     ///
     /// A pool that [sleeps][MemoryPool#sleep] asks no pause: that call is itself the program's word for the
     /// memory of that pool.

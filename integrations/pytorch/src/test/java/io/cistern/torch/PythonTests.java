@@ -38,7 +38,8 @@ final class PythonTests {
                 .satisfiesExactly(
                         line -> assertThat(line).isEqualTo("None"),
                         line -> assertThat(line)
-                                .contains("limit of " + 512 * MIB + " bytes (512 MiB), " + 300 * MIB + " of them in use"),
+                                .contains(
+                                        "limit of " + 512 * MIB + " bytes (512 MiB), " + 300 * MIB + " of them in use"),
                         line -> assertThat(line).isEqualTo("True"));
     }
 
