@@ -2,6 +2,8 @@ package io.cistern.cli.common;
 
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.simulated.SimulatedGpu;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.util.Locale;
 
 /// Reads sizes of devices as people write them, and formats numbers of bytes for tables.
@@ -29,6 +31,15 @@ public final class ByteSize {
     /// Formats bytes with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
     public static String format(long bytes) {
         return ByteSizes.format(bytes);
+    }
+
+    /// Formats bytes as [#format] does, but rounds up, so that a device with as much is large enough.
+    public static String formatUp(long bytes) {
+        int power = bytes < 1024 ? 0 : (63 - Long.numberOfLeadingZeros(bytes)) / 10;
+        double value = (double) bytes / (1L << (10 * power));
+        int decimals = power == 0 || value >= 99.5 ? 0 : value >= 9.95 ? 1 : 2;
+        BigDecimal up = new BigDecimal(value).setScale(decimals, RoundingMode.CEILING);
+        return up.toPlainString() + (power == 0 ? " B" : " " + "KMGTPE".charAt(power - 1) + "iB");
     }
 
     /// Formats a number of at least 1 with three digits, or as many as it has before the point.

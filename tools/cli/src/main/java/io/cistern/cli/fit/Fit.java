@@ -87,7 +87,7 @@ record Fit(
         fields.put("file", file);
         fields.put("recorder", recording.recorder().name());
         fields.put("devices", recording.ordinals());
-        fields.put("operations", recording.trace().operations());
+        fields.put("operations", recording.recordedOperations());
         fields.put("olderBlocks", recording.recorder().olderBlocks());
         fields.put("requestedPeakBytes", peak.requestedBytes());
         fields.put("servedPeakBytes", servedPeakBytes);

@@ -7,6 +7,7 @@ import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.TextTable;
 import io.cistern.cli.common.UsageException;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
@@ -22,6 +23,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -68,8 +70,8 @@ public final class FitCommand implements Callable<Integer> {
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "The memory that allocators may take of each device, such as 24GiB: the device's, less about"
-                    + " 0.5 GiB for the CUDA context."
+            description = "The memory that allocators may take of each device, such as 23.5GiB for a device of 24 GiB,"
+                    + " since the CUDA context takes about 0.5 GiB."
                     + " Default: what the program had when its last request was refused, if the file"
                     + " records it.")
     private @Nullable Long capacity;
@@ -125,7 +127,7 @@ public final class FitCommand implements Callable<Integer> {
                     fields = growth.fields(
                             files.getFirst().toString(), files.getLast().toString());
                     grown = growth.text(files.getFirst(), files.getLast());
-                    print(grown + "\n", out);
+                    print(wrapped(grown) + "\n", out);
                 }
             } else if (files.size() > 2) {
                 fitting.err().println("cistern: what grew is shown for exactly two files");
@@ -179,6 +181,12 @@ public final class FitCommand implements Callable<Integer> {
             err.println(e.getMessage());
             return Optional.empty();
         }
+    }
+
+    private static String wrapped(String grown) {
+        return grown.lines()
+                .map(line -> TextTable.wrapped(line, line.startsWith(" ") ? 29 : 2) + "\n")
+                .collect(Collectors.joining());
     }
 
     private void print(String text, PrintWriter out) {

@@ -50,7 +50,7 @@ final class FitText {
 
     private static String heading(String file, boolean several, Fit fit) {
         Recording recording = fit.recording();
-        int rows = recording.trace().operations();
+        int rows = recording.recordedOperations();
         long nanos = recordedNanos(fit);
         return file + (several ? ", device " + recording.ordinals()[0] : "") + ": "
                 + (recording.recorder().name().isEmpty()
@@ -88,7 +88,7 @@ final class FitText {
                         ByteSize.format(bytes) + " at most, " + ByteSize.format(bytes - fit.servedPeakBytes())
                                 + " ("
                                 + over(OptionalLong.of(bytes), fit.servedPeakBytes())
-                                + ") more than it had to serve at once")));
+                                + ") more than live blocks took at their peak")));
         if (fit.recordedBytes().isEmpty() && !recording.recorder().reserved().isEmpty()) {
             facts.add(List.of(recorder + " reserved", "unknown: the file's segments hold less than its blocks"));
         }
@@ -113,9 +113,9 @@ final class FitText {
         }
         if (recording.recorder().olderBlocks() > 0) {
             facts.add(List.of(
-                    "",
-                    count("", recording.recorder().olderBlocks(), "block")
-                            + " from before the recording: earlier events are lost"));
+                    "older blocks",
+                    String.format(Locale.ROOT, "%,d", recording.recorder().olderBlocks())
+                            + " from before the recording; earlier events are lost"));
         }
         facts.addAll(leakFacts(fit));
         return facts;
@@ -168,6 +168,10 @@ final class FitText {
         return bytes.isEmpty() ? UNKNOWN : ByteSize.format(bytes.getAsLong());
     }
 
+    private static String needed(OptionalLong bytes) {
+        return bytes.isEmpty() ? UNKNOWN : ByteSize.formatUp(bytes.getAsLong());
+    }
+
     private static String table(Fit fit) {
         List<String> upper = new ArrayList<>(List.of("", "", "", "needs at least"));
         List<String> lower = new ArrayList<>(List.of(
@@ -185,7 +189,7 @@ final class FitText {
                             answer.spec(),
                             size(answer.reservedBytes()),
                             over(answer.reservedBytes(), fit.peak().requestedBytes()),
-                            size(answer.smallestBytes())));
+                            needed(answer.smallestBytes())));
                     fit.room().ifPresent(_ -> row.add(verdict(fit, answer)));
                     return row;
                 })
@@ -230,7 +234,7 @@ final class FitText {
         return first.smallestBytes().isEmpty()
                 ? ""
                 : "with about 0.5 GiB for the CUDA context, " + first.spec() + " needs a GPU with "
-                        + ByteSize.format(first.smallestBytes().getAsLong() + CONTEXT_BYTES) + "\n";
+                        + ByteSize.formatUp(first.smallestBytes().getAsLong() + CONTEXT_BYTES) + "\n";
     }
 
     private static String models(Fit fit) {
@@ -311,7 +315,7 @@ final class FitText {
                 .toList();
         String serving = others.stream()
                 .filter(each -> each.smallestBytes().isPresent())
-                .map(each -> each.spec() + " " + size(each.smallestBytes()))
+                .map(each -> each.spec() + " " + needed(each.smallestBytes()))
                 .collect(Collectors.joining(", "));
         List<String> refusing = others.stream()
                 .filter(each -> each.smallestBytes().isEmpty())
@@ -320,7 +324,7 @@ final class FitText {
         String evenOn = " it even on " + ByteSize.format(SimulatedGpu.MAX_CAPACITY_BYTES);
         boolean serves = answer.smallestBytes().isPresent();
         return answer.spec()
-                + (serves ? " needs " + size(answer.smallestBytes()) : " refuses" + evenOn)
+                + (serves ? " needs " + needed(answer.smallestBytes()) : " refuses" + evenOn)
                 + (serving.isEmpty() ? "" : "; " + serving)
                 + (refusing.isEmpty()
                         ? ""
@@ -421,7 +425,7 @@ final class FitText {
         return answer.smallestBytes().stream()
                 .filter(bytes -> answer.failures().isEmpty()
                         == bytes <= fit.room().orElseThrow().byteSize())
-                .mapToObj(ByteSize::format)
+                .mapToObj(ByteSize::formatUp)
                 .findFirst();
     }
 

@@ -2,7 +2,6 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.InputException;
-import io.cistern.cli.common.TextTable;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
@@ -101,22 +100,18 @@ record Growth(List<Change> changes) {
         long all = changes.stream().mapToLong(Change::byteSize).sum();
         String lines = changes.stream()
                 .limit(MOST_CHANGES)
-                .map(change -> TextTable.wrapped(
-                                String.format(
-                                        Locale.ROOT,
-                                        "  %10s %,+7d block%s  %s",
-                                        signed(change.byteSize),
-                                        change.blocks,
-                                        Math.abs(change.blocks) == 1 ? " " : "s",
-                                        place(change)),
-                                29)
-                        + "\n")
+                .map(change -> String.format(
+                        Locale.ROOT,
+                        "  %10s %,+7d block%s  %s%n",
+                        signed(change.byteSize),
+                        change.blocks,
+                        Math.abs(change.blocks) == 1 ? " " : "s",
+                        place(change)))
                 .collect(Collectors.joining());
-        String heading = "From " + InputException.oneLine(first.toString()) + " to "
+        return "From " + InputException.oneLine(first.toString()) + " to "
                 + InputException.oneLine(second.toString())
                 + ", at the refused request or else at the end, innermost lines first: "
-                + (changes.isEmpty() ? "nothing grew" : signed(all));
-        return TextTable.wrapped(heading, 0) + "\n"
+                + (changes.isEmpty() ? "nothing grew" : signed(all)) + "\n"
                 + lines
                 + (changes.size() > MOST_CHANGES
                         ? "  and " + (changes.size() - MOST_CHANGES) + " more call stack"

@@ -34,6 +34,12 @@ public record Recording(
     /// @param then what was there then
     public record Refusal(int row, long byteSize, Refused then) {}
 
+    /// Returns how many allocations and frees were recorded: without refused requests, and without the allocations of
+    /// older blocks.
+    public int recordedOperations() {
+        return trace.operations() - 2 * refusals.size() - Math.toIntExact(recorder.olderBlocks());
+    }
+
     /// Returns the recordings of the single devices by their ordinals. A program that uses blocks on devices other than
     /// their own is not split: all devices count as one.
     public List<Recording> byDevice() {

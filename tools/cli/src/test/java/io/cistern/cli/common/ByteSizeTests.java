@@ -34,4 +34,19 @@ final class ByteSizeTests {
     void writesThreeDigitsAndAUnit(long bytes, String text) {
         assertThat(ByteSize.format(bytes)).isEqualTo(text);
     }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0 B",
+        "1023, 1023 B",
+        "1024, 1.00 KiB",
+        "1025, 1.01 KiB",
+        "10480000, 10.0 MiB",
+        "3436183552, 3.21 GiB",
+        "1073741823, 1024 MiB",
+        "150110011393, 140 GiB"
+    })
+    void roundsUpWhatMustBeEnough(long bytes, String text) {
+        assertThat(ByteSize.formatUp(bytes)).isEqualTo(text);
+    }
 }
