@@ -18,6 +18,7 @@ import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.names.Sizes;
+import io.cistern.internal.options.SpecProblems;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
@@ -840,12 +841,8 @@ public final class DeviceMemory implements AutoCloseable {
                 return memory;
             } catch (IllegalSettingException e) {
                 throw new ConfigurationException(
-                        SettingProblems.all(settings, e, spec -> requireAllocator(spec, catalog())), e);
+                        SettingProblems.all(settings, e, spec -> SpecProblems.of(spec, catalog())), e);
             }
-        }
-
-        static void requireAllocator(String spec, Catalog catalog) {
-            catalog.allocator(catalog.complete(AllocatorSpec.parse(spec)).name());
         }
     }
 }

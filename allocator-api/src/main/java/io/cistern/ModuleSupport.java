@@ -8,10 +8,12 @@ import io.cistern.errors.MemoryAsleepException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.options.SpecProblems;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.StreamOrder;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Consumer;
@@ -67,6 +69,12 @@ public final class ModuleSupport {
         this.streams = streams;
         this.eventStreams = eventStreams;
         this.leakLevel = leakLevel;
+    }
+
+    /// Returns a line for each unknown name, unknown option and illegal value in an allocator's spec, for people.
+    /// Opens nothing.
+    public static List<String> problemsOfSpec(String spec, Catalog catalog) {
+        return SpecProblems.of(spec, catalog);
     }
 
     /// Returns the errors in a value of the setting `cistern.observe`: a line for each name that no

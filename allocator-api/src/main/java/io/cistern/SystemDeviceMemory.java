@@ -5,6 +5,7 @@ import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
+import io.cistern.internal.options.SpecProblems;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Objects;
@@ -28,9 +29,7 @@ final class SystemDeviceMemory {
                     .open();
         } catch (IllegalSettingException e) {
             failure = new ConfigurationException(
-                    SettingProblems.all(
-                            Settings.ofProcess(), e, spec -> DeviceMemory.Builder.requireAllocator(spec, discovered())),
-                    e);
+                    SettingProblems.all(Settings.ofProcess(), e, spec -> SpecProblems.of(spec, discovered())), e);
         } catch (RuntimeException e) {
             failure = e;
         }

@@ -6,6 +6,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Provides `events`, an [EventAllocator] that logs each crossing of a threshold, as
 /// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec. For
@@ -19,7 +20,7 @@ public final class EventProvider extends AdaptorProvider {
                 "bytes, such as `4GiB`",
                 REQUIRED,
                 "logs each time the live bytes of a device cross it",
-                AllocatorOptions::bytes);
+                EventProvider::threshold);
     }
 
     /// Makes the provider, for [java.util.ServiceLoader].
@@ -35,12 +36,17 @@ public final class EventProvider extends AdaptorProvider {
         return List.of(Options.THRESHOLD);
     }
 
+    private static Optional<Long> threshold(AllocatorOptions options, String key) {
+        Optional<Long> bytes = options.bytes(key);
+        if (bytes.orElse(1L) < 1) {
+            throw new ConfigurationException("events: threshold must be at least 1, not " + bytes.get());
+        }
+        return bytes;
+    }
+
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long threshold = required(Options.THRESHOLD, context, "4GiB");
-        if (threshold < 1) {
-            throw new ConfigurationException("events: threshold must be at least 1, not " + threshold);
-        }
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 

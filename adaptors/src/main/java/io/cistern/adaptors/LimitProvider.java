@@ -6,6 +6,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Provides `limit`, a [LimitAllocator]. Options: `bytes`, the limit of each device; `upstream`, a spec.
 public final class LimitProvider extends AdaptorProvider {
@@ -17,7 +18,7 @@ public final class LimitProvider extends AdaptorProvider {
                 "bytes from 1, such as `8GiB`",
                 REQUIRED,
                 "the maximum live bytes on each device",
-                AllocatorOptions::bytes);
+                LimitProvider::limitBytes);
     }
 
     /// Makes the provider, for [java.util.ServiceLoader].
@@ -33,12 +34,17 @@ public final class LimitProvider extends AdaptorProvider {
         return List.of(Options.BYTES);
     }
 
+    private static Optional<Long> limitBytes(AllocatorOptions options, String key) {
+        Optional<Long> bytes = options.bytes(key);
+        if (bytes.orElse(1L) < 1) {
+            throw new ConfigurationException("limit: bytes must be at least 1, not " + bytes.get());
+        }
+        return bytes;
+    }
+
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long limitBytes = required(Options.BYTES, context, "8GiB");
-        if (limitBytes < 1) {
-            throw new ConfigurationException("limit: bytes must be at least 1, not " + limitBytes);
-        }
         return new LimitAllocator(context.upstream(upstream), limitBytes);
     }
 }

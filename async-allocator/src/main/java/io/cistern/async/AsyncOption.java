@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.cuda.HandleType;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
@@ -71,7 +72,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "bytes, at least 1; only with `pool=own`",
             "the driver's own limit",
             "the maximum that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200)",
-            BYTES,
+            AsyncOption::positiveBytes,
             SpecOption::text);
 
     /// Lists how pools can be exported to other processes.
@@ -106,7 +107,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
             "blocks up to this size come from a second pool, so they can't hold the pages of large ones",
-            BYTES,
+            AsyncOption::positiveBytes,
             SpecOption::text);
 
     /// Sets how many bytes each pool obtains when it is first used.
@@ -116,7 +117,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "nothing",
             "the bytes that each pool, except that of small blocks, obtains when it is first used and keeps; the first"
                     + " allocation on a device waits for them",
-            BYTES,
+            AsyncOption::positiveBytes,
             SpecOption::text);
 
     /// All options, in the order of the reference.
@@ -150,6 +151,14 @@ public final class AsyncOption<T> extends SpecOption<T> {
 
     private static AsyncOption<Boolean> flag(String key, String legal, String usual, String meaning) {
         return new AsyncOption<>(key, legal, usual, meaning, YES_OR_NO, SpecOption::text);
+    }
+
+    private static Optional<Long> positiveBytes(AllocatorOptions options, String key) {
+        Optional<Long> bytes = options.bytes(key);
+        if (bytes.isPresent() && bytes.get() == 0) {
+            throw new ConfigurationException("option '" + key + "' of 'async': 0 is invalid");
+        }
+        return bytes;
     }
 
     private static Optional<PoolChoice> pool(AllocatorOptions options, String key) {

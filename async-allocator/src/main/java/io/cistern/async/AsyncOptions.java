@@ -92,10 +92,10 @@ record AsyncOptions(
                 settings(given),
                 AsyncOption.LOCATION.read(given).orElse(PoolLocation.DEVICE),
                 bits(AsyncOption.HANDLE_TYPES.read(given).orElse(List.of())),
-                positive(AsyncOption.MAX_SIZE, given),
+                AsyncOption.MAX_SIZE.read(given).orElse(0L),
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
-                positive(AsyncOption.SMALL_POOL, given),
-                positive(AsyncOption.INITIAL_SIZE, given));
+                AsyncOption.SMALL_POOL.read(given).orElse(0L),
+                AsyncOption.INITIAL_SIZE.read(given).orElse(0L));
         options.check();
         return options;
     }
@@ -129,14 +129,6 @@ record AsyncOptions(
 
     private static int bits(List<HandleType> types) {
         return types.stream().mapToInt(HandleType::bit).reduce(0, (one, other) -> one | other);
-    }
-
-    private static long positive(AsyncOption<Long> option, AllocatorOptions given) {
-        Optional<Long> bytes = option.read(given);
-        if (bytes.isPresent() && bytes.get() == 0) {
-            throw option.illegal(0);
-        }
-        return bytes.orElse(0L);
     }
 
     private void check() {

@@ -12,6 +12,7 @@ import io.cistern.spi.SegmentSource;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
+import java.util.Optional;
 
 /// Provides the allocator `symmetric`. Small and middle blocks lie at deterministic offsets of one segment a
 /// device, which can be registered as a [window][Communicator#registerWindow]; large blocks come from plain
@@ -33,7 +34,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "bytes from 2MiB",
                 "512MiB",
                 "the segment of each device; blocks that do not fit come from `upstream`",
-                AllocatorOptions::bytes);
+                SymmetricProvider::segmentBytes);
         static final SpecOption<Long> LARGEST = SpecOption.of(
                 "symmetric",
                 "largest",
@@ -87,13 +88,18 @@ public final class SymmetricProvider implements AllocatorProvider {
         return NcclApis.availability(environment.simulated());
     }
 
+    private static Optional<Long> segmentBytes(AllocatorOptions options, String key) {
+        Optional<Long> bytes = options.bytes(key);
+        if (bytes.orElse(MIN_BYTES) < MIN_BYTES) {
+            throw new ConfigurationException("symmetric: bytes must be at least 2MiB, not " + bytes.get());
+        }
+        return bytes;
+    }
+
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         AllocatorOptions options = context.options();
         long bytes = Options.BYTES.read(options).orElse(USUAL_BYTES);
-        if (bytes < MIN_BYTES) {
-            throw new ConfigurationException("symmetric: bytes must be at least 2MiB, not " + bytes);
-        }
         long largest = Options.LARGEST.read(options).orElse(CROSSOVER_BYTES);
         DeviceAllocator upstream =
                 context.upstream(Options.UPSTREAM.read(options).orElse("caching:source=nccl"));

@@ -1,5 +1,6 @@
 package io.cistern.loader;
 
+import io.cistern.ModuleSupport;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
@@ -57,7 +58,7 @@ final class StartupChoice {
     private Choice choose(Optional<Settings.Value> set, DeviceEnvironment environment, Catalog catalog) {
         if (!SettingProblems.of(settings).isEmpty()) {
             throw new ConfigurationException(
-                    SettingProblems.all(settings, null, spec -> available(spec, environment, catalog)));
+                    SettingProblems.all(settings, null, spec -> problems(spec, environment, catalog)));
         }
         return set.map(value -> named(value, environment, catalog)).orElseGet(() -> highest(environment));
     }
@@ -67,7 +68,18 @@ final class StartupChoice {
         try {
             return new Choice(available(set.text(), environment, catalog), by);
         } catch (ConfigurationException e) {
-            throw new ConfigurationException(by + ": " + e.getMessage(), e);
+            ConfigurationException first = new ConfigurationException(by + ": " + e.getMessage(), e);
+            throw new ConfigurationException(
+                    SettingProblems.all(settings, first, spec -> problems(spec, environment, catalog)), e);
+        }
+    }
+
+    private List<String> problems(String text, DeviceEnvironment environment, Catalog catalog) {
+        try {
+            available(text, environment, catalog);
+            return ModuleSupport.problemsOfSpec(text, catalog);
+        } catch (ConfigurationException e) {
+            return List.of(String.valueOf(e.getMessage()));
         }
     }
 

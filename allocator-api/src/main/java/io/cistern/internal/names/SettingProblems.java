@@ -1,6 +1,5 @@
 package io.cistern.internal.names;
 
-import io.cistern.cuda.CisternException;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
@@ -10,7 +9,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
@@ -55,27 +54,39 @@ public final class SettingProblems {
 
     /// Returns a line for each problem, so that a user does not have to start once for each.
     ///
-    /// @param first what stopped the program, if it is not one of [#of]
-    /// @param requireAllocator throws a [CisternException] if a spec names no allocator
-    public static String all(Settings settings, @Nullable RuntimeException first, Consumer<String> requireAllocator) {
-        List<String> problems = new ArrayList<>();
-        if (first != null) {
-            problems.add(String.valueOf(first.getMessage()));
-        }
-        problems.addAll(ofKeys(settings));
+    /// @param first what stopped the program, or null
+    /// @param ofSpec returns what is wrong with a spec
+    public static String all(
+            Settings settings, @Nullable RuntimeException first, Function<String, List<String>> ofSpec) {
+        String told = first == null ? "" : String.valueOf(first.getMessage());
+        List<String> ofFirst = new ArrayList<>();
+        List<String> others = ofKeys(settings);
         for (Settings.Value set : settings.all()) {
-            try {
-                set.check();
-                if (set.setting() == Setting.ALLOCATOR || set.setting() == Setting.DEVICE_ALLOCATOR) {
-                    requireAllocator.accept(set.text());
-                }
-            } catch (IllegalSettingException e) {
-                problems.add(String.valueOf(e.getMessage()));
-            } catch (CisternException e) {
-                problems.add(IllegalSettingException.line(set.source(), e.getMessage()));
-            }
+            (told.startsWith(set.source() + ": ") ? ofFirst : others).addAll(of(set, ofSpec));
         }
-        return String.join("\n", new LinkedHashSet<>(problems));
+        boolean isListed = !ofFirst.isEmpty() || others.stream().anyMatch(told::endsWith);
+        Set<String> all = new LinkedHashSet<>();
+        if (first != null && !isListed) {
+            all.add(told);
+        }
+        all.addAll(ofFirst);
+        all.addAll(others);
+        return String.join("\n", all);
+    }
+
+    private static List<String> of(Settings.Value set, Function<String, List<String>> ofSpec) {
+        try {
+            set.check();
+        } catch (IllegalSettingException e) {
+            return List.of(String.valueOf(e.getMessage()));
+        }
+        return switch (set.setting()) {
+            case ALLOCATOR, DEVICE_ALLOCATOR, DEFINE ->
+                ofSpec.apply(set.text()).stream()
+                        .map(what -> IllegalSettingException.line(set.source(), what))
+                        .toList();
+            default -> List.of();
+        };
     }
 
     private static List<String> known(Settings.Unknown one) {

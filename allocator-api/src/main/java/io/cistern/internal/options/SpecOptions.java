@@ -27,7 +27,10 @@ public final class SpecOptions implements AllocatorOptions {
             Map.of("true", true, "True", true, "false", false, "False", false);
 
     private final AllocatorSpec spec;
-    private final DeviceEnvironment devices;
+
+    /// Null while no device is known.
+    private final @Nullable DeviceEnvironment devices;
+
     /// The options to search for a key that this spec lacks, or null.
     private final @Nullable SpecOptions outer;
 
@@ -40,7 +43,12 @@ public final class SpecOptions implements AllocatorOptions {
         this(spec, devices, null);
     }
 
-    private SpecOptions(AllocatorSpec spec, DeviceEnvironment devices, @Nullable SpecOptions outer) {
+    /// Reads options to check their values, while no device is known: any share of a device's memory is right.
+    SpecOptions(AllocatorSpec spec) {
+        this(spec, null, null);
+    }
+
+    private SpecOptions(AllocatorSpec spec, @Nullable DeviceEnvironment devices, @Nullable SpecOptions outer) {
         this.spec = spec;
         this.devices = devices;
         this.outer = outer;
@@ -115,6 +123,9 @@ public final class SpecOptions implements AllocatorOptions {
 
     /// Returns the memory of each device; an option has one value for all of them.
     private long deviceBytes(String share) {
+        if (devices == null) {
+            return Long.MAX_VALUE;
+        }
         long[] sizes = IntStream.range(0, devices.deviceCount())
                 .mapToLong(devices::totalBytes)
                 .distinct()
@@ -204,7 +215,7 @@ public final class SpecOptions implements AllocatorOptions {
         if (values == null) {
             return Optional.empty();
         }
-        SpecOptions inner = new SpecOptions(parsed(key, String.join(",", values)), devices);
+        SpecOptions inner = new SpecOptions(parsed(key, String.join(",", values)), devices, null);
         nested.add(inner);
         return Optional.of(inner);
     }

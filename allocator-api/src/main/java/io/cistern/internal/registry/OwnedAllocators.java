@@ -1,7 +1,10 @@
 package io.cistern.internal.registry;
 
 import io.cistern.cuda.CisternException;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.SettingProblems;
+import io.cistern.internal.options.SpecProblems;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
@@ -91,12 +94,19 @@ final class OwnedAllocators {
         try {
             return get(choice.spec());
         } catch (ConfigurationException e) {
-            throw choice.isByPriority() ? e : new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
+            throw choice.isByPriority() ? e : withAllProblems(choice.reason() + ": " + e.getMessage(), e);
         } catch (CisternException known) {
             throw known;
         } catch (RuntimeException e) {
             throw new ConfigurationException(choice.reason() + ": " + choice.spec() + " can't be opened: " + e, e);
         }
+    }
+
+    private ConfigurationException withAllProblems(String first, ConfigurationException cause) {
+        ConfigurationException failure = new ConfigurationException(first, cause);
+        String all =
+                SettingProblems.all(Settings.ofProcess(), failure, spec -> SpecProblems.of(spec, registry.catalog()));
+        return all.equals(first) ? failure : new ConfigurationException(all, cause);
     }
 
     /// Opens the allocators that are named now.

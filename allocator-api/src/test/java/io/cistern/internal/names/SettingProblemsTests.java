@@ -3,6 +3,7 @@ package io.cistern.internal.names;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cuda.settings.Settings;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -50,7 +51,7 @@ class SettingProblemsTests {
                         "property cistern.limit: '8g?[31m' is not a number of bytes; write it like 1048576, 64k, 8g or"
                                 + " 512MiB, or as a share of the device like 0.5 or 50%",
                         "property cistern.leaks: 'a b' is not one of off, sampled, sites, all");
-        assertThat(SettingProblems.all(settings, null, _ -> {}).lines()).hasSize(3);
+        assertThat(SettingProblems.all(settings, null, _ -> List.of()).lines()).hasSize(3);
     }
 
     @Test

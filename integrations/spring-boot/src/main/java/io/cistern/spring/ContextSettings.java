@@ -6,7 +6,6 @@ import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.spi.catalog.Catalog;
-import io.cistern.spi.options.AllocatorSpec;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -147,15 +146,12 @@ final class ContextSettings implements AutoCloseable {
         try {
             ConfigurationException first = new ConfigurationException(String.join("\n", wrong));
             throw new ConfigurationException(
-                    SettingProblems.all(Settings.ofProcess(), first, spec -> requireAllocator(spec, catalog.get())),
+                    SettingProblems.all(
+                            Settings.ofProcess(), first, spec -> ModuleSupport.problemsOfSpec(spec, catalog.get())),
                     first);
         } finally {
             close();
         }
-    }
-
-    private static void requireAllocator(String spec, Catalog catalog) {
-        catalog.allocator(catalog.complete(AllocatorSpec.parse(spec)).name());
     }
 
     private static void withdraw() {

@@ -15,7 +15,7 @@ final class SettingBlameTests {
     void aBadDefinitionIsNamedByItsOwnKey() {
         assertFirstRequestFails(
                 Map.of("cistern.define.foo", "asink", "cistern.allocator", "foo"),
-                "property cistern.allocator: property cistern.define.foo: no allocator is named 'asink'");
+                "property cistern.define.foo: no allocator is named 'asink'");
     }
 
     @Test

@@ -28,7 +28,7 @@ public record VmmOptions(
             "`device`, `host_numa`, `host_numa:N`",
             "`device`",
             "where memory lives; `host_numa` is the node nearest to the device",
-            AllocatorOptions::text);
+            VmmOptions::location);
     private static final SpecOption<String> HANDLE = SpecOption.of(
             "vmm",
             "handle",
@@ -42,7 +42,7 @@ public record VmmOptions(
             "a power of two up to 1GiB",
             "the driver's granularity",
             "sizes and addresses of physical memory are multiples of it",
-            AllocatorOptions::bytes);
+            VmmOptions::alignment);
     private static final SpecOption<String> RDMA = SpecOption.of(
             "vmm",
             "rdma",
@@ -59,15 +59,26 @@ public record VmmOptions(
     public static VmmOptions read(AllocatorOptions options) {
         String location = LOCATION.read(options).orElse("device");
         return new VmmOptions(
-                !location.equals("device"), node(location), handle(options), rdma(options), alignment(options));
+                !location.equals("device"),
+                node(location),
+                handle(options),
+                rdma(options),
+                ALIGNMENT.read(options).orElse(1L));
     }
 
-    private static long alignment(AllocatorOptions options) {
-        long alignment = ALIGNMENT.read(options).orElse(1L);
+    private static Optional<String> location(AllocatorOptions options, String key) {
+        Optional<String> location = options.text(key);
+        location.ifPresent(VmmOptions::node);
+        return location;
+    }
+
+    private static Optional<Long> alignment(AllocatorOptions options, String key) {
+        Optional<Long> given = options.bytes(key);
+        long alignment = given.orElse(1L);
         if (alignment < 1 || alignment > LARGEST_ALIGNMENT || Long.bitCount(alignment) != 1) {
             throw new ConfigurationException("vmm: alignment must be a power of two up to 1GiB, not " + alignment);
         }
-        return alignment;
+        return given;
     }
 
     private static OptionalInt node(String location) {
