@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.Objects;
@@ -37,7 +38,7 @@ final class BorrowedMemory implements Lifetime {
         boolean ofThread = buffer.stream() == Streams.PER_THREAD_DEFAULT;
         long stream = ofThread
                 ? Streams.LEGACY_DEFAULT
-                : ReturnStreams.of(buffer.memory()).streamFor(buffer.device(), buffer.stream());
+                : LastStreams.of(buffer.memory()).streamFor(buffer.device(), buffer.stream());
         if (usedElsewhere) {
             awaitAll(buffer, stream);
         }

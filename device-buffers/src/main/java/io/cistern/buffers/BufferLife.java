@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import io.cistern.CudaEvent;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.UnusableStreamException;
@@ -112,9 +113,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
 
     /// Called before the buffer moves to another stream. If others hold the block too, the last to close frees it
     /// in the order of its own stream alone, so the uses on both streams are recorded.
-    final void recordMove(long newStream) {
+    ///
+    /// @param last a stream whose present end comes after the work of this buffer's
+    final void recordMove(long last, long newStream) {
         if (withoutView() instanceof SharedBlock block && !block.hasOneHolder()) {
-            recordUse(stream);
+            recordUse(last);
             recordUse(newStream);
         }
     }
@@ -231,7 +234,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// @param block the block that the buffer lies in
     void recordUseUntil(long block, long event) {
         if (isBorrowed()) {
-            ReturnStreams.of(memory).await(device, stream, event);
+            LastStreams.of(memory).await(device, stream, event);
         } else {
             memory.moduleSupport().recordUseUntil(block, event);
         }

@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
@@ -80,6 +81,7 @@ public final class DeviceArena implements AutoCloseable {
         this.firstBytes = builder.firstBytes;
         this.device = device;
         this.stream = stream;
+        LastStreams.of(memory).opened(device, stream);
     }
 
     /// Returns a builder that opens arenas on a device memory.

@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.leaks.DropWatch;
@@ -185,6 +186,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Wraps a block that the caller allocated and hands over; frees it if the Java heap is full.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         try {
+            LastStreams.of(memory).opened(device, stream);
             DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
             if (memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) >= 0) {
                 watch(buffer, address);
@@ -254,7 +256,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             throw new IllegalArgumentException(
                     "not a range of memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
         }
-        ReturnStreams.of(memory).wrapped(device, stream);
+        LastStreams.of(memory).opened(device, stream);
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
@@ -407,7 +409,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work
-    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream.
+    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream; after
+    /// that of all streams of the device if this buffer's has [ended][DeviceMemory#streamClosing].
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed, or the new stream is being captured and the
@@ -419,8 +422,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         requireOwner();
         address();
         CaptureRules.requireOrder(memory, device, stream, device, newStream);
-        recordMove(newStream);
-        DeviceCopies.order(memory.driver(), device, stream, device, newStream);
+        LastStreams streams = LastStreams.of(memory);
+        long last = streams.streamFor(device, stream);
+        recordMove(last, newStream);
+        DeviceCopies.order(memory.driver(), device, last, device, newStream);
+        streams.opened(device, newStream);
         return replacedBy(retained(0, byteSize, newStream));
     }
 
@@ -613,7 +619,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Copies another buffer to the beginning of this one, without waiting on the host. On one GPU the copy
     /// runs on this buffer's stream, after all work enqueued so far on the source's stream. Between two GPUs it
-    /// runs on the source's stream, and is ordered with both streams.
+    /// runs on the source's stream, and is ordered with both streams. In place of a stream that has
+    /// [ended][DeviceMemory#streamClosing], one is used that comes after all work of its device.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap

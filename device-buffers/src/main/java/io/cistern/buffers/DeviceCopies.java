@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
@@ -13,26 +14,35 @@ final class DeviceCopies {
     ///
     /// On one GPU, the target's stream first waits for the work enqueued so far on the source's stream. Between
     /// GPUs the copy runs on the source's stream, so that stream waits for the target's stream before, and the
-    /// target's waits for it afterwards.
+    /// target's waits for it afterwards. A stream that comes after all work of its GPU replaces one that has ended.
     static void inOrder(DeviceBuffer target, DeviceBuffer source) {
-        CudaDriver driver = target.memory().driver();
-        if (source.device() == target.device()) {
-            if (source.stream() != target.stream()) {
-                CaptureRules.requireOrder(
-                        target.memory(), source.device(), source.stream(), target.device(), target.stream());
-                order(driver, source.device(), source.stream(), target.device(), target.stream());
-            }
-            on(target, source, target.stream());
+        boolean isOneDevice = source.device() == target.device();
+        if (isOneDevice && source.stream() == target.stream()) {
+            on(target, source, lastStream(target));
             return;
         }
-        CaptureRules.requireOrder(target.memory(), target.device(), target.stream(), source.device(), source.stream());
-        order(driver, target.device(), target.stream(), source.device(), source.stream());
-        between(target, source, source.stream());
-        try {
-            order(driver, source.device(), source.stream(), target.device(), target.stream());
-        } catch (CudaException refused) {
-            driver.streams().synchronize(source.device(), source.stream());
+        DeviceBuffer before = isOneDevice ? source : target;
+        DeviceBuffer copying = isOneDevice ? target : source;
+        CaptureRules.requireOrder(
+                target.memory(), before.device(), before.stream(), copying.device(), copying.stream());
+        CudaDriver driver = target.memory().driver();
+        long awaited = lastStream(before);
+        long stream = lastStream(copying);
+        order(driver, before.device(), awaited, copying.device(), stream);
+        if (isOneDevice) {
+            on(target, source, stream);
+            return;
         }
+        between(target, source, stream);
+        try {
+            order(driver, copying.device(), stream, before.device(), awaited);
+        } catch (CudaException refused) {
+            driver.streams().synchronize(copying.device(), stream);
+        }
+    }
+
+    private static long lastStream(DeviceBuffer buffer) {
+        return LastStreams.of(buffer.memory()).streamFor(buffer.device(), buffer.stream());
     }
 
     /// Makes later work of one stream wait for all work enqueued so far on another.

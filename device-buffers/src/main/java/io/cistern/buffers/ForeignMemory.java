@@ -3,6 +3,7 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.System.Logger.Level;
@@ -97,13 +98,13 @@ final class ForeignMemory {
             if (next == 0) {
                 throw new UnsupportedOperationException("foreign memory can be registered, but not allocated here");
             }
-            ReturnStreams.of(memory).wrapped(device, stream);
+            LastStreams.of(memory).opened(device, stream);
             return next;
         }
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            release(address, ReturnStreams.of(memory).streamFor(device, stream));
+            release(address, LastStreams.of(memory).streamFor(device, stream));
         }
     }
 }

@@ -35,8 +35,8 @@ public final class Dlpack {
     ///
     /// @param buffer the buffer at whose first byte the tensor begins; it may be longer than the tensor
     /// @param stream the consumer's stream. Its later work runs after all work enqueued so far on the buffer's
-    ///     stream. The memory is reused only after the work enqueued on it before the deleter is called; the
-    ///     consumer orders its other streams with it
+    ///     stream, or on all streams of the device if that has ended. The memory is reused only after the work
+    ///     enqueued on it before the deleter is called; the consumer orders its other streams with it
     /// @return the address of a `DLManagedTensorVersioned`, whose deleter must be called
     /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0 or below
     ///     -1

@@ -4,6 +4,7 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.buffers.internal.LastStreams;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.lang.foreign.Arena;
@@ -38,14 +39,24 @@ final class SharedTensor {
         TensorStruct struct = struct(held, layout, versioned);
         struct.setManager(SharedTensors.deleter(), flags);
         boolean streamKnown = stream != Dlpack.NO_STREAM;
-        if (streamKnown && stream != held.stream()) {
-            DeviceMemory memory = held.memory();
-            requireOrder(memory.moduleSupport(), held, stream);
-            CudaStream.ofForeign(memory, held.device(), stream)
-                    .await(CudaStream.ofForeign(memory, held.device(), held.stream()));
-            held.recordUse(stream);
+        if (streamKnown) {
+            order(held, stream);
         }
         return new SharedTensor(held, streamKnown, struct);
+    }
+
+    /// Makes the consumer's stream wait for the buffer's.
+    private static void order(DeviceBuffer held, long stream) {
+        DeviceMemory memory = held.memory();
+        LastStreams streams = LastStreams.of(memory);
+        streams.opened(held.device(), stream);
+        if (stream == held.stream()) {
+            return;
+        }
+        requireOrder(memory.moduleSupport(), held, stream);
+        long last = streams.streamFor(held.device(), held.stream());
+        CudaStream.ofForeign(memory, held.device(), stream).await(CudaStream.ofForeign(memory, held.device(), last));
+        held.recordUse(stream);
     }
 
     /// The driver's refusal to order them would end the capture.

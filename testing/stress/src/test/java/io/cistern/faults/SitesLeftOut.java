@@ -36,7 +36,7 @@ final class SitesLeftOut {
             + "|\\.nccl\\.(internal\\.call\\.)?(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
             + "|NcclLibrary|Operands|Reduction|BufferRegistration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
-            + "|ReturnStreams\\.(lambda\\$)?close|SpillStore\\.closeStream|EventStreams\\.isDestroyed"
+            + "|LastStreams\\.(lambda\\$)?close|SpillStore\\.closeStream|EventStreams\\.isDestroyed"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 
     /// What follows a refusal of the driver in a compaction, where tests of `caching` let each call fail.

@@ -327,6 +327,107 @@ final class StreamEndTests {
         useMemory();
     }
 
+    /// What hands the contents of a buffer to another stream.
+    private enum Handing {
+        MOVED {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                return buffer.moveToStream(next);
+            }
+        },
+        MOVED_SLICE {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                DeviceBuffer slice = buffer.retainedSlice(0, BYTES);
+                buffer.close();
+                return slice.moveToStream(next);
+            }
+        },
+        MOVED_PART {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                try (buffer) {
+                    return buffer.retainedSlice(0, BYTES).moveToStream(next);
+                }
+            }
+        },
+        COPIED {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                try (buffer) {
+                    DeviceBuffer target = DeviceBuffer.allocate(BYTES, next);
+                    target.copyFrom(buffer);
+                    return target;
+                }
+            }
+        },
+        COPIED_TO_ITS_STREAM {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                DeviceBuffer source = DeviceBuffer.allocate(BYTES, next);
+                source.fill((byte) 1);
+                buffer.copyFrom(source);
+                source.close();
+                return buffer.moveToStream(next);
+            }
+        },
+        SHARED {
+            @Override
+            DeviceBuffer to(CudaStream next, DeviceBuffer buffer) {
+                long tensor =
+                        Dlpack.share(buffer, TensorLayout.compact(TensorType.UINT8, BYTES), Dlpack.streamNumber(next));
+                buffer.close();
+                return Dlpack.take(tensor, next).buffer();
+            }
+        };
+
+        abstract DeviceBuffer to(CudaStream next, DeviceBuffer buffer);
+    }
+
+    /// The stream that receives a buffer.
+    private enum Next {
+        ANOTHER,
+        ANOTHER_WHILE_THE_HANDLE_IS_IN_USE,
+        OF_THE_SAME_HANDLE
+    }
+
+    static Stream<Arguments> handings() {
+        return EveryAllocator.specs().stream()
+                .flatMap(spec -> Stream.of(Handing.values())
+                        .flatMap(handing -> Stream.of(Next.values()).map(next -> Arguments.of(spec, handing, next))));
+    }
+
+    @ParameterizedTest
+    @MethodSource("handings")
+    void aBufferIsHandedOnAfterItsStreamEnds(String spec, Handing handing, Next next) {
+        memory.setCurrent(spec);
+        try (CudaStream another = CudaStream.open(memory, 0)) {
+            CudaStream before = CudaStream.open(memory, 0);
+            DeviceBuffer buffer = DeviceBuffer.allocate(BYTES, before);
+            gpu.keepBusy(0, before.handle(), LONG);
+            buffer.fill((byte) (handing == Handing.COPIED_TO_ITS_STREAM ? 5 : 1));
+            long handle = before.handle();
+            before.close();
+            if (next == Next.ANOTHER) {
+                handOn(handing, another, buffer);
+            } else {
+                try (CudaStream again = CudaStream.open(memory, 0)) {
+                    assertThat(again.handle()).isEqualTo(handle);
+                    handOn(handing, next == Next.OF_THE_SAME_HANDLE ? again : another, buffer);
+                }
+            }
+        }
+        useMemory();
+    }
+
+    private static void handOn(Handing handing, CudaStream next, DeviceBuffer buffer) {
+        byte[] contents = new byte[(int) BYTES];
+        try (DeviceBuffer received = handing.to(next, buffer)) {
+            received.copyTo(MemorySegment.ofArray(contents));
+        }
+        assertThat(contents).containsOnly(1);
+    }
+
     private Holder busy(Kind kind, CudaStream stream) {
         Holder holder = kind.open(memory, stream.handle());
         gpu.keepBusy(0, stream.handle(), LONG);

@@ -1,4 +1,4 @@
-package io.cistern.buffers;
+package io.cistern.buffers.internal;
 
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
@@ -9,11 +9,11 @@ import io.cistern.internal.order.EndedStreams;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// Names the stream in whose order foreign and borrowed memory goes back to its owner: the buffer's own or, if
-/// that has ended, one that comes after all work of the device.
+/// Names the stream behind which a buffer is moved, copied, or given back to its owner: the buffer's own or, if that
+/// has ended, one that comes after all work of the device.
 ///
 /// **Threads.** Any.
-final class ReturnStreams implements AutoCloseable {
+public final class LastStreams implements AutoCloseable {
     private final CudaDriver driver;
     private final ModuleSupport support;
     private final List<EndedStreams> ended;
@@ -22,7 +22,7 @@ final class ReturnStreams implements AutoCloseable {
     /// Ends of streams are not recorded any more.
     private volatile boolean closed;
 
-    private ReturnStreams(DeviceMemory memory) {
+    private LastStreams(DeviceMemory memory) {
         driver = memory.driver();
         support = memory.moduleSupport();
         ended = IntStream.range(0, driver.devices().count())
@@ -33,8 +33,8 @@ final class ReturnStreams implements AutoCloseable {
     }
 
     /// Ends of streams are recorded from the first call on.
-    static ReturnStreams of(DeviceMemory memory) {
-        return memory.moduleSupport().attachment(ReturnStreams.class, ReturnStreams::new);
+    public static LastStreams of(DeviceMemory memory) {
+        return memory.moduleSupport().attachment(LastStreams.class, LastStreams::new);
     }
 
     @Override
@@ -44,10 +44,10 @@ final class ReturnStreams implements AutoCloseable {
         ended.forEach(EndedStreams::close);
     }
 
-    /// Notes that memory is wrapped for use on a stream, which exists.
+    /// Notes that a buffer is for use on a stream, which exists.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    void wrapped(int device, long stream) {
+    public void opened(int device, long stream) {
         ended.get(device).opened(stream);
     }
 
@@ -57,14 +57,16 @@ final class ReturnStreams implements AutoCloseable {
         return !isDefault && (closed || ended.get(device).contains(stream));
     }
 
+    /// Returns a stream whose present end comes after the work of a buffer's stream.
+    ///
     /// @throws io.cistern.cuda.CudaException if the stream has ended and the driver refuses, as it does during
     ///     captures
-    long streamFor(int device, long stream) {
+    public long streamFor(int device, long stream) {
         return hasEnded(device, stream) ? support.streamBehindAll(device) : stream;
     }
 
     /// Makes the return of a buffer wait for an event: the buffer's stream or, if that has ended, the host.
-    void await(int device, long stream, long event) {
+    public void await(int device, long stream, long event) {
         if (hasEnded(device, stream)) {
             driver.events().synchronize(device, event);
         } else {
