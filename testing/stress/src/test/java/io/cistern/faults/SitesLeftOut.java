@@ -10,7 +10,7 @@ final class SitesLeftOut {
     private static final Pattern OPENING = Pattern.compile(
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
-                    + "|\\.OwnedAllocators\\."
+                    + "|\\.OwnedAllocators\\.|OpenContext\\.openAllocator$"
                     + "|Leaks\\.(levelIn|reportBy)|Events\\.trimmed|Registry\\.reload"
                     + "|CurrentAllocators\\.configured|DriverPool\\.prime"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
