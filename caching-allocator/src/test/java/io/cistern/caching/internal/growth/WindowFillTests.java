@@ -155,9 +155,11 @@ final class WindowFillTests extends PagesFixture {
 
     @Test
     void whereAddressesAreShortAnArenaIsSmaller() {
-        long usual = range(grow(other, 1)).byteSize;
+        long before = range(grow(other, 1)).byteSize;
         gpu.faults().failOn(DriverCall.MEM_ADDRESS_RESERVE, 0, 1, CudaResult.OUT_OF_MEMORY);
-        assertThat(range(grow(shard, 1)).byteSize).isBetween(usual / 10, usual / 7);
+        long small = range(grow(shard, 1)).byteSize;
+        long after = range(grow(third, 1)).byteSize; // less than before if other tests hold many arenas
+        assertThat(small).isBetween(after / 10, before / 7);
     }
 
     @Test
