@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// Only the driver knows whether a block of `async` needs more memory, and only its code whether one of a C
 /// library, of an allocator of the program, or of a plug-in without sources does. While there is a reserve, each
 /// of their allocations asks the driver for its free bytes; a block that came out of the reserve goes back at
-/// once and is refused. The driver may take from a reserve for managed memory, which it moves to the host when
-/// others need the device, and for graphs of `async` at their launch; the watch makes up for the latter.
+/// once and is refused. The driver itself may use the reserve: for managed memory, which it moves to the host when
+/// others need the device, and for graphs of `async` when they are launched; the watch then restores the reserve.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceLimits {

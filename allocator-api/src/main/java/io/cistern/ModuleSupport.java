@@ -226,7 +226,7 @@ public final class ModuleSupport {
     /// allocation. It waits, with a bound, while live memory moves, and meanwhile none moves. The caller
     /// holds no lock.
     ///
-    /// @param otherwise the result if the bound is over and nothing was done
+    /// @param otherwise the result if the time is up and nothing was done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
         return memory.outOfMemory.pause().whileNothingMoves(work, otherwise);
     }

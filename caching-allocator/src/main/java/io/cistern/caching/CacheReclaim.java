@@ -232,7 +232,7 @@ final class CacheReclaim {
     /// other streams, after waiting for these, until it is enough for a request. If that gives nothing, gives back
     /// all idle memory, also this stream's own, which is in pieces. Memory of streams in a capture is left out.
     ///
-    /// @return the bytes given: back to the driver, or free now
+    /// @return the bytes given back to the driver or freed
     private long giveBackAfterWaiting(Shard shard, long size) {
         long settled = settleStream(shard.stream, true);
         if (settled != 0) {

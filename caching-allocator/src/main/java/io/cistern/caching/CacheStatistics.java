@@ -46,8 +46,8 @@ import java.util.function.Function;
 /// or 128 MiB a stream (large ones), 128 blocks a stream, or a sixteenth of the stream's own peak; they are
 /// exact while one stream allocates. Peaks of bytes in blocks never exceed `reserved_bytes.all.peak`, since the
 /// blocks lie in that memory. Peaks of allocated and active blocks include blocks that [thread
-/// caches][io.cistern.caching.internal.thread.ThreadCache] held then. `reserved_bytes.all.peak` is exact. The
-/// part of a pool (small or large) counts pages that come from the other as allocated.
+/// caches][io.cistern.caching.internal.thread.ThreadCache] held then. `reserved_bytes.all.peak` is exact. Each
+/// part of a pool (small or large) counts pages that it took from the other as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {

@@ -50,8 +50,8 @@ final class DeviceHandles<H> {
     /// All that exist.
     private final Set<PooledHandle<H>> handles = ConcurrentHashMap.newKeySet();
 
-    /// Those that no thread has, the longest idle first. Its monitor guards it, and has room for all handles, so
-    /// that giving one back needs no Java heap.
+    /// Those that no thread has, the longest idle first. Guarded by its own monitor. It has room for all handles,
+    /// so giving one back needs no Java heap.
     private final ArrayList<PooledHandle<H>> idle = new ArrayList<>();
 
     // A call that finds its stream set counts nothing.

@@ -25,7 +25,7 @@ import java.util.function.Predicate;
 /// Threads that have nothing else to do make the look, but they hold the lock during it. So looks are spaced to
 /// take at most an eleventh of the time, however many threads there are.
 final class BlockedThreadDetector {
-    /// The pause between looks, in durations of the last look.
+    /// The pause between looks, as a multiple of how long the last look took.
     private static final int LOOKS_APART = 10;
 
     private static final String[] DRIVERS = {"io.cistern.cuda.", "io.cistern.simulated."};
