@@ -619,8 +619,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Copies another buffer to the beginning of this one, without waiting on the host. On one GPU the copy
     /// runs on this buffer's stream, after all work enqueued so far on the source's stream. Between two GPUs it
-    /// runs on the source's stream, and is ordered with both streams. In place of a stream that has
-    /// [ended][DeviceMemory#streamClosing], one is used that comes after all work of its device.
+    /// runs on the source's stream, and is ordered with both streams. A stream that has
+    /// [ended][DeviceMemory#streamClosing] is replaced by one that comes after all work of its device.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap

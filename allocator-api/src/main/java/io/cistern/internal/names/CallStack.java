@@ -13,7 +13,9 @@ public final class CallStack {
     private static final List<String> OF_SCOPES =
             List.of("java.lang.ScopedValue", "jdk.internal.vm.ScopedValueContainer");
 
-    private static final class Unread extends Throwable {
+    private sealed interface Stack {}
+
+    private static final class Unread extends Throwable implements Stack {
         @Serial
         private static final long serialVersionUID = 1L;
 
@@ -22,12 +24,13 @@ public final class CallStack {
         }
     }
 
+    private record Frames(List<StackTraceElement> all) implements Stack {}
+
     private final int mostFrames;
 
     /// [Unread] until somebody asks, then only the frames: with the resolved stack, the exception takes several times
-    /// the
-    /// memory. Threads that ask at the same time resolve it to equal frames.
-    private Object stack = new Unread();
+    /// the memory. Threads that ask at the same time resolve it to equal frames.
+    private Stack stack = new Unread();
 
     /// @param mostFrames the most frames to return
     public CallStack(int mostFrames) {
@@ -35,17 +38,20 @@ public final class CallStack {
     }
 
     /// Returns the frames of the program, the innermost first, without those that run the bodies of scopes.
-    @SuppressWarnings("unchecked")
     public List<StackTraceElement> frames() {
-        Object known = stack;
-        if (known instanceof Unread unread) {
-            known = Arrays.stream(unread.getStackTrace())
-                    .filter(frame -> !FrameworkFrames.contains(frame.getClassName())
-                            && OF_SCOPES.stream().noneMatch(frame.getClassName()::startsWith))
-                    .limit(mostFrames)
-                    .toList();
-            stack = known;
-        }
-        return (List<StackTraceElement>) known;
+        return switch (stack) {
+            case Frames(List<StackTraceElement> all) -> all;
+            case Unread unread -> resolved(unread);
+        };
+    }
+
+    private List<StackTraceElement> resolved(Unread unread) {
+        List<StackTraceElement> all = Arrays.stream(unread.getStackTrace())
+                .filter(frame -> !FrameworkFrames.contains(frame.getClassName())
+                        && OF_SCOPES.stream().noneMatch(frame.getClassName()::startsWith))
+                .limit(mostFrames)
+                .toList();
+        stack = new Frames(all);
+        return all;
     }
 }

@@ -22,7 +22,7 @@ final class SitesLeftOut {
     /// Exceptions, explanations and figures: they change nothing.
     private static final Pattern TEXTS = Pattern.compile("\\.(equals|hashCode|toString|explained|memorySummary"
             + "|statistics|refusals|unusable|whyInPieces|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
-            + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems)\\."
+            + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems|SpecProblems)\\."
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.reportAll|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"

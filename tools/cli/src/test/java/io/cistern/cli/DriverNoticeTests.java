@@ -75,7 +75,7 @@ final class DriverNoticeTests {
 
         ProgramRun doctor = ProgramRun.inProcess("doctor");
         assertThat(doctor.exitCode()).isZero();
-        assertThat(doctor.out())
+        assertThat(doctor.wholeLines())
                 .containsPattern("Problems\\n.* no setting 'cistern.alocator'.*\\n.* no driver 'cudda'");
         assertThat(ProgramRun.inProcess("doctor", "--strict").exitCode()).isEqualTo(5);
     }
