@@ -23,7 +23,7 @@ function refusals(run) {
   const others = sum((report && report.processes) || [], (each) => each.byteSize || 0);
   return [{ grade: "bad", where: "out-of-memory",
     title: "A request for " + bytesText(last.byteSize) + " was refused",
-    text: "On device " + last.device + " for " + streamText(last.stream) + "." + holders
+    text: "On device " + last.device + " for " + theStream(last.stream) + "." + holders
       + (others > 0 ? " Other processes held " + bytesText(others) + "." : "") + times,
     advice: ((report && report.advice) || []).join(" ") }];
 }
@@ -232,7 +232,7 @@ function memoryByStream(run) {
 /** A stream, with its allocator and device where there are several. */
 function placeText(run, { allocator, device, stream }) {
   const several = (field) => new Set(run.segments.map((segment) => segment[field])).size > 1;
-  return streamText(stream) + (several("allocator") ? " of " + allocator : "")
+  return theStream(stream) + (several("allocator") ? " of " + allocator : "")
     + (several("device") ? " on device " + device : "");
 }
 
@@ -334,7 +334,7 @@ function strandedByFigures(run) {
   return [...found].filter(([, bytes]) => bytes > Math.max(2 ** 20, run.reservedBytes / 5)).slice(0, 3)
     .map(([stream, bytes]) => ({ grade: "warn", where: "fragmentation",
       title: bytesText(bytes) + " can be used by " + (stream === "ended" ? "no stream: theirs have ended"
-        : "stream " + stream + " alone"),
+        : theStream(Number(BigInt.asIntN(64, BigInt(stream)))) + " alone"),
       text: "That is " + percentText(bytes, run.reservedBytes) + " of the reserved memory. There is no history, so it is"
         + " unknown when the stream last worked.",
       advice: "Trim, or announce the end of streams that are no longer used." }));

@@ -74,6 +74,15 @@ function addressText(address) {
   return "0x" + address.toString(16);
 }
 
+/** The streams that CUDA's handles 0 to 2 name. */
+const DEFAULT_STREAMS = { 0: "default stream", 1: "legacy default stream", 2: "per-thread default stream" };
+
 function streamText(stream) {
-  return stream == null ? "any stream" : "stream " + addressText(stream);
+  return stream == null ? "any stream" : stream < 0 ? "default stream of thread " + (-1 - stream)
+    : DEFAULT_STREAMS[stream] ?? "stream " + addressText(stream);
+}
+
+/** A stream within a sentence. */
+function theStream(stream) {
+  return streamText(stream).replace(/^.*default stream/, "the $&");
 }

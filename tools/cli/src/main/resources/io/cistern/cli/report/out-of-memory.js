@@ -15,7 +15,7 @@ function outOfMemorySection(run) {
   }
   made.append(...recorded.slice(-20).reverse().map((each) => element("div", {},
     element("h3", {}, "At " + secondsText(each.seconds) + ": " + bytesText(each.event.byteSize) + " for "
-      + streamText(each.event.stream) + " on device " + each.event.device),
+      + theStream(each.event.stream) + " on device " + each.event.device),
     stepTable(each.steps))));
   return made;
 }
@@ -38,7 +38,7 @@ function refusal(report, run) {
     + bytesText(report.totalBytes) + " free.";
   return [
     element("p", {}, element("strong", {}, bytesText(report.byteSize) + " were asked for"), " ("
-      + countText(report.byteSize) + " bytes) on device " + report.device + " for " + streamText(report.stream) + "."
+      + countText(report.byteSize) + " bytes) on device " + report.device + " for " + theStream(report.stream) + "."
       + free),
     ...(report.advice || []).map((text) => element("p", { class: "advice" }, text)),
     element("h3", {}, "What was tried"), stepTable(report.steps || []),

@@ -259,7 +259,7 @@ function stackedUsage(run, curves, idle, most) {
     const below = stacked[stacked.length - 1];
     stacked.push(curve.map((value, i) => Math.min(below[i] + value, Math.max(below[i], curves.reserved[i]))));
     names.push(stream === SHARED ? "idle, for any stream" : stream === -1 ? "idle, never used"
-      : "idle, for " + streamText(run.streams.texts[stream]));
+      : "idle, for " + theStream(run.streams.texts[stream]));
   }
   const below = stacked[stacked.length - 1];
   if (curves.reserved.some((value, i) => value > below[i] * 1.001 + 1)) {

@@ -134,6 +134,19 @@ final class ReportPageTests {
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
     }
 
+    @Test
+    void theDefaultStreamIsNamed() throws Exception {
+        show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("stream.pickle")));
+
+        assertThat(text("#page"))
+                .contains(
+                        "On device 0 for the default stream.",
+                        "idle, for the default stream",
+                        "100 MiB for the default")
+                .doesNotContain("0x0");
+        assertThat(rows("#traffic table", 0)).singleElement().asString().startsWith("default stream\n");
+    }
+
     /// After the refusal, the exception frees a block.
     @Test
     void whoHeldTheMemoryAtTheRefusalIsShownFirst() throws Exception {
