@@ -1,5 +1,11 @@
 // A chart of bytes over time: areas on top of each other, lines, and marks; drawn by uPlot from typed arrays.
 
+/** Pixels between marks, at least; zooming in makes room for those between. */
+const MARK_DISTANCE = 40;
+const BAD_MARK_DISTANCE = 5;
+const MAX_LISTED_MARKS = 200;
+/** A replay's mark where the recorded program was refused. */
+const REFUSED_HERE = "the recorded program was refused here";
 const BYTE_STEPS = Array.from({ length: 55 }, (_, power) => 2 ** power);
 
 class MemoryChart {
@@ -65,8 +71,12 @@ class MemoryChart {
     if (this.marks.length === 0) {
       return null;
     }
+    const listed = this.marks.filter(({ isBad }, index) => isBad || index < MAX_LISTED_MARKS);
+    const left = this.marks.length - listed.length;
     return element("details", {}, element("summary", {}, counted(this.marks.length, "mark")),
-      element("ol", { class: "marks" }, this.marks.slice(0, 200).map((mark) => element("li", {},
+      element("p", { class: "faint" }, "The chart shows those that it has room for; zoom in to see more."
+        + (left > 0 ? " " + counted(left, "later mark") + " left out of this list." : "")),
+      element("ol", { class: "marks" }, listed.map((mark) => element("li", {},
         button(secondsText(mark.seconds), "Show the time around this mark", () => this.around(mark.seconds)),
         " " + mark.text))));
   }
@@ -206,15 +216,12 @@ class MemoryChart {
     const scale = devicePixelRatio || 1;
     let freeFrom = left;
     const labels = [];
+    this.drawn = withRoom(this.marks, (mark) => plot.valToPos(mark.seconds, "x", true), left, left + width, scale);
     ctx.save();
     ctx.font = 11 * scale + "px system-ui, sans-serif";
     ctx.textBaseline = "top";
     ctx.textAlign = "left";
-    for (const mark of this.marks) {
-      const x = plot.valToPos(mark.seconds, "x", true);
-      if (x < left - 1 || x > left + width + 1) {
-        continue;
-      }
+    for (const { mark, x } of this.drawn) {
       ctx.strokeStyle = ctx.fillStyle = mark.isBad ? palette.bad : palette.text;
       ctx.lineWidth = (mark.isBad ? 2 : 1) * scale;
       ctx.setLineDash(mark.isBad ? [] : [3 * scale, 3 * scale]);
@@ -252,9 +259,26 @@ function busyFrom(seconds, last) {
   return busy > (seconds[0] + last) / 2 ? busy - (last - busy) / 20 : seconds[0];
 }
 
+/**
+ * The marks between two places that a chart has room for, in their order: first those that are bad, then others, each
+ * far enough from those before it and from all that are bad.
+ */
+function withRoom(marks, placeOf, left, right, scale) {
+  const placed = marks.map((mark) => ({ mark, x: placeOf(mark) })).filter(({ x }) => x >= left - 1 && x <= right + 1);
+  const apart = (some, distance) => {
+    let free = -Infinity;
+    return some.filter(({ x }) => x >= free && (free = x + distance * scale) > x);
+  };
+  const bad = apart(placed.filter(({ mark }) => mark.isBad), BAD_MARK_DISTANCE);
+  const others = placed.filter(({ mark, x }) => !mark.isBad
+    && bad.every((each) => Math.abs(each.x - x) >= MARK_DISTANCE * scale));
+  return [...bad, ...apart(others, MARK_DISTANCE)].sort((a, b) => a.x - b.x);
+}
+
 /** Annotations, refusals and swaps of the current allocator as marks. */
 function marksOf(run) {
-  return run.history.marks.map(({ seconds, event }) => ({ seconds, isBad: event.event === "outOfMemory",
+  return run.history.marks.map(({ seconds, event }) => ({ seconds,
+    isBad: event.event === "outOfMemory" || event.text === REFUSED_HERE,
     text: event.event === "annotated" ? event.text
       : event.event === "outOfMemory" ? "refused " + bytesText(event.byteSize)
       : event.allocator + " is current" }));

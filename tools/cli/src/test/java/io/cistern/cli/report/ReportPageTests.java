@@ -3,6 +3,7 @@ package io.cistern.cli.report;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.fit.TorchProgram;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -11,6 +12,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import net.razorvine.pickle.Pickler;
 import org.jspecify.annotations.Nullable;
@@ -132,6 +134,33 @@ final class ReportPageTests {
         browser.evaluate("cisternReport.maps[0].choose({ segment: 0, block:"
                 + " cisternReport.maps[0].segments[0].blocks.findIndex(each => each.state === 'live') })");
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
+    }
+
+    /// Each step has two marks; the last ones lie where the request was refused.
+    @Test
+    void manyMarksAreThinnedOutButForRefusals() throws Exception {
+        TorchProgram program = new TorchProgram(0).segment(1L << 40, 64 << 20);
+        for (int step = 0; step < 150; step++) {
+            program.mark("Optimizer.step").allocate(1L << 40, 1 << 20, 12).mark("Optimizer.step ends");
+            program.free(1L << 40);
+        }
+        show("light", WIDE, 9, program.refused(1 << 30, 0, 90).write(folder.resolve("marks.pickle")));
+
+        String drawn =
+                "JSON.stringify(cisternReport.charts[1].drawn.map(({ mark, x }) => [mark.isBad, Math.round(x)]))";
+        List<Object> marks = JSON.std.listFrom((String) browser.evaluate(drawn));
+        assertThat(marks).hasSizeBetween(15, 30).last().asString().startsWith("[true");
+        assertThat(IntStream.range(1, marks.size())
+                        .map(i -> (int) ((List<?>) marks.get(i)).getLast()
+                                - (int) ((List<?>) marks.get(i - 1)).getLast()))
+                .allMatch(distance -> distance >= 39);
+        assertThat(text("#timeline")).contains("301 marks");
+        browser.evaluate("document.querySelectorAll('#timeline details').forEach(each => each.open = true)");
+        assertThat(text("#timeline")).contains("100 later marks left out of this list.", "refused 1.00 GiB");
+
+        browser.evaluate("cisternReport.charts[1].show(0, 0.02)");
+        browser.evaluate("new Promise(requestAnimationFrame)");
+        assertThat(JSON.std.listFrom((String) browser.evaluate(drawn))).hasSizeGreaterThan(5);
     }
 
     @Test
