@@ -34,7 +34,8 @@ const WORDS = {
   pool: "a part of an allocator with segments of its own",
   "allocation site": "the place in the program that allocated a block, the innermost line of its call stack",
   stranded: "idle memory that serves only one stream, and that stream has stopped allocating",
-  fragmented: "idle in many small pieces between live blocks, so that a large request finds none that fits",
+  fragmented: "idle in pieces next to live blocks, so that a larger request can't use it; wholly free segments are cached,"
+    + " not fragmented",
   mark: "a moment that the program named, a refused request, or a change of the current allocator",
   scope: "a region of code whose allocations go to one pool or allocator",
   waiting: "freed, but another stream or a graph may still use it: it becomes available once that stream has passed it, or that graph is destroyed",

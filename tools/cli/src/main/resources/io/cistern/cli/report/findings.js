@@ -198,7 +198,8 @@ function leaksByAge(run) {
 
 /**
  * The segments of each stream of each allocator: {allocator, device, stream, segments, reserved, live, waiting, cached,
- * idle, pieces, largest, split: the idle pieces of segments that are partly in use}.
+ * idle, pieces, largest, split: {bytes, pieces, largest} of the idle memory in segments that are partly in use}. Other
+ * idle memory lies in wholly free segments: it is cached, and serves a request of their size.
  */
 function memoryByStream(run) {
   const streams = new Map();
@@ -212,7 +213,7 @@ function memoryByStream(run) {
     let memory = streams.get(key);
     if (!memory) {
       streams.set(key, memory = { allocator, device, stream, reserved: 0, live: 0, waiting: 0, cached: 0, idle: 0,
-        largest: 0, pieces: 0, split: 0, segments: 0 });
+        largest: 0, pieces: 0, split: { bytes: 0, pieces: 0, largest: 0 }, segments: 0 });
     }
     memory.segments++;
     memory.reserved += segment.byteSize;
@@ -220,9 +221,11 @@ function memoryByStream(run) {
     for (const block of segment.blocks) {
       memory[block.state] += block.byteSize;
       if (block.state === "idle") {
-        memory.pieces++;
-        memory.split += isUsed ? 1 : 0;
-        memory.largest = Math.max(memory.largest, block.byteSize);
+        for (const pieces of isUsed ? [memory, memory.split] : [memory]) {
+          pieces.pieces++;
+          pieces.largest = Math.max(pieces.largest, block.byteSize);
+        }
+        memory.split.bytes += isUsed ? block.byteSize : 0;
       }
     }
   }
@@ -353,20 +356,24 @@ function idlePieces(run, stream) {
 
 /** Much of the memory is idle in pieces that blocks keep apart. */
 function isFragmented(run, memory) {
-  return memory.idle >= memory.reserved / 5 && memory.idle >= run.reservedBytes / 20 && memory.idle >= 2 ** 20
-    && memory.split >= 16 && memory.largest < memory.idle / 10;
+  const { bytes, pieces, largest } = memory.split;
+  return bytes >= memory.reserved / 5 && bytes >= run.reservedBytes / 20 && bytes >= 2 ** 20
+    && pieces >= 16 && largest < bytes / 10;
 }
 
 function fragmentation(run) {
   return memoryByStream(run).filter((memory) => isFragmented(run, memory)).slice(0, 3).map((memory) => {
     const neighbours = neighboursOfIdle(run, memory);
     const blocks = sum(neighbours, (each) => each.blocks);
+    const { bytes, pieces, largest } = memory.split;
+    const whole = memory.idle - bytes;
     return { grade: "warn", where: "segments",
-      title: "Fragmented: " + percentText(memory.idle, memory.reserved) + " of the memory reserved for "
+      title: "Fragmented: " + percentText(bytes, memory.reserved) + " of the memory reserved for "
         + placeText(run, memory) + " is idle in pieces",
-      text: bytesText(memory.idle) + " of " + bytesText(memory.reserved) + " are idle in "
-        + countText(memory.pieces) + " pieces; the largest free block is " + bytesText(memory.largest)
-        + ". A larger request needs new memory from the driver."
+      text: bytesText(bytes) + " of " + bytesText(memory.reserved) + " are idle next to live blocks, in "
+        + countText(pieces) + " pieces; the largest is " + bytesText(largest) + ". A larger request "
+        + (whole > 0 ? "can't use them. Another " + bytesText(whole)
+          + " are wholly free segments, which are cached, not fragmented." : "needs new memory from the driver.")
         + (blocks > 0 ? " " + counted(blocks, "live block") + " keep the pieces apart: " + listText(neighbours, userText)
           + "." : ""),
       advice: "Allocate blocks that stay before or apart from those that go: " + (run.isOfPyTorch
@@ -394,15 +401,18 @@ function neighboursOfIdle(run, memory) {
 }
 
 function idleCaches(run) {
-  const idle = sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
+  const streams = memoryByStream(run);
+  const idle = sum(streams, (memory) => memory.idle + memory.cached);
+  const whole = sum(streams, (memory) => memory.idle - memory.split.bytes);
   const largest = idlePieces(run)[0] || 0;
-  if (idle < Math.max(2 ** 20, run.reservedBytes / 2) || largest < idle / 10) {
+  if (idle < Math.max(2 ** 20, run.reservedBytes / 2) || largest < idle / 10 && whole < idle / 2) {
     return [];
   }
   return [{ grade: "note", where: "fragmentation",
     title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
-    text: bytesText(idle) + " are free, " + (largest === idle ? "in one piece" : "the largest piece being " + bytesText(largest))
-      + ". That is a cache at rest if the program will need it again.",
+    text: bytesText(idle) + " are free, " + (largest === idle ? "in one piece"
+      : (whole > 0 ? bytesText(whole) + " of them in wholly free segments, " : "") + "the largest piece being "
+        + bytesText(largest)) + ". That is a cache at rest if the program will need it again.",
     advice: "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
 }
 

@@ -1,7 +1,8 @@
 // What reserved memory is used for, over time and now.
 
 function fragmentationSection(run, charts) {
-  const made = section("fragmentation", "Fragmentation and idle memory", explained("lost to rounding", "piece", "at rest"));
+  const made = section("fragmentation", "Fragmentation and idle memory", explained("fragmented", "lost to rounding", "piece",
+    "at rest"));
   if (run.history) {
     const { names, curves } = usageCurves(run);
     const palette = colours();
@@ -35,7 +36,8 @@ function streamTable(run, memory) {
     size("Reserved", "reserved"), size("Live", "live"), some("waiting") ? size("Waiting", "waiting") : null,
     some("cached") ? size("In caches", "cached") : null,
     { ...size("Idle", "idle", true), text: (row) => [bytesText(row.idle),
-      element("span", { class: "share" }, " " + percentText(row.idle, row.reserved))] },
+      element("span", { class: "share" }, " " + percentText(row.idle, row.reserved)),
+      element("div", { class: "share" }, bytesText(row.split.bytes) + " fragmented")] },
     { title: "Pieces", value: (row) => row.pieces, text: (row) => countText(row.pieces) },
     size("Largest", "largest"),
     { title: "At rest for", value: rest, text: (row) => rest(row) < 0 ? "unknown" : secondsText(rest(row)) },

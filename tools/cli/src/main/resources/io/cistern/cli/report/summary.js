@@ -26,7 +26,7 @@ function findingList(run, findings) {
   if (findings.length === 0) {
     const why = whyNoLeaks(run);
     return element("p", { class: "finding fine" }, element("strong", {}, "Nothing stands out. "),
-      "Idle memory is not in small pieces"
+      "Idle memory is not fragmented"
       + (run.history ? ", no stream keeps memory that it does not use. " : ". ")
       + (run.history ? (why ? "Leaks can't be seen: " + why : "No site grew all the time in these "
         + secondsText(run.recordedSeconds)) + "." : "No history, so leaks and refusals can't be seen."));

@@ -346,9 +346,68 @@ final class ReportPageTests {
         assertThat(findings())
                 .singleElement()
                 .asString()
-                .contains("Fragmented: 82 %", "is idle in pieces", "the largest free block is 64.0 MiB")
+                .contains("Fragmented: 78 %", "is idle in pieces", "in 377 pieces; the largest is 15.0 MiB")
+                .contains("Another 64.0 MiB are wholly free segments")
                 .contains(
                         "370 live blocks keep the pieces apart: thread loader at com.acme.io.Labels.keep(Labels.java:44)");
+    }
+
+    /// 40 segments hold a live block each between pieces of 8 MiB; 60 are wholly free, of which 20 lie at the end.
+    @Test
+    void whollyFreeSegmentsAreCachedAndNotFragmented() throws Exception {
+        int mib = 1 << 20;
+        List<Map<String, Object>> segments = IntStream.range(0, 100)
+                .mapToObj(index -> {
+                    long address = (1L << 40) + 32L * mib * index;
+                    return Map.of(
+                            "device",
+                            0,
+                            "address",
+                            address,
+                            "total_size",
+                            20L * mib,
+                            "stream",
+                            0,
+                            "blocks",
+                            index >= 40
+                                    ? List.of(block(address, 20L * mib, "inactive"))
+                                    : List.of(
+                                            block(address, 8L * mib, "inactive"),
+                                            block(address + 8L * mib, 4L * mib, "active_allocated"),
+                                            block(address + 12L * mib, 8L * mib, "inactive")));
+                })
+                .toList();
+        show("light", WIDE, 7, pickled("split.pickle", segments));
+
+        assertThat(findings())
+                .singleElement()
+                .asString()
+                .contains("Fragmented: 32 % of the memory reserved for the default stream is idle in pieces")
+                .contains("640 MiB of 1.95 GiB are idle next to live blocks, in 80 pieces; the largest is 8.00 MiB")
+                .contains("Another 1.17 GiB are wholly free segments, which are cached, not fragmented.");
+        assertThat(rows("#fragmentation table", 0))
+                .singleElement()
+                .asString()
+                .contains("default stream\t1.95 GiB\t160 MiB\t1.80 GiB 92 %\n640 MiB fragmented\n\t140\t20.0 MiB");
+
+        show("light", WIDE, 7, pickled("whole.pickle", segments.subList(39, 100)));
+
+        assertThat(findings())
+                .singleElement()
+                .asString()
+                .contains("100 % of the reserved memory is idle now")
+                .contains(
+                        "1.19 GiB are free, 1.17 GiB of them in wholly free segments, the largest piece being 20.0 MiB");
+    }
+
+    private static Map<String, Object> block(long address, long byteSize, String state) {
+        return Map.of("address", address, "size", byteSize, "state", state);
+    }
+
+    /// Writes a snapshot without a history.
+    private static Path pickled(String name, List<?> segments) throws IOException {
+        return Files.write(
+                folder.resolve(name), new Pickler().dumps(Map.of("segments", segments, "device_traces", List.of())));
     }
 
     @Test
@@ -359,7 +418,7 @@ final class ReportPageTests {
                 .singleElement()
                 .asString()
                 .contains("Fragmented: ", "stream 0x7f2c00002b00 of pool 1 'tokens' (caching)", "94 pieces")
-                .contains("the largest free block is ")
+                .contains("the largest is 15.2 MiB. A larger request needs new memory from the driver.")
                 .contains("thread tokenizer at com.acme.io.Vocabulary.add(Vocabulary.java:8) (65 blocks")
                 .contains("thread tokenizer at com.acme.io.Merges.add(Merges.java:8) (27 blocks")
                 .doesNotContain("Stranded");
