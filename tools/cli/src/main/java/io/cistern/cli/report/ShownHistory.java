@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.stream.IntStream;
 
 /// The events that a page shows. Of a long history, small blocks that were freed again are drawn as one block
-/// that grows and shrinks, so that a page stays small. Those that were live at the peak or at the last refusal,
-/// or waited for another stream after their free, are kept: what a page says of these moments is exact.
+/// that grows and shrinks, so that a page stays small. Those that were live at the peak, at the last refusal or at the
+/// end, or waited for another stream after their free, are kept: what a page shows of these moments is exact.
 ///
 /// @param traces those of each device
 /// @param note what was put together, for people; empty if all events are there
@@ -148,6 +148,9 @@ record ShownHistory(List<Shown> traces, String note) {
             for (int i = 0; i < others.length; i++) {
                 Event event = events.get(i);
                 boolean isAtOnce = TorchSnapshot.isFreedAtOnce(events, i);
+                if (i == peak || i == refusal) {
+                    together.showNow(event);
+                }
                 if (others[i] < 0 || size(i) >= limit) {
                     shown.add(event);
                 } else if (i < others[i]) {
@@ -160,10 +163,14 @@ record ShownHistory(List<Shown> traces, String note) {
                     isAtOnce = false;
                 }
                 shownPeak = i == peak ? shown.size() - 1 : shownPeak;
-                if ((--wait <= 0 && !isAtOnce) || i >= others.length - 1) {
+                if (--wait <= 0 && !isAtOnce) {
                     together.show(event);
                     wait = step;
                 }
+            }
+            if (!events.isEmpty()) {
+                together.show(events.getLast());
+                together.showNow(events.getLast());
             }
             return new Shown(shown, shownPeak, counts);
         }
@@ -194,6 +201,12 @@ record ShownHistory(List<Shown> traces, String note) {
         void change(long change) {
             bytes += change;
             mostBytes = Math.max(mostBytes, bytes);
+        }
+
+        /// Shows how large the block is, whatever it was before.
+        void showNow(Event at) {
+            mostBytes = bytes;
+            show(at);
         }
 
         void show(Event at) {

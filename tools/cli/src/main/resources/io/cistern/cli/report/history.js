@@ -192,14 +192,21 @@ class History {
   }
 }
 
-/** An allocator tells of a segment after the allocation that it came for: here it comes before, as it did. */
+/**
+ * An allocator tells of a segment after the allocation that it came for: here it comes before, as it did. An allocation
+ * that was freed lay in an earlier segment at that address.
+ */
 function segmentsFirst(events) {
   const lastOf = new Map(); // The last allocation of each thread.
+  const live = new Map();
   for (const event of events) {
     const last = lastOf.get(event.thread);
     if (event.event === "allocated") {
       lastOf.set(event.thread, event);
-    } else if (event.event === "segmentAcquired" && last && last.nanos <= event.nanos
+      live.set(event.address, event);
+    } else if (event.event === "freed") {
+      live.delete(event.address);
+    } else if (event.event === "segmentAcquired" && last && live.get(last.address) === last && last.nanos <= event.nanos
         && last.address < event.address + event.byteSize && event.address < last.address + last.byteSize) {
       event.nanos = last.nanos - 0.5;
     }

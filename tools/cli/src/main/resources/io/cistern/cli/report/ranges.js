@@ -74,7 +74,10 @@ class Ranges {
 /** Serves any stream, as opposed to -1: not known yet. */
 const SHARED = -2;
 
-/** The ranges when the recording began: those of now, with all events undone, the last one first. */
+/**
+ * The ranges when the recording began: those of now, with all events undone, the last one first. A range that was
+ * released served the stream of the blocks that lay in it.
+ */
 function firstRanges(run) {
   const ranges = new Ranges();
   for (const segment of run.segments) {
@@ -83,7 +86,7 @@ function firstRanges(run) {
         segment.stream == null ? SHARED : run.streams.of(segment.stream));
     }
   }
-  const { kind, address, former, bytes, size } = run.history;
+  const { kind, address, former, bytes, size, lives } = run.history;
   for (let i = size - 1; i >= 0; i--) {
     const end = address[i] + bytes[i];
     if (kind[i] === KIND.segmentAcquired) {
@@ -92,6 +95,12 @@ function firstRanges(run) {
       ranges.add(address[i], end, -1);
     } else if (kind[i] === KIND.pageMoved) {
       ranges.add(former[i], former[i] + bytes[i], ranges.remove(address[i], end));
+    }
+  }
+  const { born, died, rounded, stream } = lives;
+  for (let i = 0; i < lives.size; i++) {
+    if (born[i] < 0 && died[i] >= 0 && died[i] < size) {
+      ranges.serve(address[died[i]], address[died[i]] + rounded[i], stream[i]);
     }
   }
   return ranges;

@@ -90,7 +90,7 @@ function reservedCurve(run) {
 
 /** Requested bytes after each event, and those that were freed, but wait for other streams. */
 function requestedCurve(run) {
-  let waiting = waitingAtFirst(run);
+  let waiting = sum(waitingAtFirst(run).values(), (bytes) => bytes);
   return stackedCurves(run, "allocator", 0).curves[0].map((bytes, at) => {
     waiting += at > 0 && at <= run.history.size ? waitingChange(run.history, at - 1) : 0;
     return bytes + waiting;
@@ -170,14 +170,15 @@ function usageCurves(run, most = 5) {
   const history = run.history;
   const { lives, life, kind, size } = history;
   const ranges = firstRanges(run);
-  const liveOf = new Map();
+  const usedOf = waitingAtFirst(run); // Of each stream, what is live or waits.
   let requested = 0;
   let rounded = 0;
-  let waiting = waitingAtFirst(run);
+  let waiting = sum(usedOf.values(), (bytes) => bytes);
+  const use = (stream, bytes) => usedOf.set(stream, (usedOf.get(stream) || 0) + bytes);
   const change = (each, sign) => {
     requested += sign * lives.bytes[each];
     rounded += sign * lives.rounded[each];
-    liveOf.set(lives.stream[each], (liveOf.get(lives.stream[each]) || 0) + sign * lives.rounded[each]);
+    use(lives.stream[each], sign * lives.rounded[each]);
   };
   for (let i = 0; i < lives.size; i++) {
     if (lives.born[i] < 0) {
@@ -199,7 +200,7 @@ function usageCurves(run, most = 5) {
       if (!curve) {
         idle.set(stream, curve = new Float64Array(size + 2));
       }
-      curve[at] = Math.max(0, reserved - (stream === SHARED ? rounded : liveOf.get(stream) || 0));
+      curve[at] = Math.max(0, reserved - (stream === SHARED ? rounded + waiting : usedOf.get(stream) || 0));
     }
   };
   put(0);
@@ -208,6 +209,7 @@ function usageCurves(run, most = 5) {
       change(life[i], kind[i] === KIND.allocated ? 1 : -1);
     }
     waiting += waitingChange(history, i);
+    use(history.stream[i], waitingChange(history, i));
     changeRanges(ranges, history, i);
     put(i + 1);
   }
@@ -241,12 +243,18 @@ function waitingNow(run, device) {
     ? sum(segment.blocks.filter(isWaiting), (block) => block.requestedBytes || block.byteSize) : 0);
 }
 
+/** The bytes that waited for other streams when the recording began, by their own streams. */
 function waitingAtFirst(run) {
-  let waiting = waitingNow(run);
-  for (let i = 0; i < run.history.size; i++) {
-    waiting -= waitingChange(run.history, i);
+  const waiting = new Map();
+  const add = (stream, bytes) => waiting.set(stream, (waiting.get(stream) || 0) + bytes);
+  for (const segment of run.segments) {
+    segment.blocks.filter(isWaiting).forEach((block) =>
+      add(run.streams.of(block.stream ?? segment.stream ?? null), block.requestedBytes || block.byteSize));
   }
-  return Math.max(0, waiting);
+  for (let i = 0; i < run.history.size; i++) {
+    add(run.history.stream[i], -waitingChange(run.history, i));
+  }
+  return new Map([...waiting].filter(([, bytes]) => bytes > 0));
 }
 
 function stackedUsage(run, curves, idle, most) {

@@ -60,6 +60,11 @@ public final class TorchProgram {
         return event("segment_alloc", address, byteSize, 0);
     }
 
+    /// Gives a segment back to the driver.
+    public TorchProgram release(long address) {
+        return event("segment_free", address, segments.remove(address), 0);
+    }
+
     public TorchProgram allocate(long address, long byteSize, int line) {
         live.put(
                 address,
@@ -92,7 +97,7 @@ public final class TorchProgram {
     }
 
     /// Loses the events so far, as a ring does. What is live stays.
-    TorchProgram forget() {
+    public TorchProgram forget() {
         trace.clear();
         return this;
     }

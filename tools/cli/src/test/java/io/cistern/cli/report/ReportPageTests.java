@@ -163,6 +163,48 @@ final class ReportPageTests {
         assertThat(JSON.std.listFrom((String) browser.evaluate(drawn))).hasSizeGreaterThan(5);
     }
 
+    /// Two of the four segments from before the recording are given back, with the blocks that they held.
+    @Test
+    void olderSegmentsHoldTheirOlderBlocks() throws Exception {
+        int mib = 1 << 20;
+        TorchProgram program = new TorchProgram(0);
+        for (int segment = 0; segment < 4; segment++) {
+            program.segment((1L << 40) + 64L * mib * segment, 64L * mib)
+                    .allocate((1L << 40) + 64L * mib * segment, 40L * mib, 20 + segment);
+        }
+        program.forget();
+        for (int step = 0; step < 20; step++) {
+            program.allocate((1L << 40) + 48L * mib, mib, 30).free((1L << 40) + 48L * mib);
+        }
+        for (int segment = 1; segment < 3; segment++) {
+            program.free((1L << 40) + 64L * mib * segment).release((1L << 40) + 64L * mib * segment);
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("older.pickle")));
+
+        String atFirst = "cisternReport.charts[2].read(0)";
+        assertThat(text("#fragmentation .chart .legend"))
+                .contains("idle, for the default stream\n48.0 MiB", "requested\n80.0 MiB")
+                .doesNotContain("never used");
+        browser.evaluate(atFirst);
+        assertThat(text("#fragmentation .chart .legend"))
+                .contains("idle, for the default stream\n95.0 MiB", "requested\n161 MiB");
+    }
+
+    /// As after each `empty_cache` of a loop.
+    @Test
+    void aSegmentThatComesAgainAtItsAddressIsReservedOnce() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        for (int step = 0; step < 5; step++) {
+            program.segment(1L << 40, 64 << 20)
+                    .allocate(1L << 40, 60 << 20, 10)
+                    .free(1L << 40)
+                    .release(1L << 40);
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("again.pickle")));
+
+        assertThat(text("#comparison")).contains("Reserved at most\t64.0 MiB\t");
+    }
+
     @Test
     void theDefaultStreamIsNamed() throws Exception {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("stream.pickle")));

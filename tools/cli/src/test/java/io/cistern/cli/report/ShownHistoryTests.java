@@ -50,8 +50,11 @@ final class ShownHistoryTests {
         }
         assertThat(counted).isEqualTo(made);
         assertThat(liveAfter(shown, shown.peak())).isEqualTo(atPeak);
+        assertThat(drawnTogether(shown, shown.peak())).isZero();
         int refusal = shown.events().stream().map(Event::action).toList().indexOf("oom");
         assertThat(liveAfter(shown, refusal)).isEqualTo(atRefusal);
+        assertThat(drawnTogether(shown, refusal)).isZero();
+        assertThat(drawnTogether(shown, shown.events().size() - 1)).isZero();
     }
 
     private void run(SplittableRandom random) {
@@ -103,6 +106,14 @@ final class ShownHistoryTests {
 
     private static String key(long stream, Frames frames) {
         return stream + " " + frames.all();
+    }
+
+    /// Returns the size of the block that stands for many, after an event.
+    private static long drawnTogether(Shown shown, int index) {
+        return shown.events().subList(0, index + 1).stream()
+                .filter(event -> event.address() == ShownHistory.TOGETHER)
+                .mapToLong(event -> event.action().equals("alloc") ? event.byteSize() : -event.byteSize())
+                .sum();
     }
 
     /// Returns the blocks that are live after an event, without the one that stands for many.
