@@ -58,6 +58,8 @@ final class PlayedSnapshot {
             marks.add(new Annotation(
                     "the recorded program was refused here", recording.nanos()[refusal.row()]));
         }
+        long end = events.isEmpty() ? 0 : events.getLast().nanos();
+        marks.removeIf(mark -> mark.nanos() > end);
         List<List<Event>> traces = new ArrayList<>(Collections.nCopies(played.device, List.of()));
         traces.add(events);
         return new TorchSnapshot(segments, traces, marks, Map.of());

@@ -202,7 +202,7 @@ class MemoryChart {
     this.reading = seconds;
     const at = seconds == null ? this.curves.atEnd() : this.curves.at(seconds);
     const areas = this.areas.length;
-    this.moment.textContent = seconds == null ? "at the snapshot" : "at " + secondsText(seconds);
+    this.moment.textContent = seconds == null ? "at the end" : "at " + secondsText(seconds);
     this.values.forEach(({ value }, index) => {
       const line = index - this.lines.length;
       const bytes = line < 0 ? at[areas + index] : at[line] - (line + 1 < areas ? at[line + 1] : 0);

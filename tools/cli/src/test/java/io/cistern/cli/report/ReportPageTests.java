@@ -205,6 +205,29 @@ final class ReportPageTests {
         assertThat(text("#comparison")).contains("Reserved at most\t64.0 MiB\t");
     }
 
+    /// The program goes on after the refusal at 2 ms, and marks what it does.
+    @Test
+    void theLinesOfAReplayEndWithIt() throws Exception {
+        TorchProgram program = new TorchProgram(0).segment(1L << 40, 64 << 20).allocate(1L << 40, 40 << 20, 12);
+        program.refused(80 << 20, 64 << 20, 90).mark("retry").free(1L << 40);
+        for (int step = 0; step < 50; step++) {
+            program.allocate(1L << 40, 8 << 20, 20).mark("step " + step).free(1L << 40);
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("goes-on.pickle")));
+
+        browser.evaluate("cisternReport.charts[0].read(0.002)");
+        assertThat(text("#comparison .legend"))
+                .contains("goes-on.pickle with caching, reserved\n120 MiB", "goes-on.pickle, requested\n40.0 MiB");
+        browser.evaluate("cisternReport.charts[0].read(0.003)");
+        assertThat(text("#comparison .legend"))
+                .contains(
+                        "goes-on.pickle with caching, reserved\nended",
+                        "goes-on.pickle with caching, requested\nended",
+                        "goes-on.pickle, reserved\n64.0 MiB");
+        browser.evaluate("cisternReport.change({ index: 1 })");
+        assertThat(text("#timeline")).contains("2 marks", "The curves end where the replay does.");
+    }
+
     @Test
     void theDefaultStreamIsNamed() throws Exception {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("stream.pickle")));
