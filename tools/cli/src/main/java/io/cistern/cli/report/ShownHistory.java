@@ -28,8 +28,10 @@ record ShownHistory(List<Shown> traces, String note) {
     /// The events of one device.
     ///
     /// @param peak the index of the event after which most was live; -1 if all events are there
+    /// @param refusedPeak the index of the refusal at which most was requested, counting the refused bytes; -1 if
+    ///     that was at the peak, or if all events are there
     /// @param together how many blocks were put together, their bytes, and when the last was freed, by place
-    record Shown(List<Event> events, int peak, Map<Place, long[]> together) {}
+    record Shown(List<Event> events, int peak, int refusedPeak, Map<Place, long[]> together) {}
 
     /// Where blocks were allocated and freed.
     ///
@@ -41,7 +43,7 @@ record ShownHistory(List<Shown> traces, String note) {
         if (snapshot.eventCount() <= MAX_EVENTS) {
             return new ShownHistory(
                     snapshot.traces().stream()
-                            .map(trace -> new Shown(trace, -1, Map.of()))
+                            .map(trace -> new Shown(trace, -1, -1, Map.of()))
                             .toList(),
                     "");
         }
@@ -68,6 +70,7 @@ record ShownHistory(List<Shown> traces, String note) {
         private final int peak;
 
         private final int refusal;
+        private final int refusedPeak;
 
         Trace(List<Event> events) {
             this.events = events;
@@ -75,7 +78,9 @@ record ShownHistory(List<Shown> traces, String note) {
             Arrays.fill(others, -1);
             long live = 0;
             long mostLive = 0;
+            long mostRequested = 0;
             int most = -1;
+            int requested = -1;
             int refused = -1;
             for (int i = 0; i < others.length; i++) {
                 Event event = events.get(i);
@@ -89,9 +94,15 @@ record ShownHistory(List<Shown> traces, String note) {
                     mostLive = live;
                     most = i;
                 }
+                long now = live + (event.action().equals("oom") ? event.byteSize() : 0);
+                if (now > mostRequested) {
+                    mostRequested = now;
+                    requested = i;
+                }
             }
             peak = most;
             refusal = refused;
+            refusedPeak = requested == most ? -1 : requested;
             pair();
         }
 
@@ -102,9 +113,13 @@ record ShownHistory(List<Shown> traces, String note) {
                 switch (event.action()) {
                     case "alloc" -> open.put(event.address(), i);
                     case "free", "free_requested" -> {
+                        int freed = i;
                         Integer made = open.remove(event.address());
                         boolean isAtOnce = event.action().equals("free") || TorchSnapshot.isFreedAtOnce(events, i);
-                        if (made != null && isAtOnce && !isBetween(peak, made, i) && !isBetween(refusal, made, i)) {
+                        if (made != null
+                                && isAtOnce
+                                && IntStream.of(peak, refusal, refusedPeak)
+                                        .noneMatch(moment -> isBetween(moment, made, freed))) {
                             others[made] = i;
                             others[i] = made;
                         }
@@ -144,11 +159,12 @@ record ShownHistory(List<Shown> traces, String note) {
             Together together = new Together(shown, limit);
             int step = Math.ceilDiv(Math.max(1, events.size()), MOMENTS);
             int shownPeak = -1;
+            int shownRefusedPeak = -1;
             int wait = step;
             for (int i = 0; i < others.length; i++) {
                 Event event = events.get(i);
                 boolean isAtOnce = TorchSnapshot.isFreedAtOnce(events, i);
-                if (i == peak || i == refusal) {
+                if (i == peak || i == refusal || i == refusedPeak) {
                     together.showNow(event);
                 }
                 if (others[i] < 0 || size(i) >= limit) {
@@ -163,6 +179,7 @@ record ShownHistory(List<Shown> traces, String note) {
                     isAtOnce = false;
                 }
                 shownPeak = i == peak ? shown.size() - 1 : shownPeak;
+                shownRefusedPeak = i == refusedPeak ? shown.size() - 1 : shownRefusedPeak;
                 if (--wait <= 0 && !isAtOnce) {
                     together.show(event);
                     wait = step;
@@ -172,7 +189,7 @@ record ShownHistory(List<Shown> traces, String note) {
                 together.show(events.getLast());
                 together.showNow(events.getLast());
             }
-            return new Shown(shown, shownPeak, counts);
+            return new Shown(shown, shownPeak, shownRefusedPeak, counts);
         }
 
         private static void count(Event made, Event freed, Map<Place, long[]> counts) {

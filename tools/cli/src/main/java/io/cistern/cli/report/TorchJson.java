@@ -187,7 +187,7 @@ final class TorchJson {
         for (int i = 0; i < trace.size(); i++) {
             Event event = trace.get(i);
             switch (event.action()) {
-                case "alloc" -> write(i == shown.peak() ? "peak" : "allocated", device, event);
+                case "alloc" -> write("allocated", i == shown.peak(), device, event);
                 case "free" -> write("freed", device, event);
                 case "free_requested" -> {
                     write("freed", device, event);
@@ -204,16 +204,20 @@ final class TorchJson {
                 }
                 case "segment_alloc", "segment_map" -> write("segmentAcquired", device, event);
                 case "segment_free", "segment_unmap" -> write("segmentReleased", device, event);
-                case "oom" -> write("outOfMemory", device, event);
+                case "oom" -> write("outOfMemory", i == shown.refusedPeak(), device, event);
                 default -> {} // A page shows nothing like it.
             }
         }
     }
 
     private void write(String name, int device, Event event) throws IOException {
+        write(name, false, device, event);
+    }
+
+    private void write(String name, boolean isPeak, int device, Event event) throws IOException {
         json.writeStartObject();
-        json.writeStringField("event", name.equals("peak") ? "allocated" : name);
-        if (name.equals("peak")) {
+        json.writeStringField("event", name);
+        if (isPeak) {
             json.writeBooleanField("peak", true);
         }
         json.writeNumberField("nanos", event.nanos());

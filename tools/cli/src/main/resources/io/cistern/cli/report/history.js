@@ -70,7 +70,9 @@ class History {
     for (const column of ["thread", "stream", "awaited", "allocator", "device"]) {
       this[column] = new Int32Array(size).fill(-1);
     }
-    this.peaks = new Map(); // Of each device, the event at its peak, if events are drawn together.
+    // Of each device, the event at its peak, and the refusal at which it requested more, if events are drawn together.
+    this.peaks = new Map();
+    this.refusedPeaks = new Map();
     this.drawnSites = new Set(); // No place in the program, but many small blocks.
     this.marks = [];
     this.reclaims = [];
@@ -140,6 +142,9 @@ class History {
       this.life[i] = life;
     } else if (kind === KIND.annotated || kind === KIND.outOfMemory || kind === KIND.currentChanged) {
       this.marks.push({ at: i, seconds: this.seconds[i], event });
+      if (event.peak) {
+        this.refusedPeaks.set(event.device, i);
+      }
     } else if (kind === KIND.reclaimed) {
       this.reclaims.push({ at: i, seconds: this.seconds[i], event });
     }

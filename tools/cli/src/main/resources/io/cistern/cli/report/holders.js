@@ -11,21 +11,59 @@ function holdersSection(run) {
     return section("holders", "Who holds what", element("p", {}, "No block is live."));
   }
   const place = element("div", {});
-  const shown = { by: "site", when: refused ? "refusal" : "end" };
+  const moments = momentsOf(run, refused);
+  const first = run.isOfPyTorch ? moments[0] : moments.find((each) => each.isRefusal) ?? moments.at(-1);
+  const shown = { by: "site", when: first?.when };
   const show = (change) => {
     Object.assign(shown, change);
-    const moment = run.history ? shown.when === "refusal" ? refused.at : run.history.size - 1 : null;
-    const rows = moment === null ? holdersNow(run, shown.by) : holdersAt(run, shown.by, moment);
-    place.replaceChildren(rows.length === 0 ? element("p", {}, "No block is live.") : holderTable(run, shown.by, rows));
+    const moment = moments.find((each) => each.when === shown.when);
+    const rows = moment ? holdersAt(run, shown.by, moment) : holdersNow(run, shown.by);
+    place.replaceChildren(rows.length === 0 ? element("p", {}, "No block is live.")
+      : holderTable(run, shown.by, rows, moment));
   };
   show({});
-  return section("holders", "Who holds what", element("div", { class: "tools" }, refused
-    ? choice("When", [["refusal", "refusal of " + bytesText(refused.event.byteSize) + ", at "
-      + secondsText(refused.seconds)], ["end", "end"]], shown.when, (when) => show({ when })) : null,
+  return section("holders", "Who holds what", element("div", { class: "tools" }, moments.length > 0
+    ? choice("When", moments.map((each) => [each.when, each.text]), shown.when, (when) => show({ when })) : null,
   choice("By", run.known(HOLDER_CHOICES), shown.by, (by) => show({ by }))), place);
 }
 
-function holderTable(run, by, rows) {
+/**
+ * The moments to choose from: the peak, which is that of fit, the last refusal unless it is the peak, and the end. Each
+ * has the last event before it on a device.
+ */
+function momentsOf(run, refused) {
+  if (!run.history) {
+    return [];
+  }
+  const { seconds, size, marks } = run.history;
+  const request = (mark) => "refusal of " + bytesText(mark.event.byteSize);
+  const peaks = new Map(run.devices.map(({ device }) => [device, requestedPeak(run, device)]));
+  const [peak] = peaks.values();
+  const refusedPeak = peaks.size === 1 ? marks.find(({ at, event }) => at === peak && event.event === "outOfMemory") : null;
+  const moments = [{ when: "end", text: "end", isEnd: true, before: () => size - 1 }];
+  if (refused && refused !== refusedPeak) {
+    moments.unshift({ when: "refusal", text: request(refused) + ", at " + secondsText(refused.seconds),
+      isRefusal: true, before: () => refused.at });
+  }
+  if (peaks.size > 0) {
+    moments.unshift({ when: "peak", isRefusal: refused && refused === refusedPeak,
+      before: (device) => peaks.get(device) ?? size - 1,
+      text: peaks.size > 1 ? "peak of each device" : "peak" + (refusedPeak ? ": " + request(refusedPeak) : "") + ", at "
+        + secondsText(peak < 0 ? run.firstSeconds : seconds[peak]) });
+  }
+  return moments;
+}
+
+/** Before a link leads here from a refusal. */
+function showHoldersAtRefusal() {
+  const chosen = document.querySelector("#holders select");
+  if (chosen?.querySelector("[value=peak]")) {
+    chosen.value = chosen.querySelector("[value=refusal]") ? "refusal" : "peak";
+    chosen.dispatchEvent(new Event("change"));
+  }
+}
+
+function holderTable(run, by, rows, moment) {
   const total = sum(rows, (row) => row.bytes);
   const columns = [
     { title: by === "site" || by === "stack" ? "Site" : "Name", wide: true, value: (row) => row.name,
@@ -44,7 +82,7 @@ function holderTable(run, by, rows) {
       { title: "Freed", value: (row) => row.freed, text: (row) => row.name === WAITING ? "" : countText(row.freed) });
   }
   return sortableTable(counted(sum(rows, (row) => row.blocks), "block") + ", " + bytesText(total)
-    + (run.history ? "; allocations and frees of the whole recording" : ""), columns, rows, 1);
+    + (moment ? " at the " + moment.text : "") + (run.history ? "; allocations and frees of the whole recording" : ""), columns, rows, 1);
 }
 
 function holderRows(run, by) {
@@ -69,20 +107,22 @@ function holdersNow(run, by) {
   return [...rows.values()];
 }
 
-/** Of the moment after an event. */
-function holdersAt(run, by, moment) {
+/** At one of the moments. */
+function holdersAt(run, by, { before, isEnd }) {
   const { lives, seconds, size, endSeconds } = run.history;
   const { rows, add } = holderRows(run, by);
-  const isEnd = moment === size - 1;
   for (let i = 0; i < lives.size; i++) {
-    if (lives.blocks[i] > 0 && lives.born[i] <= moment && lives.died[i] > moment) {
+    const last = before(lives.device[i]);
+    if (lives.blocks[i] > 0 && lives.born[i] <= last && lives.died[i] > last) {
       add(lives[by][i], lives.bytes[i], lives.born[i] >= 0
-        ? (isEnd ? endSeconds : seconds[moment]) - seconds[lives.born[i]] : isEnd ? lives.age[i] : -1, lives.stack[i]);
+        ? (isEnd ? endSeconds : seconds[last]) - seconds[lives.born[i]] : isEnd ? lives.age[i] : -1, lives.stack[i]);
     }
   }
-  const waiting = waitingAt(run, moment);
-  if (waiting.blocks > 0) {
-    rows.set(WAITING, { name: WAITING, ...waiting, oldest: -1, made: 0, freed: 0,
+  const devices = run.devices.length > 0 ? run.devices.map(({ device }) => device) : [undefined];
+  const waiting = devices.map((device) => waitingAt(run, before(device), device));
+  if (waiting.some(({ blocks }) => blocks > 0)) {
+    rows.set(WAITING, { name: WAITING, bytes: sum(waiting, ({ bytes }) => bytes),
+      blocks: sum(waiting, ({ blocks }) => blocks), oldest: -1, made: 0, freed: 0,
       stacks: new Map([[run.stacks.of(""), 0]]) });
   }
   for (let i = 0; i < lives.size; i++) {

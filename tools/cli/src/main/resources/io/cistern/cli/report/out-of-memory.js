@@ -8,7 +8,7 @@ function outOfMemorySection(run) {
       : "No history, so a refusal can't be seen."));
     return made;
   }
-  made.append(element("p", {}, element("a", { href: "#holders" }, "Who held the memory then")), explained("step"));
+  made.append(element("p", {}, element("a", { href: "#holders", onclick: showHoldersAtRefusal }, "Who held the memory then")), explained("step"));
   if (run.outOfMemory) {
     made.append(...refusal(run.outOfMemory, run));
     recorded.pop(); // The last one is that of the report.

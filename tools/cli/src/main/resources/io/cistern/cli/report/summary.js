@@ -78,7 +78,13 @@ function peakOf(run, device) {
     sites: [...sites].map(([site, bytes]) => [run.siteText(site), bytes]).sort((a, b) => b[1] - a[1]) };
 }
 
-function peakEvent(run, device) {
+/** The event after which a device requested most, a refused request included; -1 before the first. */
+function requestedPeak(run, device) {
+  const { refusedPeaks, peaks } = run.history;
+  return refusedPeaks.get(device) ?? peaks.get(device) ?? peakEvent(run, device, true);
+}
+
+function peakEvent(run, device, isWithRefused = false) {
   const { history } = run;
   let now = 0, peak = 0, at = -1;
   for (let i = 0; i < history.size; i++) {
@@ -87,8 +93,10 @@ function peakEvent(run, device) {
       now += waitingChange(history, i);
       now += life < 0 ? 0 : (history.kind[i] === KIND.allocated ? 1 : -1) * history.lives.bytes[life];
     }
-    if (now > peak) {
-      peak = now;
+    const refused = isWithRefused && history.kind[i] === KIND.outOfMemory && history.device[i] === device
+      ? history.bytes[i] : 0;
+    if (now + refused > peak) {
+      peak = now + refused;
       at = i;
     }
   }

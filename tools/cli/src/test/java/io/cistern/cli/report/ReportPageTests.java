@@ -118,14 +118,16 @@ final class ReportPageTests {
                         "Requests refused\t1\t\u2013");
         assertThat(text("#summary"))
                 .contains("so blocks may be missing that were live at the refusal. ", " events in ");
+        assertThat(browser.evaluate("document.querySelector('#out-of-memory p a').hash"))
+                .isEqualTo("#holders");
+        browser.evaluate("document.querySelector('#out-of-memory p a').click()");
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
                 .contains("train.py:88 (step)", "160 MiB", "557 ms\t40\t0");
-        assertThat(browser.evaluate("document.querySelector('#out-of-memory p a').hash"))
-                .isEqualTo("#holders");
 
         browser.evaluate("cisternReport.change({ index: 1 })");
+        choose("#holders", "end");
 
         assertThat(text("#timeline")).contains("2 marks");
         assertThat(rows("#holders table", 0))
@@ -250,9 +252,46 @@ final class ReportPageTests {
         assertThat(rows("#holders table", 0))
                 .hasSize(2)
                 .anyMatch(row -> row.contains("train.py:33") && row.contains("4.00 KiB\t< 1 %\t1\t"));
-        browser.evaluate("const choice = document.querySelector('#holders select'); choice.value = 'end';"
-                + " choice.dispatchEvent(new Event('change'))");
+        assertThat(text("#holders caption")).contains("at the peak: refusal of 1.00 GiB, at ");
+        choose("#holders", "end");
         assertThat(rows("#holders table", 0)).singleElement().asString().contains("train.py:12");
+    }
+
+    /// As fit's text has them, in a short history and in a long one. At the end of the long one less was requested.
+    @Test
+    void whoHoldsWhatIsThatOfThePeak() throws Exception {
+        show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("peak.pickle")));
+
+        assertThat(text("#fit")).contains("held at the peak      640 MiB, 80 % of 800 MiB: train.py:70 (step), 160");
+        assertThat(text("#holders caption")).contains("200 blocks, 800 MiB at the peak, at 239 ms; ");
+        assertThat(rows("#holders table", 0))
+                .hasSize(2)
+                .first()
+                .asString()
+                .contains("train.py:70 (step)", "640 MiB\t80 %\t160\t");
+
+        TorchProgram program = TorchProgram.ofManyEvents(50).allocate(1L << 41, 4096, 33);
+        program.refused(1 << 30, 0, 90).free(1L << 41).refused(1 << 20, 0, 91);
+        show("light", WIDE, 9, program.write(folder.resolve("long-peak.pickle")));
+
+        assertThat(text("#summary")).contains("are drawn as one.");
+        assertThat(text("#holders caption")).contains("2 blocks, 1.00 MiB at the peak: refusal of 1.00 GiB, at ");
+    }
+
+    /// Device 1 peaks after device 0.
+    @Test
+    void eachDeviceIsShownAtItsOwnPeak() throws Exception {
+        TorchProgram zero = new TorchProgram(0).segment(1L << 40, 20 << 20).allocate(1L << 40, 8 << 20, 5);
+        TorchProgram one = new TorchProgram(1).segment(1L << 41, 20 << 20).allocate(1L << 41, 2 << 20, 7);
+        zero.free(1L << 40);
+        one.allocate((1L << 41) + (4 << 20), 1 << 20, 7).free((1L << 41) + (4 << 20));
+        show("light", WIDE, 9, TorchProgram.write(folder.resolve("peaks.pickle"), zero, one));
+
+        assertThat(text("#holders caption")).contains("3 blocks, 11.0 MiB at the peak of each device; ");
+
+        browser.evaluate("cisternReport.change({ device: 1 })");
+
+        assertThat(text("#holders caption")).contains("2 blocks, 3.00 MiB at the peak, at 2 ms; ");
     }
 
     @Test
@@ -268,6 +307,7 @@ final class ReportPageTests {
                         "Live bytes peaked at 30.0 MiB",
                         ": 97 % freed, but waiting for another stream (record_stream)");
         assertThat(text("#comparison")).contains("Live at most\t30.0 MiB\t30.0 MiB\n");
+        choose("#holders", "end");
         assertThat(rows("#holders table", 0))
                 .singleElement()
                 .asString()
@@ -660,6 +700,7 @@ final class ReportPageTests {
 
         assertThat(findings().getFirst().toString())
                 .contains("A request for 512 MiB was refused", "Other processes held 1.46 GiB");
+        assertThat(text("#holders caption")).contains(": refusal of 512 MiB, at ");
         assertThat(text("#out-of-memory"))
                 .contains(
                         "4 steps gave 108 MiB in 111 ms",
@@ -732,6 +773,12 @@ final class ReportPageTests {
         browser.open(ReportCommandTests.make(folder.resolve("page.html"), snapshots), width, 900, scheme);
         assertThat(browser.evaluate("document.querySelectorAll('main > section').length"))
                 .isEqualTo(sections);
+    }
+
+    /// Chooses in the first choice of a section.
+    private static void choose(String section, String value) throws Exception {
+        browser.evaluate("(() => { const choice = document.querySelector('" + section + " select'); choice.value = '"
+                + value + "'; choice.dispatchEvent(new Event('change')); })()");
     }
 
     private List<?> findings() throws Exception {

@@ -54,6 +54,7 @@ final class ShownHistoryTests {
         int refusal = shown.events().stream().map(Event::action).toList().indexOf("oom");
         assertThat(liveAfter(shown, refusal)).isEqualTo(atRefusal);
         assertThat(drawnTogether(shown, refusal)).isZero();
+        assertThat(shown.refusedPeak()).isEqualTo(refusal);
         assertThat(drawnTogether(shown, shown.events().size() - 1)).isZero();
     }
 
