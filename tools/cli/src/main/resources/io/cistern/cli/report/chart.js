@@ -214,14 +214,13 @@ class MemoryChart {
     const { ctx } = plot;
     const { left, top, width, height } = plot.bbox;
     const scale = devicePixelRatio || 1;
-    let freeFrom = left;
     const labels = [];
     this.drawn = withRoom(this.marks, (mark) => plot.valToPos(mark.seconds, "x", true), left, left + width, scale);
     ctx.save();
     ctx.font = 11 * scale + "px system-ui, sans-serif";
     ctx.textBaseline = "top";
     ctx.textAlign = "left";
-    for (const { mark, x } of this.drawn) {
+    for (const { mark, x } of [...this.drawn].sort((a, b) => b.mark.isBad - a.mark.isBad)) { // Their labels come first.
       ctx.strokeStyle = ctx.fillStyle = mark.isBad ? palette.bad : palette.text;
       ctx.lineWidth = (mark.isBad ? 2 : 1) * scale;
       ctx.setLineDash(mark.isBad ? [] : [3 * scale, 3 * scale]);
@@ -233,14 +232,14 @@ class MemoryChart {
       const text = (mark.isBad ? "\u2715 " : "\u25be ") + words;
       const needed = ctx.measureText(text).width + 8 * scale;
       const at = Math.min(x + 3 * scale, left + width - needed);
-      if (at >= freeFrom) {
-        labels.push({ text, at, width: needed - 6 * scale, colour: ctx.fillStyle });
-        freeFrom = at + needed;
+      if (labels.every((each) => at >= each.at + each.needed || at + needed <= each.at)) {
+        labels.push({ text, at, needed, colour: ctx.fillStyle });
       }
     }
+    this.labels = labels.map((label) => label.text);
     for (const label of labels) { // On top of all lines.
       ctx.fillStyle = palette.paper;
-      ctx.fillRect(label.at, top, label.width, 14 * scale);
+      ctx.fillRect(label.at, top, label.needed - 6 * scale, 14 * scale);
       ctx.fillStyle = label.colour;
       ctx.fillText(label.text, label.at, top + 2 * scale);
     }

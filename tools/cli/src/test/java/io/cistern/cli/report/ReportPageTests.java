@@ -157,6 +157,8 @@ final class ReportPageTests {
                                 - (int) ((List<?>) marks.get(i - 1)).getLast()))
                 .allMatch(distance -> distance >= 39);
         assertThat(text("#timeline")).contains("301 marks");
+        assertThat((String) browser.evaluate("cisternReport.charts[1].labels.join()"))
+                .contains("\u2715 refused 1.00 GiB,");
         browser.evaluate("document.querySelectorAll('#timeline details').forEach(each => each.open = true)");
         assertThat(text("#timeline")).contains("100 later marks left out of this list.", "refused 1.00 GiB");
 
