@@ -3,6 +3,7 @@ package io.cistern.cli.fit;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.FitText.Verdict;
 import io.cistern.cli.report.ShownFit;
+import io.cistern.cli.report.ShownLeaks;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -36,7 +37,10 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
                         .sorted(Comparator.comparing(Verdict::fits))
                         .map(Verdict::text)
                         .toList(),
-                devices.stream().map(this::facts).collect(Collectors.joining("\n")));
+                devices.stream().map(this::facts).collect(Collectors.joining("\n")),
+                devices.stream()
+                        .map(fit -> new ShownLeaks((int) fit.recording().ordinals()[0], fit.leaks()))
+                        .toList());
     }
 
     private String facts(Fit fit) {

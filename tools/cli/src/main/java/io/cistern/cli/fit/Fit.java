@@ -1,9 +1,10 @@
 package io.cistern.cli.fit;
 
 import io.cistern.cli.fit.Holders.Holder;
-import io.cistern.cli.fit.Holders.Leak;
 import io.cistern.cli.fit.Holders.Moment;
 import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Leaks;
+import io.cistern.cli.trace.Leaks.Leak;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Recording.Refusal;
 import java.util.ArrayList;
@@ -20,7 +21,6 @@ import org.jspecify.annotations.Nullable;
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
 /// @param servedPeakBytes the most bytes that the recorded program had at once
-/// @param whyNoLeaks why leaks can't be found, for people; empty if they can
 /// @param leaks what looks like a leak
 /// @param answers by allocator
 record Fit(
@@ -28,8 +28,7 @@ record Fit(
         Optional<Room> room,
         Moment peak,
         long servedPeakBytes,
-        String whyNoLeaks,
-        List<Leak> leaks,
+        Leaks leaks,
         List<Answer> answers) {
     /// How a program fits with one allocator.
     ///
@@ -97,7 +96,10 @@ record Fit(
         fields.put("allocators", answers.stream().map(this::fields).toList());
         fields.put("peakHolders", peak.holders().stream().map(Fit::fields).toList());
         fields.put(
-                "leaks", whyNoLeaks.isEmpty() ? leaks.stream().map(Fit::fields).toList() : null);
+                "leaks",
+                leaks.unknown().isEmpty()
+                        ? leaks.found().stream().map(Fit::fields).toList()
+                        : null);
         return fields;
     }
 

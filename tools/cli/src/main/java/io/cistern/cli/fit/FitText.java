@@ -123,13 +123,13 @@ final class FitText {
 
     private static List<List<String>> leakFacts(Fit fit) {
         String title = "looks like a leak";
-        if (!fit.whyNoLeaks().isEmpty()) {
-            return List.of(List.of(title, "unknown: " + fit.whyNoLeaks()));
+        if (!fit.leaks().unknown().isEmpty()) {
+            return List.of(List.of(title, "unknown: " + fit.leaks().unknown()));
         }
         long nanos = recordedNanos(fit);
-        return fit.leaks().isEmpty()
+        return fit.leaks().found().isEmpty()
                 ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + Elapsed.format(nanos) : "")))
-                : fit.leaks().stream()
+                : fit.leaks().found().stream()
                         .limit(MOST_HOLDERS)
                         .map(leak -> List.of(
                                 title,

@@ -11,6 +11,7 @@ import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.trace.Leaks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
@@ -94,14 +95,7 @@ record Fitting(
                     })
                     .toList();
         }
-        return new Fit(
-                recording,
-                room,
-                holders.peak(),
-                holders.servedPeakBytes(),
-                holders.whyNoLeaks(),
-                holders.whyNoLeaks().isEmpty() ? holders.leaks() : List.of(),
-                answers);
+        return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), Leaks.of(recording), answers);
     }
 
     private Player player(Recording recording, String spec) {
@@ -162,7 +156,7 @@ record Fitting(
                                     fit.recording(),
                                     player(fit.recording(), answer.spec()).behind(fit.decisiveRow(), roomy.get())),
                             replayed(fit, answer, roomy.get()),
-                            pages.isEmpty() ? shown : ShownFit.NONE));
+                            pages.isEmpty() ? shown : shown.onLaterPages()));
                 }
             }
         }

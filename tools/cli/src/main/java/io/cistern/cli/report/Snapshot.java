@@ -10,11 +10,14 @@ import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
+import io.cistern.cli.imports.SnapshotLog;
 import io.cistern.cli.torch.TorchSnapshot;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.util.List;
 
 /// A snapshot in the form that a page contains.
 ///
@@ -70,7 +73,18 @@ public record Snapshot(String name, String json) {
         } catch (IOException e) {
             throw new InputException(file, place(parser) + ": " + InputFile.why(e));
         }
-        return copy.toString();
+        return withLeaks(copy.toString());
+    }
+
+    /// Adds what looks like a leak in the history, as the last field.
+    private static String withLeaks(String json) {
+        StringWriter leaks = new StringWriter();
+        try (JsonGenerator out = JSON.createGenerator(leaks)) {
+            ShownLeaks.write(SnapshotLog.recording(json).map(ShownLeaks::of).orElse(List.of()), out);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e); // In memory.
+        }
+        return json.substring(0, json.length() - 1) + ",\"leaks\":" + leaks + "}";
     }
 
     private static String place(JsonParser parser) {

@@ -58,6 +58,8 @@ final class TorchJson {
         if (!fit.facts().isEmpty()) {
             write(fit);
         }
+        json.writeFieldName("leaks");
+        ShownLeaks.write(fit.leaks(), json);
         json.writeObjectFieldStart("settings");
         for (Map.Entry<String, String> setting : snapshot.settings().entrySet()) {
             json.writeStringField(setting.getKey(), setting.getValue());

@@ -28,146 +28,69 @@ function refusals(run) {
     advice: ((report && report.advice) || []).join(" ") }];
 }
 
-/**
- * Sites whose live bytes only grow: the least of each tenth of the time is above the least of the one before, in
- * nearly all tenths or in the last half. Blocks without a call stack are of many sites, so they tell nothing. Blocks
- * from before the recording that are never freed do not count when growth is compared with what was there.
- */
+/** As the program cistern says it. */
+const TOO_FEW_EVENTS = "too few events";
+
+/** Sites whose live bytes only grow, as the program cistern found them in the whole recording. */
 function leaks(run) {
-  const history = run.history;
-  if (!history || history.size < 20) {
+  if (whyNoLeaks(run) === TOO_FEW_EVENTS) {
     return leaksByAge(run);
   }
-  if (whyNoLeaks(run)) {
-    return [];
-  }
-  const time = tenthsOf(run);
-  const older = olderBytes(history);
-  const all = run.requestedBytes - sum(older.values(), (bytes) => bytes);
-  const found = [];
-  for (const [site, floors] of floorsBySite(run, time.tenths)) {
-    const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
-    const growth = floors[9] - floors[0];
-    const isKnown = run.sites.texts[site] !== NO_STACK && !history.drawnSites.has(site);
-    const kept = older.get(site) || 0;
-    const isMuch = growth > Math.max(2 ** 16, all / 50) && floors[9] - kept > 1.5 * (floors[1] - kept);
-    if (isKnown && isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
-      found.push({ site, growth, rises });
-    }
-  }
-  return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each, time));
+  return leaksOf(run).flatMap((device) => device.found.slice(0, 3).map((leak) => leakFinding(run, leak, device)));
 }
 
-/** Why growth says nothing of leaks; as fit says it. */
-function whyNoLeaks({ history, sites }) {
-  return !history || history.size < 20 ? "too few events"
-    : sites.texts.every((site) => site === NO_STACK || site === BEFORE) ? "no call stacks"
-    : history.kind.includes(KIND.freed) ? "" : "no block was freed, as while a model loads";
+function leaksOf(run) {
+  return run.ofDevice(run.snapshot.leaks || []);
 }
 
-/** For each site, the bytes of its blocks from before the recording that are live at its end. */
-function olderBytes({ lives, size }) {
-  const older = new Map();
-  for (let i = 0; i < lives.size; i++) {
-    if (lives.born[i] < 0 && lives.died[i] === size) {
-      older.set(lives.site[i], (older.get(lives.site[i]) || 0) + lives.bytes[i]);
-    }
-  }
-  return older;
+/** Why growth says nothing of leaks on any device. */
+function whyNoLeaks(run) {
+  const devices = leaksOf(run);
+  return devices.length === 0 ? TOO_FEW_EVENTS : devices.every(({ unknown }) => unknown !== "") ? devices[0].unknown : "";
 }
 
-/**
- * The tenth of the time between the first event and the last that each event lies in. Pauses as long as a tenth are
- * left out, so that what a program does after it was idle for hours counts.
- */
-function tenthsOf(run) {
-  const { seconds, size } = run.history;
-  const pause = (seconds[size - 1] - seconds[0]) / 10;
-  const worked = new Float64Array(size);
-  for (let i = 1; i < size; i++) {
-    const passed = seconds[i] - seconds[i - 1];
-    worked[i] = worked[i - 1] + (passed < pause ? passed : 0);
-  }
-  const all = worked[size - 1];
-  return { tenths: worked.map((each) => all > 0 ? Math.min(9, Math.floor((10 * each) / all)) : 0),
-    text: "the " + secondsText(all) + " between the first event and the last"
-      + (all < 0.99 * (seconds[size - 1] - seconds[0]) ? ", without long pauses" : "") };
+/** The time whose tenths were compared. */
+function tenthsText({ workedNanos, recordedNanos }) {
+  return recordedNanos === 0 ? "the recording" : "the " + secondsText(workedNanos / 1e9)
+    + " between the first event and the last" + (workedNanos < 0.99 * recordedNanos ? ", without long pauses" : "");
 }
 
-/** How many tenths at the end lie above the one before. */
-function lastRises(floors) {
-  let rises = 0;
-  while (rises < 9 && floors[9 - rises] > floors[8 - rises]) {
-    rises++;
-  }
-  return rises;
-}
-
-function leakFinding(run, { site, rises }, time) {
+function leakFinding(run, leak, device) {
   const { lives, seconds, size } = run.history;
-  let made = 0, freed = 0, live = 0, bytes = 0, growth = 0, first = Infinity, last = 0;
+  const site = isReplay(run) ? -1 : run.sites.numbers.get(leak.site) ?? -1; // A replay has other times, and fewer.
+  let growth = 0, first = Infinity, last = 0;
   for (let i = 0; i < lives.size; i++) {
-    if (lives.site[i] === site) {
+    if (lives.site[i] === site && lives.device[i] === device.device) {
       if (lives.born[i] >= 0 && lives.died[i] > lives.born[i]) {
         first = Math.min(first, seconds[lives.born[i]]);
         last = Math.max(last, seconds[lives.born[i]]);
       }
-      made += lives.born[i] >= 0 ? lives.blocks[i] : 0;
-      freed += lives.died[i] < size ? lives.blocks[i] : 0;
-      live += lives.died[i] < size ? 0 : lives.blocks[i];
-      bytes += lives.died[i] < size ? 0 : lives.bytes[i];
       growth += lives.bytes[i] * ((lives.born[i] >= 0 ? 1 : 0) - (lives.died[i] < size ? 1 : 0));
     }
   }
-  const blocks = run.liveBlocks.filter((block) => block.site === site);
+  const blocks = run.liveBlocks.filter((block) => block.site === site && block.segment.device === device.device);
   const oldest = Math.max(0, ...blocks.map((block) => block.ageNanos ?? 0)) / 1e9;
   const threads = [...new Set(blocks.map((block) => block.thread))];
   const rate = last > first ? growth / (last - first) : 0;
-  const free = sum(run.devices, (device) => device.freeBytes || 0);
-  const isNeverFreed = freed === 0;
+  const free = sum(run.devices, (each) => each.device === device.device ? each.freeBytes || 0 : 0);
+  const isNeverFreed = leak.freed === 0;
+  const place = run.devices.length > 1 ? " on device " + device.device : "";
   return { grade: "bad", where: "holders",
-    title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(bytes) + " live from "
-      + run.siteText(site),
-    text: "It holds " + counted(live, "live block") + ", and grew in " + (rises + 1) + " of 10 equal parts of "
-      + time.text + ". "
+    title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(leak.byteSize) + " live from "
+      + shortened(leak.site) + place,
+    text: "It holds " + counted(leak.allocated - leak.freed, "live block") + ", and grew in " + (leak.rises + 1)
+      + " of 10 equal parts of " + tenthsText(device) + ". "
       + (rate > 0 ? "From the first allocation that was recorded there to the last, in " + secondsText(last - first)
         + ", it grew by " + bytesText(growth) + ", that is " + bytesText(rate) + "/s. " : "")
-      + (isNeverFreed ? "None of its " + countText(made) + " blocks was ever freed."
-        : countText(freed) + " of its " + countText(made) + " blocks were freed.")
+      + (isNeverFreed ? "None of its " + countText(leak.allocated) + " blocks was ever freed."
+        : countText(leak.freed) + " of its " + countText(leak.allocated) + " blocks were freed.")
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
       + (threads.length === 1 && threads[0] != null ? " All are from thread " + threads[0] + "." : "")
       + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
-    advice: /\.py:\d+\)/.test(run.sites.texts[site])
+    advice: /\.py:\d+\)/.test(leak.site)
       ? "Check what keeps these tensors: a list that collects them without .item() or .detach(), a global, or a graph"
         + " that is kept for a backward pass."
       : "Check what keeps these buffers: they need a close(), or a limit on how many are kept." };
-}
-
-function floorsBySite(run, tenths) {
-  const { lives, life, kind, size } = run.history;
-  const now = new Map();
-  const floors = new Map();
-  for (let i = 0; i < lives.size; i++) {
-    const site = lives.site[i];
-    now.set(site, (now.get(site) || 0) + (lives.born[i] < 0 ? lives.bytes[i] : 0));
-  }
-  now.forEach((bytes, site) => floors.set(site, new Float64Array(10).fill(Infinity)));
-  const lastTenth = new Map();
-  const fillTo = (site, tenth) => { // It had its present bytes in all tenths up to this one.
-    const floor = floors.get(site);
-    for (let i = lastTenth.get(site) ?? 0; i <= tenth; i++) {
-      floor[i] = Math.min(floor[i], now.get(site));
-    }
-    lastTenth.set(site, tenth);
-  };
-  forEachChange(life, kind, size, (i, each, sign) => {
-    const site = lives.site[each];
-    fillTo(site, tenths[i]);
-    now.set(site, now.get(site) + sign * lives.bytes[each]);
-    fillTo(site, lastTenth.get(site));
-  });
-  floors.forEach((floor, site) => fillTo(site, 9));
-  return floors;
 }
 
 /** Without a history: many blocks of one site whose ages are spread evenly. */

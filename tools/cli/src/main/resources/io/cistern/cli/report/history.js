@@ -73,7 +73,6 @@ class History {
     // Of each device, the event at its peak, and the refusal at which it requested more, if events are drawn together.
     this.peaks = new Map();
     this.refusedPeaks = new Map();
-    this.drawnSites = new Set(); // No place in the program, but many small blocks.
     this.marks = [];
     this.reclaims = [];
     const scopesOf = new Map(); // Of each thread, the innermost last.
@@ -124,9 +123,6 @@ class History {
       this.life[i] = lives.add({ born: i, died: -1, bytes: event.byteSize, rounded: 0, thread: this.thread[i],
         stream: this.stream[i], allocator: this.allocator[i], device: event.device, blocks: event.together ? 0 : 1,
         ...run.origin(event) });
-      if (event.together) {
-        this.drawnSites.add(run.origin(event).site);
-      }
       if (event.peak) {
         this.peaks.set(event.device, i);
       }

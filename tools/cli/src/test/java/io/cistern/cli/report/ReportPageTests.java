@@ -232,6 +232,36 @@ final class ReportPageTests {
         assertThat(text("#timeline")).contains("2 marks", "The curves end where the replay does.");
     }
 
+    /// Of the leak's 478 blocks 400 are from before the recording. Line 60 frees what it allocates.
+    @Test
+    void leaksAreThoseOfFit() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        for (int block = 0; block < 478; block++) {
+            if (block == 400) {
+                program.forget();
+            }
+            long address = (1L << 40) + (32L << 20) * block;
+            program.segment(address, 20 << 20).allocate(address, 2 << 20, 41);
+            program.allocate(address + (4 << 20), 1 << 20, 60).free(address + (4 << 20));
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("ring.pickle")));
+
+        assertThat(text("#fit"))
+                .contains("looks like a leak     train.py:41 (step): 956 MiB that grew in 10 of 10 parts\n");
+        assertThat(findings().getFirst().toString())
+                .contains("Likely leak: 956 MiB live from train.py:41 (step)")
+                .contains("It holds 478 live blocks, and grew in 10 of 10 equal parts of the 388 ms between")
+                .contains("None of its 478 blocks was ever freed.");
+
+        browser.evaluate("cisternReport.change({ index: 1 })");
+
+        assertThat(findings())
+                .filteredOn(finding -> finding.toString().contains("leak"))
+                .singleElement()
+                .asString()
+                .contains("Likely leak: 956 MiB live from train.py:41 (step)");
+    }
+
     @Test
     void theDefaultStreamIsNamed() throws Exception {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("stream.pickle")));
