@@ -103,10 +103,22 @@ final class PlayedSnapshot {
                 }
                 case SegmentAcquired got ->
                     events.add(event(
-                            "segment_alloc", got.allocator(), got.address(), got.byteSize(), 0, nanos, NO_FRAMES));
+                            "segment_alloc",
+                            got.allocator(),
+                            got.address(),
+                            got.byteSize(),
+                            TorchSnapshot.NO_STREAM,
+                            nanos,
+                            NO_FRAMES));
                 case SegmentReleased gone ->
                     events.add(event(
-                            "segment_free", gone.allocator(), gone.address(), gone.byteSize(), 0, nanos, NO_FRAMES));
+                            "segment_free",
+                            gone.allocator(),
+                            gone.address(),
+                            gone.byteSize(),
+                            TorchSnapshot.NO_STREAM,
+                            nanos,
+                            NO_FRAMES));
                 default -> {}
             }
         }

@@ -233,7 +233,9 @@ final class TorchJson {
             }
         }
         json.writeNumberField("byteSize", event.byteSize());
-        json.writeNumberField("stream", event.stream());
+        if (event.stream() != TorchSnapshot.NO_STREAM) {
+            json.writeNumberField("stream", event.stream());
+        }
         if (!name.equals("freed")) { // Whose stack is that of its allocation.
             writeStack(event.frames());
         }

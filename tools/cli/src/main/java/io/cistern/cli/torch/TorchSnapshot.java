@@ -24,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 /// @param settings the allocator's settings
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
+    /// The stream of an event that does not say.
+    public static final long NO_STREAM = -1;
+
     private static final Frames NO_FRAMES = new Frames(List.of());
     private static final Pattern ACTIONS = Pattern.compile("alloc|free.*|segment_.*|oom|snapshot");
     private static final String PRIVATE_POOL = "PyTorch's pool ";
@@ -64,6 +67,7 @@ public record TorchSnapshot(
     /// @param action PyTorch's word, as `alloc`
     /// @param pool the id of the pool, in words
     /// @param address its address; of a refused request, the free bytes of the device, or -1 if unknown
+    /// @param stream the stream's handle, or [#NO_STREAM]
     /// @param nanos nanoseconds since the first event of all devices; 0 without a time
     /// @param thread what the program noted with it; empty if nothing
     /// @param category what kind of memory a profiler found it to be, as `parameter`; empty if unknown

@@ -7,7 +7,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// The sites of a recorded program that look like leaks: their live bytes only grow. The least of each tenth of the time
+/// The sites of a recorded program that look like leaks: their live bytes only grow. The least of each tenth of the
+/// time
 /// is above that of the tenth before, in nearly all tenths or in the last half.
 ///
 /// Blocks from before the recording that are never freed do not hide growth. A block counts until the program frees

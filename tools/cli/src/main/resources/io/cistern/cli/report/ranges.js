@@ -86,21 +86,21 @@ function firstRanges(run) {
         segment.stream == null ? SHARED : run.streams.of(segment.stream));
     }
   }
-  const { kind, address, former, bytes, size, lives } = run.history;
+  const { kind, address, former, bytes, stream, size, lives } = run.history;
   for (let i = size - 1; i >= 0; i--) {
     const end = address[i] + bytes[i];
     if (kind[i] === KIND.segmentAcquired) {
       ranges.remove(address[i], end);
     } else if (kind[i] === KIND.segmentReleased) {
-      ranges.add(address[i], end, -1);
+      ranges.add(address[i], end, stream[i]);
     } else if (kind[i] === KIND.pageMoved) {
       ranges.add(former[i], former[i] + bytes[i], ranges.remove(address[i], end));
     }
   }
-  const { born, died, rounded, stream } = lives;
+  const { born, died, rounded } = lives;
   for (let i = 0; i < lives.size; i++) {
     if (born[i] < 0 && died[i] >= 0 && died[i] < size) {
-      ranges.serve(address[died[i]], address[died[i]] + rounded[i], stream[i]);
+      ranges.serve(address[died[i]], address[died[i]] + rounded[i], lives.stream[i]);
     }
   }
   return ranges;
@@ -123,9 +123,15 @@ function changeRanges(ranges, history, i) {
   }
 }
 
-/** The stream of the request that memory came for, which is among the events before or after; -1 if it is not. */
+/**
+ * The stream of the request that memory came for. If the event does not tell, that is among the events before or after;
+ * -1 if it is not.
+ */
 function streamNear(history, came) {
   const { kind, address, bytes, stream, size } = history;
+  if (stream[came] >= 0) {
+    return stream[came];
+  }
   const end = address[came] + bytes[came];
   for (let i = Math.max(0, came - 16); i < Math.min(size, came + 32); i++) {
     if (kind[i] === KIND.allocated && address[i] < end && address[i] + bytes[i] > address[came]) {
