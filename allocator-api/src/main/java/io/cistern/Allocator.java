@@ -337,8 +337,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// ([MemoryPool.Builder#upstream]).
     ///
     /// ```java
-    /// try (DeviceAllocator small = pool.asUpstream(); DeviceAllocator large =
-    /// memory.open("async").asUpstream()) {
+    /// try (DeviceAllocator small = pool.asUpstream();
+    ///         DeviceAllocator large = memory.open("async").asUpstream()) {
     ///     Allocator binned = memory.open(OpenOptions.made("binned", new Binning(small, large)));
     ///     …
     /// }
@@ -347,7 +347,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Its blocks have no owner in the framework, so what is built on it may hand them out as its own, or cut
     /// them. They are charged to this allocator's own limit, and to no other.
     ///
-    /// @return an allocator that is closed once all its blocks are freed. This one's memory stays until then
+    /// @return an allocator to close when nothing more is allocated from it. Its blocks may be freed after that;
+    ///     this one's memory stays until then
     /// @throws IllegalStateException if this allocator is closed
     public DeviceAllocator asUpstream() {
         return memory.registry.builtOn(opened);
