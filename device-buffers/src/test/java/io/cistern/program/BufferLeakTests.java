@@ -2,10 +2,12 @@ package io.cistern.program;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.Allocator;
 import io.cistern.CudaEvent;
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.buffers.CopyMode;
 import io.cistern.buffers.CopyOptions;
 import io.cistern.buffers.DeviceBuffer;
@@ -26,6 +28,8 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorAdaptor;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -34,6 +38,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Buffers that are watched, limited, refused by the driver, or copied from memory that is not pinned.
 ///
@@ -108,6 +114,67 @@ class BufferLeakTests {
             gpu.graphs().destroy(0, gpu.graphs().endCapture(0, stream));
         }
         return address;
+    }
+
+    /// Ends the block of a buffer, but not the watch.
+    private enum End {
+        CLOSE_THROWS,
+        CLOSE_AFTER_THROWS,
+        FREED_BY_ADDRESS;
+
+        void end(DeviceMemory memory, DeviceBuffer buffer) {
+            switch (this) {
+                case CLOSE_THROWS -> assertThatIllegalStateException().isThrownBy(buffer::close);
+                case CLOSE_AFTER_THROWS -> {
+                    try (CudaEvent event = CudaEvent.open(memory, 0)) {
+                        assertThatIllegalStateException().isThrownBy(() -> buffer.closeAfter(event));
+                    }
+                }
+                case FREED_BY_ADDRESS ->
+                    assertThatIllegalStateException().isThrownBy(() -> memory.free(buffer.address(), 0));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aBlockThatWasFreedIsNotReported(End end) throws Exception {
+        Allocator plain = memory.open("direct");
+        memory.currents().set(memory.open(OpenOptions.around("complaining", plain, Complaining::new)));
+        long address = ended(end);
+        memory.currents().set(plain);
+        try (DeviceBuffer stranger = DeviceBuffer.allocate(memory, 1000, 0, 0)) {
+            assertThat(stranger.address()).isEqualTo(address);
+            for (long byteSize : List.of(4321L, 5432L)) { // what was dropped before the second is found before it
+                DeviceBuffer.allocate(memory, byteSize, 0, 0);
+                awaitReports(byteSize == 4321L ? 1 : 2);
+            }
+            assertThat(leaks.messages()).hasSize(2).noneMatch(report -> report.contains("1000 bytes"));
+            assertThat(memory.leaks())
+                    .filteredOn(block -> block.address() == address)
+                    .noneMatch(LiveBlock::unreachable);
+        }
+        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+    }
+
+    private long ended(End end) {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, 1000, 0, 0);
+        long address = buffer.address();
+        end.end(memory, buffer);
+        return address;
+    }
+
+    /// Frees, and throws.
+    private static final class Complaining extends AllocatorAdaptor {
+        Complaining(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize, device, stream);
+            throw new IllegalStateException("freed, but");
+        }
     }
 
     private void awaitReports(int count) throws InterruptedException {

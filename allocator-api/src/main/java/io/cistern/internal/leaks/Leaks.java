@@ -130,25 +130,34 @@ public final class Leaks {
         }
     }
 
-    /// Watches a buffer, if the level says so.
+    /// Watches a buffer, if the level says so. A dropped buffer is reported only if its block is alive, since most
+    /// closes that throw have freed it.
     ///
     /// @return the watch; null if the buffer is not watched
     public @Nullable DropWatch watch(Object buffer, long address) {
-        return address != 0 && sites.watchesBuffers() ? new DropWatch(buffer, () -> dropped(address)) : null;
+        if (address == 0 || !sites.watchesBuffers()) {
+            return null;
+        }
+        Site site = sites.find(address);
+        return new DropWatch(buffer, () -> dropped(address, site));
     }
 
-    private void dropped(long address) {
-        Site site = sites.find(address);
-        if (site != null) {
-            site.becameUnreachable();
-        }
-        List<LiveBlock> blocks = new ArrayList<>();
-        router.forEachLive((at, byteSize, route) -> {
-            if (at == address) {
-                blocks.add(block(at, byteSize, route));
+    /// @param site the record of the buffer's block, which a later block at the address doesn't share; null if there is
+    ///     none
+    @SuppressWarnings("ReferenceEquality")
+    private void dropped(long address, @Nullable Site site) {
+        LiveBlock block = router.ofLive(address, (at, byteSize, route) -> {
+            if (sites.find(at) != site || route.keeper(at) != null) {
+                return null;
             }
+            if (site != null) {
+                site.becameUnreachable();
+            }
+            return block(at, byteSize, route);
         });
-        log().log(Level.WARNING, LeakReport.text("a buffer was dropped without being closed", blocks));
+        if (block != null) {
+            log().log(Level.WARNING, LeakReport.text("a buffer was dropped without being closed", List.of(block)));
+        }
     }
 
     /// Reports at the end of the process, to standard error, since loggers may have ended before.

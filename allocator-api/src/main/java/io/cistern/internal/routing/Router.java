@@ -546,6 +546,7 @@ public final class Router implements OwnerTable.Freeing {
 
     /// A function of a live block.
     public interface BlockFunction<R> {
+        @Nullable
         R of(long address, long byteSize, Route route);
     }
 
