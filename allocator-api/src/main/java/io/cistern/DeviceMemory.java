@@ -26,8 +26,8 @@ import io.cistern.internal.reclaim.ReserveWatch;
 import io.cistern.internal.reclaim.ThresholdNotifier;
 import io.cistern.internal.registry.CurrentAllocators;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.PlainTrim;
 import io.cistern.internal.registry.Registry;
+import io.cistern.internal.registry.WholeTrim;
 import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
@@ -432,7 +432,11 @@ public final class DeviceMemory implements AutoCloseable {
         for (OpenAllocator allocator : registry.all()) {
             var block = allocator.extension(MemoryStatistics.class).flatMap(own -> own.history(unknown.address()));
             if (block.isPresent()) {
-                return new UnknownAddressException(unknown.address(), block.get());
+                var explained = new UnknownAddressException(unknown.address(), block.get());
+                for (Throwable note : unknown.getSuppressed()) {
+                    explained.addSuppressed(note);
+                }
+                return explained;
             }
         }
         return unknown;
@@ -544,6 +548,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///     reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with its allocator's name and
+    ///     the other failures suppressed in it. All allocators are trimmed then
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return trim(device, keepBytes, mode, _ -> true);
     }
@@ -552,7 +558,7 @@ public final class DeviceMemory implements AutoCloseable {
         captures.collect();
         List<OpenAllocator> trimmed = registry.all().stream().filter(which).toList();
         try {
-            return PlainTrim.all(trimmed, checked(device), keepBytes, mode);
+            return WholeTrim.all(trimmed, checked(device), keepBytes, mode);
         } finally {
             observers.deliver();
         }

@@ -132,7 +132,7 @@ public final class MemoryLimit {
     /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an
     ///     allocation
     ///     of its own, as for [Allocator#close]
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to take idle memory back; the limit is set
+    /// @throws RuntimeException if the driver or plug-ins fail when idle memory is to go back; the limit is set
     ///     then
     public void setByteSize(long byteSize) {
         Sizes.notNegative("the limit of " + name(), byteSize);

@@ -5,6 +5,7 @@ import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorSpec;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -51,6 +52,7 @@ public final class OpenOptions {
     ///
     /// @param name a name for statistics and messages
     public static OpenOptions made(String name, DeviceAllocator allocator) {
+        Objects.requireNonNull(allocator, () -> "allocator " + name + " is null");
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 

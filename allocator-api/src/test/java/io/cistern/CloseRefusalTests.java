@@ -51,7 +51,7 @@ class CloseRefusalTests {
                 .hasMessage("third")
                 .satisfies(failure -> assertThat(failure.getSuppressed())
                         .extracting(Throwable::getMessage)
-                        .containsExactly("second"));
+                        .containsExactly("allocator third was closing", "second"));
         assertThat(closed).containsExactly("third", "second", "first");
     }
 

@@ -174,7 +174,12 @@ public record OutOfMemoryReport(
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
             return "the device has " + known(totalBytes) + " in all";
         }
-        return "the device has " + known(freeBytes) + " free of " + known(totalBytes) + holderText();
+        return (freeBytes.isPresent() ? "the device has " + freeText() : "the device's free memory is unknown")
+                + holderText();
+    }
+
+    private String freeText() {
+        return known(freeBytes) + " free of " + known(totalBytes);
     }
 
     /// Returns as a text for people which other allocator or pool has more in live blocks than the refusing one:
@@ -210,7 +215,7 @@ public record OutOfMemoryReport(
                 text,
                 ByteSizes.exact(byteSize) + " were requested on device " + device + ", stream 0x"
                         + Long.toHexString(stream));
-        line(text, "device: " + known(freeBytes) + " free of " + known(totalBytes));
+        line(text, "device: " + (freeBytes.isPresent() ? freeText() : "free memory unknown"));
         advice.forEach(each -> line(text, "advice: " + each));
         describeAllocators(text);
         unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));

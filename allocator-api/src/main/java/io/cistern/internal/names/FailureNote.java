@@ -13,6 +13,18 @@ public final class FailureNote extends Exception {
         super(message, null, false, false);
     }
 
+    /// Returns a call that adds a note to what it throws.
+    public static Runnable adding(String message, Runnable call) {
+        return () -> {
+            try {
+                call.run();
+            } catch (Throwable failure) {
+                add(failure, message);
+                throw failure;
+            }
+        };
+    }
+
     /// Adds a note, once, also to an exception that is thrown again and again.
     public static void add(Throwable failure, String message) {
         if (failure instanceof VirtualMachineError) {

@@ -2,6 +2,7 @@ package io.cistern.internal.names;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /// Collects the failures of several steps. Each step is taken even if others failed. After the last step
@@ -15,6 +16,18 @@ public final class Failures {
             step.run();
         } catch (RuntimeException | Error failure) {
             add(failure);
+        }
+    }
+
+    /// Takes a step that gives a result, even if others failed before.
+    ///
+    /// @param otherwise the result if it fails
+    public <T> T gather(Supplier<T> step, T otherwise) {
+        try {
+            return step.get();
+        } catch (RuntimeException | Error failure) {
+            add(failure);
+            return otherwise;
         }
     }
 

@@ -22,7 +22,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -40,19 +42,12 @@ final class OutOfMemoryReporter {
 
     OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
         int device = refusing.device();
-        List<AllocatorMemory> allocators = List.of();
-        List<UnusableMemory> unusable = List.of();
-        OptionalLong free = OptionalLong.empty();
-        OptionalLong total = OptionalLong.empty();
-        try {
-            allocators = allocators(refusing, device);
-            unusable = unusable(refusing, device, allocators);
-            MemoryInfo info = registry.driver().memory().info(device);
-            free = OptionalLong.of(info.freeBytes());
-            total = OptionalLong.of(info.totalBytes());
-        } catch (RuntimeException unavailable) {
-            // Facts not known by now are missing.
-        }
+        List<AllocatorMemory> allocators = allocators(refusing, device);
+        List<UnusableMemory> unusable = unusable(refusing, device, allocators);
+        Optional<MemoryInfo> info =
+                known(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
+        OptionalLong free = info.stream().mapToLong(MemoryInfo::freeBytes).findFirst();
+        OptionalLong total = info.stream().mapToLong(MemoryInfo::totalBytes).findFirst();
         List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
         Advice advice = new Advice(failure, registry.reserves().of(device));
         OutOfMemoryReport report = new OutOfMemoryReport(
@@ -61,11 +56,25 @@ final class OutOfMemoryReporter {
         return report;
     }
 
+    /// Returns the answer to a question; `otherwise` if a plug-in or the driver fails to answer.
+    private static <T> T known(Supplier<T> question, T otherwise) {
+        try {
+            return question.get();
+        } catch (RuntimeException unavailable) {
+            return otherwise;
+        }
+    }
+
     private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
         List<UnusableMemory> all = new ArrayList<>();
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(refusing)) {
-                allocator.extension(MemoryStatistics.class).ifPresent(own -> all.addAll(own.unusable(device)));
+                all.addAll(known(
+                        () -> allocator
+                                .extension(MemoryStatistics.class)
+                                .map(own -> own.unusable(device))
+                                .orElse(List.of()),
+                        List.of()));
             }
         }
         allocators.stream().skip(1).filter(each -> each.idleBytes() > 0).forEach(other -> {
@@ -93,19 +102,24 @@ final class OutOfMemoryReporter {
             OpenAllocator.Pool pool = each.pool();
             OpenAllocator upstream = pool == null ? null : pool.upstream();
             if (upstream != null) {
-                lent.merge(upstream, each.reservedBytes(device).orElse(0), Long::sum);
+                lent.merge(upstream, reservedBytes(each, device).orElse(0), Long::sum);
             }
         }
         return lent;
     }
 
+    private static OptionalLong reservedBytes(OpenAllocator allocator, int device) {
+        return known(() -> allocator.reservedBytes(device), OptionalLong.empty());
+    }
+
     private AllocatorMemory describe(OpenAllocator allocator, int device, long lent) {
         RouteStatistics counted = allocator.statistics(device);
         OpenAllocator.Pool pool = allocator.pool();
-        MemoryStatistics own = allocator.extension(MemoryStatistics.class).orElse(null);
-        List<StreamMemory> streams = own == null ? List.of() : own.heldByStream(device);
-        OptionalLong reserved = allocator.reservedBytes(device);
-        long used = Math.max(counted.requestedBytes() + lent, used(own, streams, device));
+        Optional<MemoryStatistics> own = known(() -> allocator.extension(MemoryStatistics.class), Optional.empty());
+        List<StreamMemory> streams =
+                known(() -> own.map(each -> each.heldByStream(device)).orElse(List.of()), List.of());
+        OptionalLong reserved = reservedBytes(allocator, device);
+        long used = Math.max(counted.requestedBytes() + lent, known(() -> used(own.orElse(null), streams, device), 0L));
         return new AllocatorMemory(
                 allocator.toString(),
                 pool == null ? "" : pool.tag(),

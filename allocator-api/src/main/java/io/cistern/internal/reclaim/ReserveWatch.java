@@ -2,8 +2,8 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.PlainTrim;
 import io.cistern.internal.registry.Registry;
+import io.cistern.internal.registry.WholeTrim;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
 import java.util.List;
@@ -122,9 +122,9 @@ public final class ReserveWatch implements AutoCloseable {
             return true;
         }
         List<OpenAllocator> all = registry.all();
-        long keep = Math.max(0, PlainTrim.reservedBytes(all, device) - missing);
+        long keep = Math.max(0, WholeTrim.reservedBytes(all, device) - missing);
         try {
-            return PlainTrim.all(all, device, keep, TrimMode.WITHOUT_WAITING).returnedBytes() > 0;
+            return WholeTrim.all(all, device, keep, TrimMode.WITHOUT_WAITING).returnedBytes() > 0;
         } finally {
             registry.observers().deliver();
         }

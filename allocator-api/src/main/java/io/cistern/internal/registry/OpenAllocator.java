@@ -1,13 +1,17 @@
 package io.cistern.internal.registry;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.routing.AllocatorCalls;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
@@ -105,7 +109,7 @@ public final class OpenAllocator {
         this.limit = limit;
         this.servesGraphs = servesGraphs;
         this.whenDrained = whenDrained;
-        this.closingBackend = backend::close;
+        this.closingBackend = FailureNote.adding("allocator " + spec + " was closing", backend::close);
         this.routes = new Route[registry.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
@@ -400,7 +404,7 @@ public final class OpenAllocator {
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
         checkedDevice(device);
-        return isDrained() ? OptionalLong.of(0) : backend.reservedBytes(device);
+        return isDrained() ? OptionalLong.of(0) : AllocatorCalls.reservedBytes(backend, this, device);
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved.
@@ -414,9 +418,7 @@ public final class OpenAllocator {
             return new TrimResult(0, OptionalLong.of(0), List.of());
         }
         long begun = System.nanoTime();
-        TrimResult result = backend.extension(MemoryReclaim.class)
-                .flatMap(reclaim -> reclaim.trim(device, keepBytes, mode))
-                .orElseGet(() -> new PlainTrim(backend, registry.driver()).trim(device, keepBytes, mode));
+        TrimResult result = AllocatorCalls.trim(backend, this, device, keepBytes, mode, this::synchronize);
         Observers observers = registry.observers();
         if (observers.any()) {
             observers.post(
@@ -428,6 +430,16 @@ public final class OpenAllocator {
                     System.nanoTime() - begun);
         }
         return result;
+    }
+
+    private void synchronize(int device) {
+        try {
+            registry.driver().devices().synchronize(device);
+        } catch (CudaException refusal) {
+            if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
+        }
     }
 
     /// Moves live memory together.
@@ -594,11 +606,25 @@ public final class OpenAllocator {
     }
 
     public void streamClosing(int device, long stream) {
-        backend.streamClosing(device, stream);
+        try {
+            backend.streamClosing(device, stream);
+        } catch (Throwable failure) {
+            noteStream(failure, "ends", device);
+            throw failure;
+        }
     }
 
     void streamWaits(int device, long stream, long awaited) {
-        backend.streamWaits(device, stream, awaited);
+        try {
+            backend.streamWaits(device, stream, awaited);
+        } catch (Throwable failure) {
+            noteStream(failure, "waits for another", device);
+            throw failure;
+        }
+    }
+
+    private void noteStream(Throwable failure, String what, int device) {
+        FailureNote.add(failure, "allocator " + spec + " heard that a stream of device " + device + " " + what);
     }
 
     private void opened() {

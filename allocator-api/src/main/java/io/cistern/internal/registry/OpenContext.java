@@ -193,7 +193,7 @@ public final class OpenContext implements AllocatorContext {
         DeviceAllocator upstream = context.openAllocator(provider);
         isBuiltOnOthers = true;
         closings.push(context::close);
-        closings.push(upstream::close);
+        closings.push(FailureNote.adding("allocator " + parsed + " was closing", upstream::close));
         return upstream;
     }
 
@@ -211,7 +211,7 @@ public final class OpenContext implements AllocatorContext {
         OpenContext context = nested(options.ofSource(parsed));
         SegmentSource source = context.open(provider::options, () -> provider.open(context));
         closings.push(context::close);
-        closings.push(source::close);
+        closings.push(FailureNote.adding("segment source " + parsed + " was closing", source::close));
         return parsed.name().equals("managed")
                 ? source // the driver moves it to the host when others need the device
                 : GuardedSource.of(parsed.name(), source, context.reservesToMind());

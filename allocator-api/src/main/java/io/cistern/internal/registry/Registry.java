@@ -535,9 +535,9 @@ public final class Registry {
     }
 
     public void streamWaits(int device, long stream, long awaited) {
-        for (OpenAllocator allocator : allocators) {
-            allocator.streamWaits(device, stream, awaited);
-        }
+        Failures failures = new Failures();
+        allocators.forEach(allocator -> failures.gather(() -> allocator.streamWaits(device, stream, awaited)));
+        failures.rethrow();
     }
 
     void use(Catalog other) {

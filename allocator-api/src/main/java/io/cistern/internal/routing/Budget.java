@@ -2,11 +2,10 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
-import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
@@ -98,29 +97,39 @@ public final class Budget {
 
     /// Gives idle memory of the allocators that are charged here back to the driver, without waiting, until
     /// they have at most `keepBytes` reserved together.
+    ///
+    /// @throws RuntimeException the first failure of an allocator, with the others suppressed in it. All are
+    ///     trimmed then
     public void trim(long keepBytes) {
         Map<Meter, Route> allocators = new HashMap<>(); // meters are equal only to themselves
         routes.forEach(route -> allocators.putIfAbsent(route.meter, route));
         for (Route route : former) {
             allocators.putIfAbsent(route.meter, route);
         }
+        Failures failures = new Failures();
+        Map<Route, Long> reserved = new HashMap<>();
         long excess = -keepBytes;
         for (Route route : allocators.values()) {
-            excess += route.allocator.reservedBytes(route.device).orElse(0);
+            long its = failures.gather(
+                    () -> AllocatorCalls.reservedBytes(route.allocator, route, route.device)
+                            .orElse(0),
+                    0L);
+            reserved.put(route, its);
+            excess += its;
         }
-        for (Route route : allocators.values()) {
-            long reserved = route.allocator.reservedBytes(route.device).orElse(0);
-            if (excess > 0 && reserved > 0) {
-                excess -= trim(route, Math.max(0, reserved - excess));
+        for (Map.Entry<Route, Long> each : reserved.entrySet()) {
+            long its = each.getValue();
+            if (excess > 0 && its > 0) {
+                long keep = Math.max(0, its - excess);
+                excess -= failures.gather(() -> trim(each.getKey(), keep), 0L);
             }
         }
+        failures.rethrow();
     }
 
     private static long trim(Route route, long keepBytes) {
-        TrimResult own = route.extension(MemoryReclaim.class)
-                .flatMap(reclaim -> reclaim.trim(route.device, keepBytes, TrimMode.WITHOUT_WAITING))
-                .orElse(null);
-        return own != null ? own.returnedBytes() : route.allocator.trim(route.device, keepBytes);
+        return AllocatorCalls.trim(route.allocator, route, route.device, keepBytes, TrimMode.WITHOUT_WAITING, _ -> {})
+                .returnedBytes();
     }
 
     private long checked(long bytes) {

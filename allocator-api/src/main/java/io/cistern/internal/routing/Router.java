@@ -352,6 +352,7 @@ public final class Router implements OwnerTable.Freeing {
             }
             tally.requested = (requested != UNKNOWN ? requested : tally.requested) - byteSize;
             tally.frees++;
+            noteFree(failure, route);
             throw failure;
         }
         return true;
@@ -389,6 +390,9 @@ public final class Router implements OwnerTable.Freeing {
             } else {
                 route.freeTarget.free(address, byteSize, route.device, stream);
             }
+        } catch (Throwable failure) {
+            noteFree(failure, route);
+            throw failure;
         } finally {
             // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
             // marked ones, for calls under way.
@@ -402,6 +406,10 @@ public final class Router implements OwnerTable.Freeing {
             }
         }
         return true;
+    }
+
+    private static void noteFree(Throwable failure, Route route) {
+        FailureNote.add(failure, "allocator " + route.name + " was freeing a block on device " + route.device);
     }
 
     /// Frees a block after its uses on other streams: with the graph, if one of these streams is captured, else
