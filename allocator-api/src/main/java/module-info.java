@@ -18,12 +18,15 @@ module io.cistern.api {
     exports io.cistern.internal.leaks to
             io.cistern.buffers;
     exports io.cistern.internal.names to
+            io.cistern.adaptors,
             io.cistern.async,
             io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
             io.cistern.guice,
             io.cistern.handles,
+            io.cistern.hazards,
+            io.cistern.jcuda,
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,

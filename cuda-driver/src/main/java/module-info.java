@@ -27,6 +27,7 @@ module io.cistern.cuda {
             io.cistern.simulated,
             io.cistern.testkit;
     exports io.cistern.cuda.settings to
+            io.cistern.adaptors,
             io.cistern.api,
             io.cistern.async,
             io.cistern.buffers,
@@ -37,6 +38,7 @@ module io.cistern.cuda {
             io.cistern.nccl,
             io.cistern.observability,
             io.cistern.onnxruntime,
+            io.cistern.pressure,
             io.cistern.simulated,
             io.cistern.spring,
             io.cistern.torch;

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is
@@ -74,6 +75,6 @@ public final class Admission implements AutoCloseable {
     /// Returns size and device.
     @Override
     public String toString() {
-        return "Admission[" + byteSize + " bytes, device " + device + (closed.get() ? ", closed]" : "]");
+        return "Admission[" + ByteSizes.count(byteSize) + ", device " + device + (closed.get() ? ", closed]" : "]");
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.routing.Budget;
@@ -71,7 +72,7 @@ public final class DeviceLimits {
         long total = memory.driver().devices().totalBytes(device);
         if (byteSize > total) {
             throw new IllegalArgumentException(
-                    "a reserve of " + byteSize + " bytes is more than device " + device + " has: " + total);
+                    "a reserve of " + ByteSizes.count(byteSize) + " is more than device " + device + " has: " + total);
         }
         memory.reserveWatch.reserve(device, byteSize);
     }

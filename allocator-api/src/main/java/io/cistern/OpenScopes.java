@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.names.FrameworkFrames;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.internal.routing.ScopeStack;
 import java.lang.System.Logger.Level;
 import java.util.Map;
@@ -80,7 +81,7 @@ final class OpenScopes {
         String scopes = regions.entrySet().stream()
                 .filter(entry -> entry.getValue().route(device, stream) != null)
                 .limit(MAX_SCOPES)
-                .map(entry -> entry.getValue() + " in thread " + nameOf(entry.getKey()))
+                .map(entry -> entry.getValue() + " in thread " + ThreadNames.of(entry.getKey()))
                 .collect(Collectors.joining(", "));
         if (scopes.isEmpty()) {
             return;
@@ -90,12 +91,8 @@ final class OpenScopes {
             warn(
                     "thread {0} allocated on device {1} outside any scope while other threads have scopes open: {2}; if"
                             + " it works for one of them, carry the scope to it with ScopeCarrier; at {3}",
-                    nameOf(thread), device, scopes, place);
+                    ThreadNames.of(thread), device, scopes, place);
         }
-    }
-
-    private static String nameOf(Thread thread) {
-        return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
     }
 
     private static void warn(String format, Object... details) {
@@ -135,7 +132,7 @@ final class OpenScopes {
             if (forgotten.add(place)) {
                 warn(
                         "a scope of {0} {1}: entered by thread {2} at {3}; open scopes in try-with-resources",
-                        allocator, what, owner.getName(), place);
+                        allocator, what, ThreadNames.of(owner), place);
             }
         }
     }

@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.internal.names.NearestName;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
@@ -128,8 +129,8 @@ public final class Pools {
         Begun key = here(own(pool), device);
         Deque<Scope> scopes = begun.get(key);
         if (scopes == null) {
-            throw new IllegalStateException(pool + " was not begun on device " + device + " by thread "
-                    + Thread.currentThread().getName());
+            throw new IllegalStateException(
+                    pool + " was not begun on device " + device + " by thread " + ThreadNames.ofCaller());
         }
         scopes.element().close();
         scopes.pop();

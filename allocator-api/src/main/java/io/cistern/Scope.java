@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
@@ -66,7 +67,7 @@ public final class Scope implements AutoCloseable {
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {
         if (Thread.currentThread() != owner) {
-            throw new WrongThreadException("the scope of " + allocator + " was opened by " + owner.getName());
+            throw new WrongThreadException("the scope of " + allocator + " was opened by " + ThreadNames.of(owner));
         }
         if (closed) {
             return;
@@ -94,6 +95,6 @@ public final class Scope implements AutoCloseable {
     /// Returns allocator, thread and state, for logs.
     @Override
     public String toString() {
-        return "Scope[" + allocator + ", thread " + owner.getName() + (closed ? ", closed" : "") + "]";
+        return "Scope[" + allocator + ", thread " + ThreadNames.of(owner) + (closed ? ", closed" : "") + "]";
     }
 }

@@ -3,6 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.internal.direct.DirectProvider;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -31,6 +32,8 @@ class NamesForPeopleTests {
                         .catalog(Catalog.of(List.of(new DirectProvider()), List.of()))
                         .open()) {
             Allocator direct = memory.open("direct");
+            Thread virtual = Thread.ofVirtual().unstarted(() -> {});
+            assertThat(ThreadNames.of(virtual)).isEqualTo("#" + virtual.threadId());
             Thread.Builder.OfPlatform thread = Thread.ofPlatform().name("worker-1");
             List<String> names = new CopyOnWriteArrayList<>();
             thread.start(() -> {

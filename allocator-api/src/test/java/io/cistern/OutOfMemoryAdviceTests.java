@@ -81,6 +81,13 @@ final class OutOfMemoryAdviceTests {
     }
 
     @Test
+    void aRefusalWithoutADetailHasAnEmptyOne() {
+        assertThat(new DeviceOutOfMemoryException(1, 0, null))
+                .hasMessage("out of memory on device 0: 1 byte requested")
+                .returns("", DeviceOutOfMemoryException::detail);
+    }
+
+    @Test
     void theTextOfManyAllocatorsNamesThoseWithTheMost() {
         List<Long> live = new ArrayList<>();
         for (int i = 1; i <= 100; i++) {

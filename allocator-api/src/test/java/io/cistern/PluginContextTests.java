@@ -22,6 +22,7 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -70,6 +71,7 @@ class PluginContextTests {
 
     private final class Middle implements AllocatorProvider {
         private Availability availability = Availability.yes();
+        private @Nullable String upstream;
 
         @Override
         public int spiVersion() {
@@ -88,6 +90,9 @@ class PluginContextTests {
 
         @Override
         public DeviceAllocator open(AllocatorContext context) {
+            if (upstream != null) {
+                return context.upstream(upstream);
+            }
             RangeSource source = context.ranges("ground");
             return new DeviceAllocator() {
                 @Override
@@ -201,6 +206,19 @@ class PluginContextTests {
                         .source(own)
                         .open());
         assertThat(log).containsExactly("top closed", "middle closed", "ground closed", "own closed");
+    }
+
+    @Test
+    void whatRefersToItselfIsRefused() {
+        middle.upstream = "middle";
+        assertThatExceptionOfType(ConfigurationException.class)
+                .isThrownBy(() -> memory.open("middle"))
+                .withMessage("allocator middle refers to itself");
+        middle.upstream = "top";
+        assertThatExceptionOfType(ConfigurationException.class)
+                .isThrownBy(() -> memory.open("top"))
+                .withMessage("allocator top refers to itself, through allocator middle");
+        assertThat(memory.allocators()).isEmpty();
     }
 
     @Test

@@ -210,7 +210,7 @@ class WholeMemoryTests {
         Allocator able = open(new Able("able"));
         assertThat(able.compact(1).obstacle()).isEqualTo("plan of able on 1");
         able.close();
-        assertThat(able.compact(1).obstacle()).isEqualTo("it is closed");
+        assertThat(able.compact(1).obstacle()).isEqualTo("able is closed");
         assertThat(able.trim(1, 0, TrimMode.WITHOUT_WAITING))
                 .isEqualTo(new TrimResult(0, OptionalLong.of(0), List.of()));
         assertThat(log).isEmpty();

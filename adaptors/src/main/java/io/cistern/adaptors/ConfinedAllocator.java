@@ -1,6 +1,7 @@
 package io.cistern.adaptors;
 
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.StreamOrder;
@@ -105,8 +106,8 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     private void enter() {
         if (!Thread.currentThread().equals(owner)) {
-            throw new WrongThreadException("this allocator belongs to thread '" + owner.getName() + "', not to '"
-                    + Thread.currentThread().getName() + "'");
+            throw new WrongThreadException("this allocator belongs to thread '" + ThreadNames.of(owner) + "', not to '"
+                    + ThreadNames.ofCaller() + "'");
         }
         passOn();
     }

@@ -1,5 +1,6 @@
 package io.cistern.adaptors;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.time.Duration;
 import java.util.List;
 
@@ -28,8 +29,8 @@ public record TrackedBlock(
     /// Returns several lines: the block, then its site with one frame a line.
     @Override
     public String toString() {
-        StringBuilder text = new StringBuilder("0x" + Long.toHexString(address) + ": " + byteSize
-                + " bytes on device " + device + ", stream 0x" + Long.toHexString(stream) + ", by " + thread + ", "
+        StringBuilder text = new StringBuilder("0x" + Long.toHexString(address) + ": " + ByteSizes.count(byteSize)
+                + " on device " + device + ", stream 0x" + Long.toHexString(stream) + ", by " + thread + ", "
                 + age().toMillis() + " ms ago");
         site.forEach(frame -> text.append("\n    at ").append(frame.toStackTraceElement()));
         return text.toString();

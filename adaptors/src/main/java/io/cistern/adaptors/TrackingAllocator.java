@@ -1,5 +1,6 @@
 package io.cistern.adaptors;
 
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Comparator;
@@ -47,7 +48,7 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     public long allocate(long byteSize, int device, long stream) {
         long address = upstream().allocate(byteSize, device, stream);
         try {
-            String thread = Thread.currentThread().getName();
+            String thread = ThreadNames.ofCaller();
             live.put(address, new TrackedBlock(address, byteSize, device, stream, thread, System.nanoTime(), site()));
         } catch (Throwable full) {
             upstream().free(address, byteSize, device, stream);

@@ -68,6 +68,21 @@ final class ConfinedAllocatorTests extends AdaptorContract {
     }
 
     @Test
+    void aVirtualThreadIsNamedByItsNumber() throws InterruptedException {
+        ConfinedAllocator confined = over(upstream);
+        String[] message = new String[1];
+        Thread virtual = Thread.ofVirtual().start(() -> {
+            try {
+                confined.trim(DEVICE, 0);
+            } catch (WrongThreadException refused) {
+                message[0] = refused.getMessage();
+            }
+        });
+        virtual.join();
+        assertThat(message[0]).endsWith("not to '#" + virtual.threadId() + "'");
+    }
+
+    @Test
     void freesOfOtherThreadsWaitForTheOwnersNextCall() {
         ConfinedAllocator confined = over(upstream);
         long address = confined.allocate(100, DEVICE, STREAM);

@@ -1,5 +1,6 @@
 package io.cistern.diagnostics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 import java.util.List;
 
@@ -37,8 +38,8 @@ public record BlockHistory(
 
     /// Returns lines for people: the block, and the frames that allocated and freed it.
     public String describe() {
-        StringBuilder text = new StringBuilder("the block of " + byteSize + " bytes at 0x" + Long.toHexString(address)
-                + " on device " + device + ", stream 0x" + Long.toHexString(stream));
+        StringBuilder text = new StringBuilder("the block of " + ByteSizes.count(byteSize) + " at 0x"
+                + Long.toHexString(address) + " on device " + device + ", stream 0x" + Long.toHexString(stream));
         append(text, "allocated", allocatedAt);
         append(text, "freed", freedAt);
         return text.toString();

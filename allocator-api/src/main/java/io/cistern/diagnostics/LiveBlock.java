@@ -1,5 +1,6 @@
 package io.cistern.diagnostics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -31,7 +32,7 @@ public record LiveBlock(
     /// Returns the size, place and origin of the block as far as they are known, on one line.
     @Override
     public String toString() {
-        return byteSize + " bytes at 0x" + Long.toHexString(address) + " on device " + device
+        return ByteSizes.count(byteSize) + " at 0x" + Long.toHexString(address) + " on device " + device
                 + (stream.isPresent() ? ", stream 0x" + Long.toHexString(stream.getAsLong()) : "") + ", of " + allocator
                 + thread.map(name -> ", by thread " + name).orElse("")
                 + (site.isEmpty() ? "" : " at " + site.getFirst())

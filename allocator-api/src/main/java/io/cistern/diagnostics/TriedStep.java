@@ -1,5 +1,6 @@
 package io.cistern.diagnostics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 
 /// A step that was tried when memory ran out.
@@ -22,7 +23,7 @@ public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note
 
     @Override
     public String toString() {
-        return step.text() + ": " + byteSize + " bytes in " + nanos / 1000 + " µs"
+        return step.text() + ": " + ByteSizes.count(byteSize) + " in " + nanos / 1000 + " µs"
                 + (note.isEmpty() ? "" : " (" + note + ")");
     }
 }

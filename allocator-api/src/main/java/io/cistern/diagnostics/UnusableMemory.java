@@ -1,5 +1,6 @@
 package io.cistern.diagnostics;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 
 /// Memory that an allocator holds on a device and could not use for a request.
@@ -40,7 +41,7 @@ public record UnusableMemory(Reason reason, long byteSize, String holder, String
 
     /// Returns this as one line for people.
     public String text() {
-        return byteSize + " bytes " + reason.text() + (holder.isEmpty() ? "" : ", " + holder)
+        return ByteSizes.count(byteSize) + " " + reason.text() + (holder.isEmpty() ? "" : ", " + holder)
                 + (remedy.isEmpty() ? "" : ": " + remedy);
     }
 }

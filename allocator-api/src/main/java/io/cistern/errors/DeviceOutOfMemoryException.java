@@ -36,13 +36,14 @@ public final class DeviceOutOfMemoryException extends CisternException {
         this(byteSize, device, detail, false, List.of());
     }
 
+    /// @param detail null counts as empty, since a plug-in may pass on the message of another exception
     private DeviceOutOfMemoryException(
-            long byteSize, int device, String detail, boolean byLimit, List<TriedStep> steps) {
+            long byteSize, int device, @Nullable String detail, boolean byLimit, List<TriedStep> steps) {
         super("out of memory on device " + device + ": " + ByteSizes.exact(byteSize) + " requested"
-                + (detail.isEmpty() ? "" : "; " + detail));
+                + (detail == null || detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
-        this.detail = detail;
+        this.detail = detail == null ? "" : detail;
         this.byLimit = byLimit;
         this.steps = List.copyOf(steps);
     }

@@ -1,6 +1,7 @@
 package io.cistern.errors;
 
 import io.cistern.cuda.CisternException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.BlockHistory;
 import java.io.Serial;
 import java.util.Optional;
@@ -32,7 +33,7 @@ public final class UnknownAddressException extends CisternException {
     public UnknownAddressException(long address, BlockHistory block) {
         super("no live block begins at 0x" + Long.toHexString(address) + ": "
                 + (block.isAlive()
-                        ? "it lies " + (address - block.address()) + " bytes inside "
+                        ? "it lies " + ByteSizes.count(address - block.address()) + " inside "
                         : "it was freed before; ")
                 + block.describe());
         this.address = address;

@@ -292,7 +292,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     private Optional<CompactionResult> compaction(int device, Function<CacheCompaction, CompactionResult> compaction) {
         return Optional.of(used(device)
                 .map(cache -> sleep.exclude(() -> compaction.apply(cache.compaction), CacheCompaction.BUSY))
-                .orElseGet(() -> CompactionResult.nothing("it has no memory")));
+                .orElseGet(() -> CompactionResult.nothing("caching has no memory on device " + device)));
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.cistern.buffers;
 
+import io.cistern.cuda.settings.ByteSizes;
+
 /// Checks that copies fit into their targets.
 final class CopySizes {
     private CopySizes() {}
@@ -9,7 +11,8 @@ final class CopySizes {
     /// @throws IndexOutOfBoundsException if the source is longer; the message has both sizes
     static void requireFits(String from, long fromBytes, String to, long toBytes) {
         if (fromBytes > toBytes) {
-            throw new IndexOutOfBoundsException(from + " has " + fromBytes + " bytes, but " + to + " only " + toBytes);
+            throw new IndexOutOfBoundsException(
+                    from + " has " + ByteSizes.count(fromBytes) + ", but " + to + " only " + toBytes);
         }
     }
 }

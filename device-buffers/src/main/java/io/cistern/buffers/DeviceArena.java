@@ -7,6 +7,7 @@ import io.cistern.buffers.internal.LastStreams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.internal.routing.Router;
 import java.util.ArrayList;
 import java.util.List;
@@ -234,7 +235,7 @@ public final class DeviceArena implements AutoCloseable {
     @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
     private void requireOwner() {
         if (owner != null && Thread.currentThread() != owner) {
-            throw new WrongThreadException(this + " is confined to " + owner.getName());
+            throw new WrongThreadException(this + " is confined to " + ThreadNames.of(owner));
         }
     }
 

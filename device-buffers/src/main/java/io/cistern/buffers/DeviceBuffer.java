@@ -4,6 +4,7 @@ import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.internal.LastStreams;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.leaks.DropWatch;
@@ -254,7 +255,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
         if (address < 0 || byteSize < 0) {
             throw new IllegalArgumentException(
-                    "not a range of memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
+                    "not a range of memory: " + ByteSizes.count(byteSize) + " at 0x" + Long.toHexString(address));
         }
         LastStreams.of(memory).opened(device, stream);
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
@@ -714,13 +715,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         long start = address();
         if (start % unitBytes != 0 || byteSize % unitBytes != 0) {
             throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start)
-                    + " is not a whole number of units of " + unitBytes + " bytes");
+                    + " is not a whole number of units of " + ByteSizes.count(unitBytes));
         }
     }
 
     /// Returns size, device and stream.
     @Override
     public String toString() {
-        return "DeviceBuffer[" + byteSize + " bytes, device " + device + ", stream 0x" + Long.toHexString(stream) + "]";
+        return "DeviceBuffer[" + ByteSizes.count(byteSize) + ", device " + device + ", stream 0x"
+                + Long.toHexString(stream) + "]";
     }
 }

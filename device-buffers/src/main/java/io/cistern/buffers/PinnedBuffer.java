@@ -1,5 +1,6 @@
 package io.cistern.buffers;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
@@ -86,6 +87,6 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     /// Returns the size.
     @Override
     public String toString() {
-        return "PinnedBuffer[" + byteSize + " bytes]";
+        return "PinnedBuffer[" + ByteSizes.count(byteSize) + "]";
     }
 }

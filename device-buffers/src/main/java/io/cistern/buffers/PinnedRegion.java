@@ -2,6 +2,7 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.settings.ByteSizes;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -49,6 +50,7 @@ public final class PinnedRegion implements AutoCloseable {
     /// Returns address and size.
     @Override
     public String toString() {
-        return "PinnedRegion[" + memory.byteSize() + " bytes at 0x" + Long.toHexString(memory.address()) + "]";
+        return "PinnedRegion[" + ByteSizes.count(memory.byteSize()) + " at 0x" + Long.toHexString(memory.address())
+                + "]";
     }
 }

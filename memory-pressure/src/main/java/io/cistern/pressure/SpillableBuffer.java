@@ -4,6 +4,7 @@ import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.MemoryAsleepException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -421,7 +422,7 @@ public final class SpillableBuffer implements AutoCloseable {
     /// Returns size, device and place.
     @Override
     public String toString() {
-        return "SpillableBuffer[" + byteSize + " bytes, device " + device + ", " + place + "]";
+        return "SpillableBuffer[" + ByteSizes.count(byteSize) + ", device " + device + ", " + place + "]";
     }
 
     /// The right to use a buffer on a stream; the buffer stays at its address meanwhile.

@@ -1,6 +1,7 @@
 package io.cistern.pressure;
 
 import io.cistern.cuda.CisternException;
+import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serial;
 
 /// Says that an allocation of a [Task] was refused and that the task has to give something up, for other tasks
@@ -18,7 +19,7 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
 
     TaskOom(TaskThread thread, Refusal refusal, String whatToDo, String why) {
         super("task " + thread.task.id() + " must " + whatToDo + ": device " + refusal.device() + " has no "
-                + refusal.byteSize() + " bytes for it" + why);
+                + ByteSizes.count(refusal.byteSize()) + " for it" + why);
         if (refusal.failure() != null) {
             initCause(refusal.failure());
         }

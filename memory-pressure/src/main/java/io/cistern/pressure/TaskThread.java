@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.internal.threads.RestingThreads;
 import java.util.Comparator;
 import java.util.concurrent.atomic.AtomicLong;
@@ -155,7 +156,7 @@ final class TaskThread {
     /// @throws IllegalStateException if another thread calls
     void refuseOtherThreads() {
         if (!Thread.currentThread().equals(thread)) {
-            throw new IllegalStateException("thread " + Thread.currentThread().getName() + " is not " + thread.getName()
+            throw new IllegalStateException("thread " + ThreadNames.ofCaller() + " is not " + ThreadNames.of(thread)
                     + " of " + task + ", which got the error");
         }
     }
@@ -163,7 +164,8 @@ final class TaskThread {
     /// @throws IllegalStateException if the task is not its own
     void refuseUnless(Task wanted) {
         if (task.id() != wanted.id()) {
-            throw new IllegalStateException("thread " + thread.getName() + " is one of " + task + ", not of " + wanted);
+            throw new IllegalStateException(
+                    "thread " + ThreadNames.of(thread) + " is one of " + task + ", not of " + wanted);
         }
     }
 
@@ -174,7 +176,7 @@ final class TaskThread {
 
     /// Says where the thread is, for people.
     String place() {
-        String who = "its thread " + thread.getName();
+        String who = "its thread " + ThreadNames.of(thread);
         if (state.waits()) {
             return who + " waits for memory, too";
         }
@@ -197,6 +199,7 @@ final class TaskThread {
 
     @Override
     public String toString() {
-        return task + ", " + thread.getName() + ": " + state + (lacks == null ? "" : ", lacks " + lacks.byteSize());
+        return task + ", " + ThreadNames.of(thread) + ": " + state
+                + (lacks == null ? "" : ", lacks " + lacks.byteSize());
     }
 }

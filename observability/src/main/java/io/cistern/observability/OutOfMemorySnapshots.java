@@ -2,6 +2,7 @@ package io.cistern.observability;
 
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import java.io.IOException;
@@ -65,6 +66,7 @@ public final class OutOfMemorySnapshots {
         String by = report.allocators().isEmpty()
                 ? ""
                 : " by '" + report.allocators().getFirst().name() + "'";
-        return "a request of " + report.byteSize() + " bytes on device " + report.device() + " was refused" + by;
+        return "a request of " + ByteSizes.count(report.byteSize()) + " on device " + report.device() + " was refused"
+                + by;
     }
 }

@@ -16,10 +16,6 @@ import org.jspecify.annotations.Nullable;
 /// @param setting the source of the setting that defines it, for messages; null for a library
 record DefinedAllocator(
         String name, AllocatorSpec spec, @Nullable String setting) implements AllocatorProvider {
-    /// The names that the thread is opening, so that a name that leads back to itself is reported and not
-    /// followed for ever.
-    private static final ThreadLocal<String> OPENING = ThreadLocal.withInitial(() -> "");
-
     @Override
     public int spiVersion() {
         return SPI_VERSION;
@@ -28,18 +24,10 @@ record DefinedAllocator(
     /// @throws ConfigurationException if the spec can't be opened, or leads back to this name
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        String opening = OPENING.get();
-        String mine = " " + name + " ";
-        if (opening.contains(mine)) {
-            throw new ConfigurationException("'" + name + "' refers to itself: " + spec);
-        }
-        OPENING.set(opening + mine);
         try {
             return new AllocatorAdaptor(context.upstream(spec.text())) {}; // the framework closes the upstream
         } catch (ConfigurationException e) {
             throw setting == null ? e : new ConfigurationException(setting + ": " + e.getMessage(), e);
-        } finally {
-            OPENING.set(opening);
         }
     }
 }

@@ -3,7 +3,9 @@ package io.cistern.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.DeviceMemory;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
@@ -312,6 +314,19 @@ class PluginDirectoryTests {
 
         assertThat(catalog.allocator("plain").name()).isEqualTo("plain");
         assertThat(PluginFolder.problems(catalog).get("bad")).startsWith("spec 'direct:': a key is expected");
+    }
+
+    @Test
+    void aNameThatLeadsBackToItselfIsRefused() {
+        plugins.properties.put("cistern.define.plain", "other");
+        plugins.properties.put("cistern.define.other", "plain");
+        try (SimulatedGpu gpu = SimulatedGpu.builder().build();
+                DeviceMemory memory =
+                        DeviceMemory.builder(gpu).catalog(plugins.discover()).open()) {
+            assertThatThrownBy(() -> memory.open("plain"))
+                    .hasMessage("property cistern.define.plain: property cistern.define.other: allocator plain refers"
+                            + " to itself, through allocator other");
+        }
     }
 
     @Test

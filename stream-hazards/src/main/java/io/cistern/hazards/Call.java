@@ -1,6 +1,7 @@
 package io.cistern.hazards;
 
 import io.cistern.hazards.StreamHazard.Place;
+import io.cistern.internal.names.ThreadNames;
 import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
@@ -48,7 +49,7 @@ final class Call extends Throwable {
 
     /// Virtual threads have no name unless the program gives them one.
     private static String nameOf(Thread thread) {
-        return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
+        return ThreadNames.of(thread);
     }
 
     Place place(long stream, boolean isWrite, long byteSize) {

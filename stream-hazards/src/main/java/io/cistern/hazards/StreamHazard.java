@@ -1,5 +1,6 @@
 package io.cistern.hazards;
 
+import io.cistern.cuda.settings.ByteSizes;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -70,7 +71,7 @@ public record StreamHazard(
         public String toString() {
             String where = stream == HOST ? "" : " on stream 0x" + Long.toHexString(stream);
             String what = stream == HOST ? (isWrite ? "write by the host" : "read by the host") : call;
-            return what + " of " + byteSize + " bytes" + where + " by thread " + thread
+            return what + " of " + ByteSizes.count(byteSize) + where + " by thread " + thread
                     + stack.stream().map(frame -> "\n      at " + frame).collect(Collectors.joining());
         }
     }

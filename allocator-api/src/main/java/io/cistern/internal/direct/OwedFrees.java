@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.settings.ByteSizes;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -51,7 +52,7 @@ final class OwedFrees {
             return;
         }
         System.getLogger(OwedFrees.class.getName())
-                .log(Level.WARNING, byteSize + " bytes stay allocated for now: " + failure.getMessage());
+                .log(Level.WARNING, ByteSizes.count(byteSize) + " stay allocated for now: " + failure.getMessage());
     }
 
     private synchronized void owe(long address, long byteSize, int device) {

@@ -1,5 +1,6 @@
 package io.cistern.internal.leaks;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.LiveBlock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,8 +28,8 @@ public final class LeakReport {
                     .add(block);
         }
         StringBuilder text = new StringBuilder(where);
-        text.append(": " + blocks.size() + (blocks.size() == 1 ? " live block of " : " live blocks of ") + bytes(blocks)
-                + " bytes");
+        text.append(": " + blocks.size() + (blocks.size() == 1 ? " live block of " : " live blocks of ")
+                + ByteSizes.count(bytes(blocks)));
         groups.entrySet().stream()
                 .sorted(Comparator.comparingLong(
                         (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
@@ -41,8 +42,8 @@ public final class LeakReport {
     }
 
     private static void append(StringBuilder text, Origin origin, List<LiveBlock> blocks) {
-        text.append("\n  " + blocks.size() + (blocks.size() == 1 ? " block of " : " blocks of ") + bytes(blocks)
-                + " bytes from allocator " + origin.allocator
+        text.append("\n  " + blocks.size() + (blocks.size() == 1 ? " block of " : " blocks of ")
+                + ByteSizes.count(bytes(blocks)) + " from allocator " + origin.allocator
                 + " on device " + origin.device);
         blocks.stream()
                 .flatMap(block -> block.age().stream())

@@ -1,6 +1,7 @@
 package io.cistern.internal.leaks;
 
 import io.cistern.internal.names.CallStack;
+import io.cistern.internal.names.ThreadNames;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -21,7 +22,7 @@ public final class Site {
     Site(boolean whole, long stream) {
         this.stream = stream;
         this.stack = new CallStack(whole ? Integer.MAX_VALUE : FEW_FRAMES);
-        this.thread = whole ? Optional.of(Thread.currentThread().getName()) : Optional.empty();
+        this.thread = whole ? Optional.of(ThreadNames.ofCaller()) : Optional.empty();
     }
 
     /// Returns the stream that the block was allocated for.

@@ -4,6 +4,8 @@ package io.cistern.internal.names;
 /// digit first. It compares characters itself, since the program checks names at startup and would have to load
 /// the JDK's patterns.
 public final class Names {
+    static final String RULE = "lower-case letters, digits, '-' and '_'";
+
     private Names() {}
 
     /// Returns a name and its origin, for people; the path alone if the name is that of its file.
@@ -13,7 +15,7 @@ public final class Names {
 
     /// Words a breach of the rule.
     public static String illegal(String name) {
-        return "calls itself '" + name + "'; a name is lower-case letters, digits, '-' and '_'";
+        return "calls itself '" + name + "'; a name is " + RULE;
     }
 
     /// Returns whether a name keeps the rule.

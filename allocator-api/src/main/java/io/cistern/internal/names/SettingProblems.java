@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 /// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
 /// key.
 public final class SettingProblems {
+    /// Settings that define an allocator begin with it.
+    private static final String DEFINE = "cistern.define.";
+
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     private SettingProblems() {}
@@ -47,7 +50,8 @@ public final class SettingProblems {
             problems.add(IllegalSettingException.line(
                     one.source(),
                     "there is no setting '" + one.key() + "'; known, nearest first: "
-                            + NearestName.listed(one.key(), known(one))));
+                            + NearestName.listed(one.key(), known(one))
+                            + (one.key().startsWith(DEFINE) ? "; NAME is " + Names.RULE : "")));
         }
         return problems;
     }

@@ -1,6 +1,7 @@
 package io.cistern.internal.registry;
 
 import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.routing.OwnerTable;
@@ -44,6 +45,10 @@ final class GuardedSource {
 
         private Segment acquireSound(long byteSize, long byteAlignment, int device) {
             Segment segment = source.acquire(byteSize, byteAlignment, device);
+            if (segment == null) {
+                throw new AllocatorContractException("segment source " + name + " returned null for "
+                        + ByteSizes.count(byteSize) + " on device " + device);
+            }
             String fault = fault(segment, byteSize, byteAlignment, device);
             if (fault != null) {
                 throw broken(segment, byteSize, device, fault);
@@ -60,7 +65,7 @@ final class GuardedSource {
                 return "which is not between " + byteAlignment + " and 2^" + OwnerTable.ADDRESS_BITS;
             }
             if (segment.byteSize() < byteSize) {
-                return "where only " + segment.byteSize() + " bytes begin";
+                return "where only " + ByteSizes.count(segment.byteSize()) + " begin";
             }
             if (segment.device() != device) {
                 return "which is a range on device " + segment.device();
@@ -70,7 +75,8 @@ final class GuardedSource {
 
         private AllocatorContractException broken(Segment segment, long byteSize, int device, String fault) {
             var broken = new AllocatorContractException("segment source " + name + " returned 0x"
-                    + Long.toHexString(segment.address()) + " for " + byteSize + " bytes on device " + device + ", "
+                    + Long.toHexString(segment.address()) + " for " + byteSize + " bytes on device " + device
+                    + ", "
                     + fault);
             releaseAfter(broken, segment);
             return broken;

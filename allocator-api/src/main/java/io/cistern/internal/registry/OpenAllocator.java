@@ -468,7 +468,7 @@ public final class OpenAllocator {
             int device, Function<MemoryReclaim, Optional<CompactionResult>> compaction) {
         checkedDevice(device);
         return isDrained()
-                ? Optional.of(CompactionResult.nothing("it is closed"))
+                ? Optional.of(CompactionResult.nothing(spec + " is closed"))
                 : backend.extension(MemoryReclaim.class).flatMap(compaction);
     }
 

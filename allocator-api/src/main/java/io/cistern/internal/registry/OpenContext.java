@@ -34,10 +34,20 @@ import org.jspecify.annotations.Nullable;
 /// The context of one plug-in as long as it is open. Upstream allocators and segment sources that the plug-in
 /// opened here are closed after it, the last first.
 public final class OpenContext implements AllocatorContext {
+    private static final String ALLOCATOR = "allocator ";
+    private static final String SOURCE = "segment source ";
+
     /// Enough for the fences that some tens of streams have under way at a time.
     private static final int MAX_IDLE_EVENTS = 64;
 
     private final Registry registry;
+
+    /// The kind and the spec of the plug-in that opens here.
+    private final String opening;
+
+    /// The context that opens this one's plug-in to build on; null if a program or the framework opens it.
+    private final @Nullable OpenContext outer;
+
     private final SpecOptions options;
     private final Map<String, SegmentSource> ownSources;
     private final StreamOrder streams;
@@ -60,7 +70,15 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by name. The plug-in, and those that it builds on, find them before those
     ///     of the catalogue. They are not closed here
     public OpenContext(Registry registry, AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
-        this(registry, options(registry, spec), ownSources, registry.reserved(name), inCall(registry), null);
+        this(
+                registry,
+                ALLOCATOR + spec,
+                null,
+                options(registry, spec),
+                ownSources,
+                registry.reserved(name),
+                inCall(registry),
+                null);
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
@@ -68,12 +86,22 @@ public final class OpenContext implements AllocatorContext {
     /// @param name the allocator's name in events
     /// @param order orders captured streams
     public OpenContext(Registry registry, AllocatorSpec spec, String name, StreamOrder order) {
-        this(registry, options(registry, spec), Map.of(), registry.reserved(name), whole(registry), order);
+        this(
+                registry,
+                ALLOCATOR + spec,
+                null,
+                options(registry, spec),
+                Map.of(),
+                registry.reserved(name),
+                whole(registry),
+                order);
     }
 
     /// @param order null to make an own one
     private OpenContext(
             Registry registry,
+            String opening,
+            @Nullable OpenContext outer,
             SpecOptions options,
             Map<String, SegmentSource> ownSources,
             ReservedBytes reserved,
@@ -82,6 +110,8 @@ public final class OpenContext implements AllocatorContext {
         this.reserved = reserved;
         this.reclaimChoice = reclaimChoice;
         this.registry = registry;
+        this.opening = opening;
+        this.outer = outer;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
         this.streams = order != null ? order : ownOrder();
@@ -189,11 +219,11 @@ public final class OpenContext implements AllocatorContext {
         AllocatorSpec parsed = registry.resolve(AllocatorSpec.parse(spec));
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
         requireAvailable("allocator", parsed.name(), provider.availability(devices()));
-        OpenContext context = nested(options(registry, parsed));
+        OpenContext context = nested(ALLOCATOR + parsed, options(registry, parsed));
         DeviceAllocator upstream = context.openAllocator(provider);
         isBuiltOnOthers = true;
         closings.push(context::close);
-        closings.push(FailureNote.adding("allocator " + parsed + " was closing", upstream::close));
+        closings.push(FailureNote.adding(ALLOCATOR + parsed + " was closing", upstream::close));
         return upstream;
     }
 
@@ -208,10 +238,10 @@ public final class OpenContext implements AllocatorContext {
         }
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
-        OpenContext context = nested(options.ofSource(parsed));
+        OpenContext context = nested(SOURCE + parsed, options.ofSource(parsed));
         SegmentSource source = context.open(provider::options, () -> provider.open(context));
         closings.push(context::close);
-        closings.push(FailureNote.adding("segment source " + parsed + " was closing", source::close));
+        closings.push(FailureNote.adding(SOURCE + parsed + " was closing", source::close));
         return parsed.name().equals("managed")
                 ? source // the driver moves it to the host when others need the device
                 : GuardedSource.of(parsed.name(), source, context.reservesToMind());
@@ -224,8 +254,15 @@ public final class OpenContext implements AllocatorContext {
                 : registry.reserves();
     }
 
-    private OpenContext nested(SpecOptions given) {
-        return new OpenContext(registry, given, ownSources, reserved, whole(registry), null);
+    /// @throws ConfigurationException if it is being opened already, and would be opened for ever
+    private OpenContext nested(String inner, SpecOptions given) {
+        for (OpenContext each = this; each != null; each = each.outer) {
+            if (each.opening.equals(inner)) {
+                throw new ConfigurationException(
+                        inner + " refers to itself" + (each.equals(this) ? "" : ", through " + opening));
+            }
+        }
+        return new OpenContext(registry, inner, this, given, ownSources, reserved, whole(registry), null);
     }
 
     static void requireAvailable(String kind, String name, Availability availability) {

@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.AllocatorContractException;
 import org.jspecify.annotations.Nullable;
 
@@ -43,11 +44,11 @@ final class AddressCheck {
         boolean wellFormed = isLegal(address);
         Route other = holder == null || holder.allocator.equals(route.allocator) ? null : holder;
         String fault = wellFormed
-                ? "where a live block already begins" + overlap(router, address, byteSize)
-                        + (other == null ? "" : builtOn(other))
+                ? overlap(router, address, byteSize) + (other == null ? "" : builtOn(other))
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
-        var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
-                + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
+        var broken =
+                new AllocatorContractException("allocator " + route.name + " returned 0x" + Long.toHexString(address)
+                        + " for " + ByteSizes.count(byteSize) + " on device " + route.device + ", " + fault);
         if (!wellFormed || other != null) {
             giveBack(route, address, byteSize, stream, broken);
         }
@@ -58,14 +59,18 @@ final class AddressCheck {
         StringBuilder text = new StringBuilder();
         router.forEachLive((at, bytes, _) -> {
             if (text.isEmpty() && at < address + byteSize && address < at + bytes) {
-                text.append(": 0x")
+                text.append(
+                                at == address
+                                        ? "where a live block already begins: 0x"
+                                        : at < address
+                                                ? "which lies in the live block that begins at 0x"
+                                                : "which is too near the live block that begins at 0x")
                         .append(Long.toHexString(at))
                         .append(" of ")
-                        .append(bytes)
-                        .append(" bytes");
+                        .append(ByteSizes.count(bytes));
             }
         });
-        return text.toString();
+        return text.isEmpty() ? "where a live block already begins" : text.toString();
     }
 
     private static String builtOn(Route holder) {

@@ -265,7 +265,9 @@ public final class Router implements OwnerTable.Freeing {
             return told.isByLimit() ? told : outOfMemory(route, byteSize, told);
         }
         FailureNote.add(
-                failure, "allocator " + route.name + " was asked for " + byteSize + " bytes on device " + route.device);
+                failure,
+                "allocator " + route.name + " was asked for " + ByteSizes.count(byteSize) + " on device "
+                        + route.device);
         @SuppressWarnings("unchecked")
         T asItIs = (T) failure;
         throw asItIs;

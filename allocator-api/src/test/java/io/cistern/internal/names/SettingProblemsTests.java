@@ -38,6 +38,15 @@ class SettingProblemsTests {
                                 + " known, nearest first: CISTERN_ALLOCATOR, "));
     }
 
+    @Test
+    void whatANameMayBeIsTold() {
+        assertThat(SettingProblems.of(new Settings(Map.of("cistern.define.Nest", "async"), Map.of())))
+                .singleElement()
+                .asString()
+                .contains("there is no setting 'cistern.define.Nest'; known, nearest first: cistern.define.NAME")
+                .endsWith("; NAME is lower-case letters, digits, '-' and '_'");
+    }
+
     /// Problems are listed one a line, and sorted by line.
     @Test
     void aProblemIsOneLineWhateverAValueHolds() {

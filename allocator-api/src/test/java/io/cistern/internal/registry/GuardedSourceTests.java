@@ -140,6 +140,14 @@ class GuardedSourceTests {
         assertThat(log).containsExactly("acquire", "release " + byteSize);
     }
 
+    @Test
+    void noRangeAtAllNamesTheSource() {
+        ranges.next = null;
+        assertThatExceptionOfType(AllocatorContractException.class)
+                .isThrownBy(() -> guarded.acquire(4096, 256, 1))
+                .withMessage("segment source test returned null for 4096 bytes on device 1");
+    }
+
     @ParameterizedTest
     @CsvSource({"256, 4096", "256, 8192", "562949953417216, 4096"})
     void aRangeWithinTheAddressesOfDevicesServes(long address, long byteSize) {

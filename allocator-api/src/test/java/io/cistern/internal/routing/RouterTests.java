@@ -129,6 +129,16 @@ class RouterTests {
     }
 
     @Test
+    void anAddressInsideALiveBlockIsAContractBroken() {
+        router.allocate(open(returning(_ -> BASE)), 1 << 20, 0);
+        Route inside = open(returning(_ -> BASE + 256));
+        assertThatExceptionOfType(AllocatorContractException.class)
+                .isThrownBy(() -> router.allocate(inside, 1 << 20, 0))
+                .withMessageContaining("which lies in the live block that begins at 0x" + Long.toHexString(BASE)
+                        + " of 1048576 bytes");
+    }
+
+    @Test
     void aFailedAllocationLeavesNoCountAndGivesTheLimitBack() {
         Budgets budget = Budgets.of(null, new Budget("device 3", 1000, null));
         Route failing = open(

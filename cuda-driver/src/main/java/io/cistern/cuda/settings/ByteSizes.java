@@ -109,7 +109,12 @@ public final class ByteSizes {
 
     /// Returns the exact number for people, with the unit where it is large: `4096 bytes`, `3145728 bytes (3.00 MiB)`.
     public static String exact(long bytes) {
-        return bytes + " bytes" + (Math.abs(bytes) < 1L << 20 ? "" : " (" + format(bytes) + ")");
+        return count(bytes) + (Math.abs(bytes) < 1L << 20 ? "" : " (" + format(bytes) + ")");
+    }
+
+    /// Returns the number for people: `1 byte`, `4096 bytes`.
+    public static String count(long bytes) {
+        return bytes + (bytes == 1 ? " byte" : " bytes");
     }
 
     private static long unit(String unit, String text, String legal) {

@@ -66,6 +66,12 @@ class ByteSizesTests {
     }
 
     @ParameterizedTest
+    @CsvSource({"0, 0 bytes", "1, 1 byte", "4096, 4096 bytes", "3145728, 3145728 bytes (3.00 MiB)"})
+    void anExactNumberIsReadable(long bytes, String text) {
+        assertThat(ByteSizes.exact(bytes)).isEqualTo(text);
+    }
+
+    @ParameterizedTest
     @CsvSource({"64KB, 64KiB", "80GB, 80GiB", "8gb, 8GiB", "1.5 Tb, 1.5TiB"})
     void ofAUnitWithTwoMeaningsTheOtherSpellingIsProposed(String given, String proposed) {
         assertThatThrownBy(() -> ByteSizes.parse(given))

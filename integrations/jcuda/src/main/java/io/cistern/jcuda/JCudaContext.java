@@ -2,6 +2,7 @@ package io.cistern.jcuda;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.internal.names.ThreadNames;
 import jcuda.driver.CUcontext;
 
 /// Runs calls of JCuda's driver API in the context to which Cistern's memory belongs: the device's primary
@@ -64,7 +65,7 @@ public final class JCudaContext implements AutoCloseable {
     @SuppressWarnings("ReferenceEquality") // threads are compared by identity
     public void close() {
         if (Thread.currentThread() != owner) {
-            throw new WrongThreadException("the context was entered by " + owner.getName());
+            throw new WrongThreadException("the context was entered by " + ThreadNames.of(owner));
         }
         driver.devices().leaveContext(device, before);
     }

@@ -1,5 +1,6 @@
 package io.cistern.observability.nvtx;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import java.util.ArrayDeque;
@@ -34,8 +35,8 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
                 library.mark("trim " + trim.allocator() + ", device " + trim.device() + ": " + trim.returnedBytes()
                         + " bytes in " + trim.nanos() / 1000 + " µs");
             case MemoryEvent.Reclaimed reclaim ->
-                library.mark("reclaim for " + reclaim.byteSize() + " bytes, device " + reclaim.device() + ", "
-                        + reclaim.step());
+                library.mark("reclaim for " + ByteSizes.count(reclaim.byteSize()) + ", device " + reclaim.device()
+                        + ", " + reclaim.step());
             case MemoryEvent.CurrentChanged change ->
                 library.mark("current allocator of device " + change.device() + ": " + change.former() + " -> "
                         + change.allocator());
@@ -65,6 +66,7 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
     }
 
     private static String text(OutOfMemoryReport report) {
-        return "out of memory: " + report.byteSize() + " bytes, device " + report.device() + "; " + report.deviceText();
+        return "out of memory: " + ByteSizes.count(report.byteSize()) + ", device " + report.device() + "; "
+                + report.deviceText();
     }
 }

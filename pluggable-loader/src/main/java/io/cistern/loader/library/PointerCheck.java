@@ -3,6 +3,7 @@ package io.cistern.loader.library;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Map;
@@ -104,8 +105,8 @@ final class PointerCheck {
     }
 
     private RuntimeException broken(long address, long byteSize, int device, String what) {
-        String told = who + " returned 0x" + Long.toHexString(address) + " for " + byteSize + " bytes on device "
-                + device + ", " + what;
+        String told = who + " returned 0x" + Long.toHexString(address) + " for " + ByteSizes.count(byteSize)
+                + " on device " + device + ", " + what;
         long freeBytes = driver.memory().freeBytes(device);
         return freeBytes < byteSize
                 ? new DeviceOutOfMemoryException(

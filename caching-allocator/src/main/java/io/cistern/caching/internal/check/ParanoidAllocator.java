@@ -121,7 +121,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
                 throw new MemoryMisuseException(
                         MemoryMisuseException.Fault.WRITTEN_BEHIND_END,
                         address + byteSize + wrong,
-                        "written " + wrong + " bytes past the end, or before the start of the next block");
+                        "written at byte " + (wrong + 1) + " past its end, or before the start of the next block");
             }
         }
     }
