@@ -11,7 +11,6 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// Proves that the work of a stream on one device has finished.
@@ -24,8 +23,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /// **Ends of streams.** A handle that comes again is another stream. So at the announced end of a stream
 ///
 /// - its key is added to `closed`, and nothing is recorded by that key until it is [opened][#opened] again, by
-///   an allocation or a recorded use: only an existing stream can ask for these. A free may name either stream,
-///   so it opens nothing;
+///   an allocation or a recorded use: only an existing stream can ask for these. A free may name either stream.
+///   So it opens nothing, and as long as the first one's work runs, a fence for either comes after all streams;
 /// - live blocks used on it, and the memory that it leaves, get an *end* instead of the key: a unique number
 ///   that stands for the one fence after the stream's last work, until that has passed;
 /// - blocks freed on it get their fences, and its shards leave the table of shards; a stream that takes one
@@ -40,6 +39,12 @@ public final class Fences {
         long fence;
         int waiting;
     }
+
+    /// A stream that ended.
+    ///
+    /// @param end the [end][#end] after its last work
+    /// @param reopened whether a later stream has the handle
+    private record Closed(long end, boolean reopened) {}
 
     /// Stands for a fence that has passed.
     public static final long PASSED = Long.MIN_VALUE;
@@ -58,8 +63,8 @@ public final class Fences {
 
     /// The streams that use live blocks, and blocks whose frees have no fence yet.
     public final RecordedUses uses = new RecordedUses();
-    /// Keys that were announced as closing and have not been opened since.
-    private final Set<Long> closed = ConcurrentHashMap.newKeySet();
+    /// Keys that were announced as closing; at most until they have been opened again and the end has passed.
+    private final Map<Long, Closed> closed = new ConcurrentHashMap<>();
     /// The fences of ends that have not passed, in the order of the ends. Guarded by itself.
     private final Map<Long, End> ends = new LinkedHashMap<>();
 
@@ -93,6 +98,14 @@ public final class Fences {
             return key;
         }
         return recordable(key) ? order.record(device, stream(key)) : order.recordAll(device);
+    }
+
+    /// Records a fence after the work before a free, which may name the former stream of a handle.
+    ///
+    /// @param key the key in the free, or an end
+    public long recordFree(long key) {
+        Closed last = closed.isEmpty() ? null : closed.get(key);
+        return last == null || endPassed(last.end) || allFinished ? record(key) : order.recordAll(device);
     }
 
     private static long stream(long key) {
@@ -170,13 +183,13 @@ public final class Fences {
         }
     }
 
-    /// Records the end of a stream.
+    /// Records the end of a stream, and of those that had its handle before.
     ///
     /// @return a number that any number of blocks may use instead of the stream's key; once it has passed, it
     ///     has passed for all
     public long end(long key) {
         End made = new End();
-        made.fence = record(key);
+        made.fence = recordFree(key);
         synchronized (ends) {
             long end = --lastEnd;
             if (made.fence != PASSED) {
@@ -277,15 +290,22 @@ public final class Fences {
 
     /// Records that a stream ends. A thread's key is not kept: it never comes again, and only that thread
     /// could use it.
-    public void closed(long key) {
+    ///
+    /// @param end its [end][#end]
+    public void closed(long key, long end) {
         if (key >= 0) {
-            closed.add(key);
+            closed.put(key, new Closed(end, false));
         }
     }
 
     /// Records that a handle is in use (again).
     public void opened(long key) {
-        closed.remove(key);
+        Closed last = closed.get(key);
+        if (last != null && endPassed(last.end)) {
+            closed.remove(key, last);
+        } else if (last != null && !last.reopened) {
+            closed.replace(key, last, new Closed(last.end, true));
+        }
     }
 
     /// Whether the calling thread can record a fence on a stream.
@@ -293,6 +313,11 @@ public final class Fences {
         if (key < 0) {
             return key == ~Thread.currentThread().threadId() && order.recordable(device, Streams.PER_THREAD_DEFAULT);
         }
-        return (closed.isEmpty() || !closed.contains(key)) && order.recordable(device, key);
+        return (closed.isEmpty() || !isClosed(key)) && order.recordable(device, key);
+    }
+
+    private boolean isClosed(long key) {
+        Closed last = closed.get(key);
+        return last != null && !last.reopened;
     }
 }

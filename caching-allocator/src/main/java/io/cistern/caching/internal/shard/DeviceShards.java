@@ -214,16 +214,18 @@ public final class DeviceShards {
     public void streamClosing(long stream) {
         long key = Fences.key(stream);
         boolean stays = false;
+        long end = Fences.PASSED;
         ending.lock();
         try {
-            end(key);
+            end = fences.end(key);
+            end(key, end);
         } catch (OutOfMemoryError full) {
             stays = isOpen(key); // nothing has changed then
             throw full;
         } finally {
             try {
                 if (!stays) {
-                    fences.closed(key); // whatever the driver says: no stream has the handle now
+                    fences.closed(key, end); // whatever the driver says: no stream has the handle now
                 }
             } finally {
                 ending.unlock();
@@ -240,12 +242,11 @@ public final class DeviceShards {
         }
     }
 
-    private void end(long key) {
+    private void end(long key, long end) {
         StreamTimeline timeline = open.findTimeline(key);
-        long end = timeline == null ? Fences.PASSED : fences.end(key);
         try {
             // First, so that a free sees either the end or the fences below.
-            uses.replace(key, () -> timeline == null ? fences.end(key) : end);
+            uses.replace(key, () -> end);
             recordFences();
         } finally {
             if (timeline != null) {
@@ -285,9 +286,10 @@ public final class DeviceShards {
     /// the same handle.
     public void streamEnded(long stream) {
         long key = Fences.key(stream);
-        uses.replace(key, () -> fences.end(key));
+        long end = fences.end(key);
+        uses.replace(key, () -> end);
         recordFences();
-        fences.closed(key);
+        fences.closed(key, end);
         recordFences(); // waits for a thread that was about to record on the stream
     }
 

@@ -197,7 +197,7 @@ final class FencedFrees {
             long[] streams = otherFences[recordedCount];
             long[] others = streams.length == 0 ? streams : new long[streams.length];
             Arrays.fill(others, Fences.PASSED);
-            long first = fences.record(fence[recordedCount]);
+            long first = fences.recordFree(fence[recordedCount]);
             try {
                 for (int i = 0; i < streams.length; i++) {
                     others[i] = fences.record(streams[i]);

@@ -125,7 +125,7 @@ class FencesTests {
         assertThat(fences.quiet(STREAM)).isFalse();
         order.busy.clear();
         assertThat(fences.quiet(STREAM)).isTrue();
-        fences.closed(STREAM);
+        fences.closed(STREAM, fences.end(STREAM));
         assertThat(fences.quiet(STREAM)).as("nobody may name it").isFalse();
         fences.opened(STREAM);
         assertThat(fences.quiet(STREAM)).isTrue();
@@ -134,9 +134,24 @@ class FencesTests {
 
     @Test
     void aStreamThatNobodyMayNameIsFencedBehindAll() {
-        fences.closed(STREAM);
+        fences.closed(STREAM, fences.end(STREAM));
         fences.release(fences.record(STREAM));
-        assertThat(order.recordedOn).containsExactly(TestOrder.ALL);
+        assertThat(order.recordedOn).containsExactly(STREAM, TestOrder.ALL);
+    }
+
+    @Test
+    void aFreeIsFencedBehindAllWhileItsHandleMayMeanAStreamThatEndedAndStillRuns() {
+        order.busy.add(STREAM);
+        fences.closed(STREAM, fences.end(STREAM));
+        fences.opened(STREAM);
+        fences.release(fences.recordFree(STREAM));
+        fences.closed(STREAM, fences.end(STREAM));
+        fences.opened(STREAM);
+        order.busy.clear();
+        fences.release(fences.recordFree(STREAM));
+        assertThat(order.recordedOn).containsExactly(STREAM, TestOrder.ALL, TestOrder.ALL, STREAM);
+        fences.releasePassed();
+        assertThat(order.openFences()).isZero();
     }
 
     @Test
