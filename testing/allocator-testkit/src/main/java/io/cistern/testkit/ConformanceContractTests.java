@@ -9,10 +9,12 @@ import io.cistern.hazards.HazardObserver;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.TrimMode;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -135,6 +137,24 @@ abstract class ConformanceContractTests {
                             lost, device, allocator.name())
                     .isLessThanOrEqualTo(driver.simulated() ? 0 : REAL_TOLERANCE);
         }
+    }
+
+    /// Returns the bytes that the allocator holds, and those that it is built on, which report their own.
+    ///
+    /// @return empty if one of them doesn't know
+    final OptionalLong reservedBytes() {
+        List<OptionalLong> reserved = memory.allocators().stream()
+                .map(each -> each.reservedBytes(DEVICE))
+                .toList();
+        return reserved.stream().allMatch(OptionalLong::isPresent)
+                ? OptionalLong.of(
+                        reserved.stream().mapToLong(OptionalLong::getAsLong).sum())
+                : OptionalLong.empty();
+    }
+
+    /// Trims the allocator, and then those that it is built on.
+    final void trimAll(TrimMode mode) {
+        List.copyOf(memory.allocators()).reversed().forEach(each -> each.trim(DEVICE, 0, mode));
     }
 
     private static void assertNoMisuse(CudaDriver driver) {
