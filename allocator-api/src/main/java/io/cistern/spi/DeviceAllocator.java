@@ -5,8 +5,9 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
-/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed memory,
-/// unless the driver refuses it. An allocator that does also implements [#trim], [#streamClosing] and [#close].
+/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed memory.
+/// An allocator that does, even if only because the driver refuses to take it, also implements [#trim],
+/// [#streamClosing] and [#close].
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
 /// them for every allocator, at its own boundary.
@@ -22,7 +23,7 @@ import java.util.OptionalLong;
 ///     }
 ///
 ///     public void free(long address, long byteSize, int device, long stream) {
-///         keepIdle(new Segment(address, byteSize, device), stream);   // work may still use it
+///         keepIdle(new Segment(address, byteSize, device), stream);   // work may still use it; see [#free]
 ///     }
 ///
 ///     public long trim(int device, long keepBytes) {                  // for each idle segment of a stream:
@@ -104,9 +105,10 @@ public interface DeviceAllocator extends AutoCloseable {
     ///
     /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
     ///     device. It must not throw then, even if the context is dead.
-    /// @param stream the stream of the last use. If its end was [announced][#streamClosing] before, the handle
-    ///     names no stream, or a later one: then the allocator keeps the block until all streams of the device have
-    ///     done their work ([StreamOrder#recordAll])
+    /// @param stream the stream of the last use. If its end was [announced][#streamClosing] since the block
+    ///     was allocated, the stream may be gone while its work goes on, and the handle may name a later
+    ///     stream: then the allocator keeps the block until all streams of the device have done their work
+    ///     ([StreamOrder#recordAll]). A block that was allocated after that end was used on the present stream
     void free(long address, long byteSize, int device, long stream);
 
     /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
@@ -121,14 +123,16 @@ public interface DeviceAllocator extends AutoCloseable {
     /// work. Memory that the driver refuses to take back stays with the allocator for a later trim; that is no
     /// failure.
     ///
-    /// @return bytes given back
+    /// @return bytes of the device that the driver took back
     default long trim(int device, long keepBytes) {
         return 0;
     }
 
     /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
     /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
-    /// recorded fences stay valid: see [StreamOrder]. Streams that end unannounced are not reported.
+    /// recorded fences stay valid: see [StreamOrder]. Later frees may still name the stream: see [#free]. An
+    /// allocation or a [recorded use][StreamUses] names the present stream of a handle. Streams that end
+    /// unannounced are not reported.
     default void streamClosing(int device, long stream) {}
 
     /// Called after the program made a stream wait for another stream of the device: later work of `stream`
@@ -144,10 +148,11 @@ public interface DeviceAllocator extends AutoCloseable {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Returns all memory to the driver. The framework calls it once, after the last block has been freed, on
-    /// the thread that freed that block, that closed the allocator, or that ended the last capture. No stream
-    /// is captured when the call begins. If the driver refuses a call because of a capture that began meanwhile,
-    /// this may throw the driver's exception, and is called again after the captures.
+    /// Returns all memory to the driver. If the driver refuses, this tries again a few times, since no later
+    /// call does. The framework calls it once, after the last block has been freed, on the thread that freed
+    /// that block, that closed the allocator, or that ended the last capture. No stream is captured when the
+    /// call begins. If the driver refuses a call because of a capture that began meanwhile, this may throw the
+    /// driver's exception, and is called again after the captures.
     @Override
     default void close() {}
 }

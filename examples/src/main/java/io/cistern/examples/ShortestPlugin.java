@@ -30,26 +30,41 @@ public final class ShortestPlugin implements AllocatorProvider {
         return new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
-                giveBack();
+                giveBack(device);
                 return source.acquire(byteSize, 256, device).address();
             }
 
             @Override
             public void free(long address, long byteSize, int device, long stream) {
                 freed.add(new Segment(address, byteSize, device));
-                giveBack();
+                giveBack(device);
             }
 
-            // A free must not throw: what the driver refuses is tried again later.
-            private void giveBack() {
+            @Override
+            public long trim(int device, long keepBytes) {
+                return giveBack(device);
+            }
+
+            @Override
+            public void close() {
+                for (int tries = 0; tries < 3; tries++) {
+                    giveBack(0);
+                }
+            }
+
+            // A free must not throw: if the driver refuses a segment, every later call tries again.
+            private long giveBack(int device) {
+                long returned = 0;
                 for (Segment next = freed.poll(); next != null; next = freed.poll()) {
                     try {
                         source.release(next);
+                        returned += next.device() == device ? next.byteSize() : 0;
                     } catch (CudaException refused) {
                         freed.add(next);
-                        return;
+                        return returned;
                     }
                 }
+                return returned;
             }
         };
     }

@@ -380,7 +380,7 @@ class ExamplesTests {
                 .flatMap(ExamplesTests::code)
                 .toList();
 
-        assertThat(lines).hasSizeBetween(1, 40);
+        assertThat(lines).hasSizeBetween(1, 55);
     }
 
     /// The lines of a file without imports, comments and blank ones.

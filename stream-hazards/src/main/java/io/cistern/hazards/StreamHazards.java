@@ -435,7 +435,8 @@ public final class StreamHazards {
                 "The allocator handed the memory to " + other + ", which does not wait for "
                         + (first.stream() == second.stream()
                                 ? "an ended stream that had the same handle: streamClosing must reach the allocator"
-                                        + " (AllocatorAdaptor passes it on)"
+                                        + " (AllocatorAdaptor passes it on), or the allocator reuses blocks that were freed"
+                                        + " after the stream's end"
                                 : one)
                         + ". If a use was not recorded before the free, record it; otherwise the allocator has a bug.";
         };

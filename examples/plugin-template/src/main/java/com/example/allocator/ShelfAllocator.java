@@ -10,12 +10,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 
 /// Keeps freed blocks on shelves by size, device and stream, and reuses them. A block is reused on the stream
 /// that freed it, so no wait is needed.
 ///
-/// A free must not throw. If the driver refuses to take a segment back, the allocator keeps it, and each
-/// trim tries again.
+/// A free must not throw. If the driver refuses to take a segment back, the allocator keeps it; each trim and the
+/// close try again.
+///
+/// A free may name a stream that has ended, by a handle that a later stream may have. It means the later one only if
+/// the block was allocated after the end. So other blocks go back to the driver, whose `cuMemFree` waits for all work.
 ///
 /// One lock makes this easy to read; no thread holds it during a driver call.
 final class ShelfAllocator implements DeviceAllocator {
@@ -24,14 +28,28 @@ final class ShelfAllocator implements DeviceAllocator {
     /// The handle of each thread's own stream.
     private static final long OWN = 2;
 
-    /// @param stream a key: see [#key]
-    private record Shelf(long byteSize, int device, long stream) {}
+    /// How often the close asks a driver that refuses.
+    private static final int TRIES = 3;
+
+    /// @param key see [#key]
+    private record Stream(int device, long key) {}
+
+    private record Shelf(long byteSize, Stream stream) {}
 
     private final RangeSource source;
     private final int most;
     private final Map<Shelf, Deque<Segment>> shelves = new HashMap<>();
     private final Deque<Segment> refused = new ArrayDeque<>();
     private final Map<Integer, Long> reserved = new HashMap<>();
+
+    /// The number of streams that have ended.
+    private long ends;
+
+    /// That number after the last end of a stream with a handle.
+    private final Map<Stream, Long> lastEnds = new HashMap<>();
+
+    /// That number when each live block was allocated.
+    private final Map<Long, Long> endsBefore = new HashMap<>();
 
     ShelfAllocator(RangeSource source, int most) {
         this.source = source;
@@ -40,8 +58,14 @@ final class ShelfAllocator implements DeviceAllocator {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        Segment kept = taken(new Shelf(byteSize, device, key(stream)));
-        return (kept != null ? kept : acquired(byteSize, device)).address();
+        Segment kept = taken(new Shelf(byteSize, new Stream(device, key(stream))));
+        long address = (kept != null ? kept : acquired(byteSize, device)).address();
+        allocated(address);
+        return address;
+    }
+
+    private synchronized void allocated(long address) {
+        endsBefore.put(address, ends);
     }
 
     private Segment acquired(long byteSize, int device) {
@@ -59,7 +83,7 @@ final class ShelfAllocator implements DeviceAllocator {
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Segment segment = new Segment(address, byteSize, device);
-        if (!shelved(new Shelf(byteSize, device, key(stream)), segment)) {
+        if (!shelved(new Shelf(byteSize, new Stream(device, key(stream))), segment)) {
             release(segment);
         }
     }
@@ -75,6 +99,9 @@ final class ShelfAllocator implements DeviceAllocator {
     }
 
     private synchronized boolean shelved(Shelf shelf, Segment segment) {
+        if (lastEnds.getOrDefault(shelf.stream(), 0L) > endsBefore.remove(segment.address())) {
+            return false; // the stream may have ended, and its work may go on
+        }
         Deque<Segment> blocks = shelves.computeIfAbsent(shelf, any -> new ArrayDeque<>());
         return blocks.size() < most && blocks.offerFirst(segment);
     }
@@ -131,7 +158,7 @@ final class ShelfAllocator implements DeviceAllocator {
 
     private synchronized Segment anyIdle(int device) {
         for (Map.Entry<Shelf, Deque<Segment>> shelf : shelves.entrySet()) {
-            if (shelf.getKey().device() == device && !shelf.getValue().isEmpty()) {
+            if (shelf.getKey().stream().device() == device && !shelf.getValue().isEmpty()) {
                 return shelf.getValue().poll();
             }
         }
@@ -141,16 +168,20 @@ final class ShelfAllocator implements DeviceAllocator {
     /// A later stream with the same handle must not reuse the blocks of this one.
     @Override
     public void streamClosing(int device, long stream) {
-        long key = key(stream);
-        for (Segment idle = anyOf(device, key); idle != null; idle = anyOf(device, key)) {
+        Stream ended = new Stream(device, key(stream));
+        end(ended);
+        for (Segment idle = anyOf(ended); idle != null; idle = anyOf(ended)) {
             release(idle);
         }
     }
 
-    private synchronized Segment anyOf(int device, long key) {
+    private synchronized void end(Stream stream) {
+        lastEnds.put(stream, ++ends);
+    }
+
+    private synchronized Segment anyOf(Stream stream) {
         for (Map.Entry<Shelf, Deque<Segment>> shelf : shelves.entrySet()) {
-            boolean fits = shelf.getKey().device() == device && shelf.getKey().stream() == key;
-            if (fits && !shelf.getValue().isEmpty()) {
+            if (shelf.getKey().stream().equals(stream) && !shelf.getValue().isEmpty()) {
                 return shelf.getValue().poll();
             }
         }
@@ -159,8 +190,14 @@ final class ShelfAllocator implements DeviceAllocator {
 
     @Override
     public void close() {
-        for (int device : Map.copyOf(reserved).keySet()) {
-            trim(device, 0);
+        for (int tries = 0; tries < TRIES; tries++) {
+            for (int device : reservedDevices()) {
+                trim(device, 0);
+            }
         }
+    }
+
+    private synchronized Set<Integer> reservedDevices() {
+        return Set.copyOf(reserved.keySet());
     }
 }

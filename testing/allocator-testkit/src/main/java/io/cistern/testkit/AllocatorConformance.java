@@ -18,7 +18,8 @@ import org.junit.jupiter.api.Tag;
 ///
 /// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. A
 /// subclass that overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test
-/// all memory must be back with the driver, and the simulated GPU must have reported no misuse.
+/// all memory must be back with the driver, except what it refused to take back for good, and the simulated GPU must
+/// have reported no misuse.
 ///
 /// The suite allocates up to five eighths of the device's memory as one block, and three quarters as eight
 /// blocks. An allocator that rounds sizes up must therefore fall back to the bare size before it refuses.

@@ -18,6 +18,9 @@ final class BlockHistory {
         final long allocated;
         long freed = Long.MAX_VALUE;
 
+        /// Whether the stream of the free had ended.
+        boolean hadEnded;
+
         /// The streams that must pass before others may have the block's memory: that of the free comes last.
         final List<Long> users = new ArrayList<>();
 
@@ -41,9 +44,11 @@ final class BlockHistory {
         of(block).users.add(stream);
     }
 
-    synchronized void freed(Block block, long stream) {
+    /// @param hadEnded whether the stream has ended, so that its handle may be another one's
+    synchronized void freed(Block block, long stream, boolean hadEnded) {
         Life life = of(block);
         life.users.add(stream);
+        life.hadEnded = hadEnded;
         life.freed = events++;
     }
 
@@ -64,6 +69,8 @@ final class BlockHistory {
         return successor(hurt)
                 .map(next -> "stream 0x%x got it, in a block of %d bytes at 0x%x, before %s"
                         .formatted(next.block.stream(), next.block.byteSize(), next.block.address(), awaited(hurt)))
+                .or(() -> predecessor(hurt)
+                        .map(last -> "stream 0x%x got it before %s".formatted(hurt.block.stream(), awaited(last))))
                 .orElse("no other stream got it after its free: either its memory is mapped at another address"
                         + " too, or it went back to the driver before the work on it had finished");
     }
@@ -76,8 +83,18 @@ final class BlockHistory {
                 .findFirst();
     }
 
+    /// Returns the block that was in the memory before and whose stream, which has ended, still wrote to it.
+    private Optional<Life> predecessor(Life hurt) {
+        return lives.stream()
+                .filter(life -> life.hadEnded && life.freed < hurt.allocated && overlaps(life.block, hurt.block))
+                .findFirst();
+    }
+
     private static boolean hadToWait(long stream, Life hurt) {
-        return stream != hurt.users.getLast() || stream == Streams.PER_THREAD_DEFAULT || hurt.users.size() > 1;
+        return hurt.hadEnded
+                || stream != hurt.users.getLast()
+                || stream == Streams.PER_THREAD_DEFAULT
+                || hurt.users.size() > 1;
     }
 
     private static boolean overlaps(Block one, Block other) {
@@ -85,7 +102,10 @@ final class BlockHistory {
     }
 
     private static String awaited(Life hurt) {
-        String freeing = "stream 0x%x had passed its free".formatted(hurt.users.getLast());
+        String freeing = (hurt.hadEnded
+                        ? "stream 0x%x, which had ended before the free, had done its work"
+                        : "stream 0x%x had passed its free")
+                .formatted(hurt.users.getLast());
         String uses = hurt.users.stream()
                 .limit(hurt.users.size() - 1L)
                 .distinct()

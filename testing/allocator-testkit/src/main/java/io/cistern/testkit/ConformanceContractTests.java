@@ -128,15 +128,33 @@ abstract class ConformanceContractTests {
     }
 
     private void assertNothingLost() {
-        for (int device = 0; device < freeBefore.length && !memoryMayBeLost; device++) {
+        if (!memoryMayBeLost) {
+            assertNothingLost("keeps freed memory, and its close() does not give it back");
+        }
+    }
+
+    /// Checks that all memory is back with the driver. All allocators are closed.
+    ///
+    /// @param cause what the allocator likely does wrong
+    final void assertNothingLost(String cause) {
+        for (int device = 0; device < freeBefore.length; device++) {
             long lost = freeBefore[device] - driver.memory().freeBytes(device);
             assertThat(lost)
                     .as(
-                            "%s bytes of device %s did not come back; likely cause: %s keeps freed memory, and its close()"
-                                    + " does not give it back",
-                            lost, device, allocator.name())
+                            "%s bytes of device %s did not come back; likely cause: %s %s",
+                            lost, device, allocator.name(), cause)
                     .isLessThanOrEqualTo(driver.simulated() ? 0 : REAL_TOLERANCE);
         }
+    }
+
+    /// Closes the allocator, and those that it is built on.
+    final void closeAllocators() {
+        List.copyOf(memory.allocators()).forEach(Allocator::close);
+    }
+
+    /// Opens the allocator again.
+    final void reopenAllocator() {
+        allocator = suite.open(memory);
     }
 
     /// Returns the bytes that the allocator holds, and those that it is built on, which report their own.
@@ -247,10 +265,19 @@ abstract class ConformanceContractTests {
         freeUnverified(block, stream);
     }
 
-    /// Frees a block and launches nothing, so the stream may have ended.
+    /// Frees a block and launches nothing.
     final void freeUnverified(Block block, long stream) {
+        freeUnverified(block, stream, false);
+    }
+
+    /// Frees a block on a stream that has ended, whose handle may be another stream's now.
+    final void freeOnEnded(Block block, long stream) {
+        freeUnverified(block, stream, true);
+    }
+
+    private void freeUnverified(Block block, long stream, boolean hasEnded) {
         live.remove(block);
-        history.freed(block, stream);
+        history.freed(block, stream, hasEnded);
         buildingBlocks.freed(block.address());
         try {
             memory.free(block.address(), stream);
@@ -280,7 +307,7 @@ abstract class ConformanceContractTests {
         long event = driver.events().create(DEVICE);
         driver.events().record(DEVICE, event, stream);
         live.remove(block);
-        history.freed(block, stream);
+        history.freed(block, stream, false);
         buildingBlocks.freed(block.address());
         memory.freeAfter(block.address(), event);
         driver.events().record(DEVICE, event, block.stream());

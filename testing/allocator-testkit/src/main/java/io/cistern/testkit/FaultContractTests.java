@@ -3,6 +3,7 @@ package io.cistern.testkit;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cistern.CudaStream;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -12,12 +13,14 @@ import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Driver calls that fail on demand, on the simulated GPU only. Whichever call fails, live blocks keep their
@@ -105,13 +108,91 @@ abstract class FaultContractTests extends ConformanceContractTests {
                     closeStream(freeing);
                 }
                 gpu.faults().failOn(call, 0, ALWAYS, CudaResult.UNKNOWN);
-                blocks.forEach(block -> freeUnverified(block, freeing));
+                blocks.forEach(block -> {
+                    if (isEnded) {
+                        freeOnEnded(block, freeing);
+                    } else {
+                        freeUnverified(block, freeing);
+                    }
+                });
                 gpu.faults().clear();
                 for (long byteSize : SIZES) {
                     free(allocate(byteSize, streams[1]));
                 }
             }
         }
+        assertContents();
+    }
+
+    /// When the driver refuses to take memory back.
+    enum Moment {
+        FREE,
+        TRIM,
+        CLOSE
+    }
+
+    static List<Arguments> refusals() {
+        return RETURNING.stream()
+                .flatMap(call -> Stream.of(Moment.values()).map(moment -> Arguments.of(call, moment)))
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("refusals")
+    void whatTheDriverRefusesOnceIsGivenBackLater(DriverCall call, Moment moment) {
+        boolean refuses = true;
+        for (int after = 0; after < 4 && refuses; after++) {
+            List<Block> blocks = blocks();
+            assertContents();
+            refuses = refusedOnce(moment == Moment.FREE, call, after, () -> blocks.forEach(this::free));
+            assertContents();
+            if (moment == Moment.TRIM) {
+                refuses = refusedOnce(true, call, after, () -> trimAll(TrimMode.WITHOUT_WAITING));
+            }
+            refuses |= refusedOnce(moment == Moment.CLOSE, call, after, this::closeAllocators);
+            closeAllocators();
+            assertNothingLost(
+                    ("forgets memory that the driver refuses to take back once, in %s (%s): it must keep it, and"
+                                    + " try again in trim and, a few times, in close")
+                            .formatted(moment.name().toLowerCase(Locale.ROOT), call));
+            reopenAllocator();
+        }
+    }
+
+    private List<Block> blocks() {
+        return LongStream.of(SIZES)
+                .mapToObj(byteSize -> allocate(byteSize, streams[0]))
+                .toList();
+    }
+
+    /// Runs work, and makes one call in it fail if that is wanted. Returns whether it failed.
+    private boolean refusedOnce(boolean wanted, DriverCall call, int after, Runnable work) {
+        if (!wanted) {
+            work.run();
+            return false;
+        }
+        gpu.faults().failOn(call, after, 1, CudaResult.UNKNOWN);
+        orOfDriver(work);
+        boolean refused = gpu.faults().failedCalls() > 0;
+        gpu.faults().clear();
+        return refused;
+    }
+
+    @ParameterizedTest
+    @MethodSource("memoryCalls")
+    void anAnnouncedWaitDoesNotThrow(DriverCall call) {
+        Block block = allocate(MIB, streams[0]);
+        free(allocate(MIB, streams[0]));
+        try (CudaStream waiting = CudaStream.ofForeign(memory, DEVICE, streams[1])) {
+            gpu.faults().failOn(call, 0, ALWAYS, CudaResult.UNKNOWN);
+            waiting.await(CudaStream.ofForeign(memory, DEVICE, streams[0]));
+        } catch (RuntimeException thrown) {
+            throw new AssertionError(
+                    allocator.name() + " threw in streamWaits, which must not throw: " + thrown, thrown);
+        } finally {
+            gpu.faults().clear();
+        }
+        free(block, streams[1]);
         assertContents();
     }
 
@@ -174,8 +255,13 @@ abstract class FaultContractTests extends ConformanceContractTests {
     }
 
     private void tryTrim() {
+        orOfDriver(() -> allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING));
+    }
+
+    /// Runs work that may throw the driver's error.
+    private static void orOfDriver(Runnable work) {
         try {
-            allocator.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+            work.run();
         } catch (RuntimeException allowed) {
             assertThat(ofDriver(allowed).result()).isIn(CudaResult.OUT_OF_MEMORY, CudaResult.UNKNOWN);
         }

@@ -1,11 +1,16 @@
 package io.cistern.testkit;
 
+import io.cistern.hazards.StreamHazards;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Streams that are created and destroyed, each end announced.
 abstract class StreamContractTests extends ConformanceContractTests {
+    private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
+
     StreamContractTests(AllocatorConformance suite) {
         super(suite);
     }
@@ -64,6 +69,66 @@ abstract class StreamContractTests extends ConformanceContractTests {
         }
         joinUninterrupted(letGo);
         assertContents();
+    }
+
+    /// When a free comes that names a stream which has ended. The driver may have reused its handle by then.
+    enum Free {
+        BEFORE_THE_HANDLE_IS_REUSED,
+        WHEN_THE_HANDLE_IS_REUSED,
+        AFTER_THE_NEW_STREAM_ALLOCATED
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void memoryFreedOnAnEndedStreamWaitsForItsWork(Free when) {
+        StreamLatch latch = latch();
+        long ending = stream();
+        long other = stream();
+        List<Block> blocks = new ArrayList<>();
+        for (long byteSize : SIZES) {
+            blocks.add(allocate(byteSize, ending));
+            blocks.add(allocate(byteSize, other));
+        }
+        order(other, ending);
+        latch.hold(ending);
+        whileHeld(latch, () -> {
+            blocks.forEach(block -> useLast(block, ending));
+            closeStream(ending);
+            if (when == Free.BEFORE_THE_HANDLE_IS_REUSED) {
+                blocks.forEach(block -> freeOnEnded(block, ending));
+            }
+            long next = stream();
+            if (when == Free.AFTER_THE_NEW_STREAM_ALLOCATED) {
+                allocateAll(next);
+            }
+            if (when != Free.BEFORE_THE_HANDLE_IS_REUSED) {
+                passOver();
+                blocks.forEach(block -> freeOnEnded(block, ending));
+            }
+            allocateAll(next);
+            allocateAll(other);
+            driver.streams().synchronize(DEVICE, next);
+            driver.streams().synchronize(DEVICE, other);
+        });
+        assertContents();
+    }
+
+    /// Lets the search for races take all work for done: it takes a handle for that of the new stream.
+    private void passOver() {
+        StreamHazards.of(memory).orElseThrow().waitForDevice(DEVICE).run();
+    }
+
+    /// Reads a block, which shows whether others have written there, and then writes what spoils their contents.
+    private void useLast(Block block, long stream) {
+        verify(block, stream);
+        driver.copies().fillBytes(DEVICE, block.address(), (byte) 0x5A, block.byteSize(), stream);
+    }
+
+    private void allocateAll(long stream) {
+        for (long byteSize : SIZES) {
+            allocate(byteSize, stream);
+            allocate(byteSize, stream);
+        }
     }
 
     private static void joinUninterrupted(Thread thread) {

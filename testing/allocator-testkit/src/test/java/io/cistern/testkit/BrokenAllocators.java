@@ -18,7 +18,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +31,10 @@ final class BrokenAllocators {
 
     /// Right in all that the others get wrong.
     static class Sound implements DeviceAllocator {
+        private static final int TRIES = 3;
+
         final CudaDriver driver;
+        final Queue<Segment> refused = new ConcurrentLinkedQueue<>();
 
         Sound(CudaDriver driver) {
             this.driver = driver;
@@ -47,9 +53,68 @@ final class BrokenAllocators {
         public void free(long address, long byteSize, int device, long stream) {
             try {
                 driver.memory().free(device, address);
-            } catch (CudaException refused) {
-                // The contract: a free does not throw.
+            } catch (CudaException failure) { // a free does not throw
+                refused.add(new Segment(address, byteSize, device));
             }
+        }
+
+        @Override
+        public void close() {
+            for (int tries = 0; tries < TRIES; tries++) {
+                for (int left = refused.size(); left > 0; left--) {
+                    Segment again = refused.remove();
+                    free(again.address(), again.byteSize(), again.device(), 0);
+                }
+            }
+        }
+    }
+
+    /// Forgets what the driver refuses to take back.
+    static final class ForgetsRefusals extends Sound {
+        ForgetsRefusals(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /// Tries once more in its close, and not again.
+    static final class ClosesOnce extends KeepsByStream {
+        ClosesOnce(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized void close() {
+            giveBack(0);
+            giveBack(1);
+        }
+    }
+
+    /// Its trim counts what the driver refuses as given back.
+    static final class OverstatesTrims extends KeepsByStream {
+        OverstatesTrims(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long trim(int device, long keepBytes) {
+            long before = bytes(device);
+            giveBack(device);
+            return before;
+        }
+    }
+
+    /// Lets an error out when a wait is announced.
+    static final class ThrowsInStreamWaits extends Sound {
+        ThrowsInStreamWaits(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public void streamWaits(int device, long stream, long awaited) {
+            throw new IllegalStateException("it waits");
         }
     }
 
@@ -99,6 +164,7 @@ final class BrokenAllocators {
         public synchronized void close() {
             idle.forEach((shape, addresses) ->
                     addresses.forEach(address -> super.free(address, shape.byteSize(), shape.device(), 0)));
+            super.close();
         }
 
         /// Blocks of one key are handed out as if they were of one stream.
@@ -189,7 +255,7 @@ final class BrokenAllocators {
             }
         }
 
-        private long bytes(int device) {
+        final long bytes(int device) {
             return idle.entrySet().stream()
                     .filter(entry -> entry.getKey().device() == device)
                     .mapToLong(entry ->
@@ -417,6 +483,12 @@ final class BrokenAllocators {
 
         final Map<Shape, Deque<Long>> idle = new HashMap<>();
 
+        /// The ends of streams so far: in all, of each handle, and before each live block was allocated.
+        private long ends;
+
+        private final Map<Long, Long> lastEnds = new HashMap<>();
+        private final Map<Long, Long> endsBefore = new HashMap<>();
+
         Keeps(DeviceAllocator upstream) {
             super(upstream);
         }
@@ -424,7 +496,9 @@ final class BrokenAllocators {
         @Override
         public synchronized long allocate(long byteSize, int device, long stream) {
             Long kept = taken(idle.getOrDefault(shape(byteSize, device, stream), new ArrayDeque<>()));
-            return kept != null ? kept : super.allocate(byteSize, device, stream);
+            long address = kept != null ? kept : super.allocate(byteSize, device, stream);
+            endsBefore.put(address, ends);
+            return address;
         }
 
         @Nullable
@@ -440,8 +514,17 @@ final class BrokenAllocators {
 
         @Override
         public synchronized void free(long address, long byteSize, int device, long stream) {
+            if (mayHaveEnded(stream, endsBefore.getOrDefault(address, 0L))) {
+                super.free(address, byteSize, device, stream);
+                return;
+            }
             idle.computeIfAbsent(shape(byteSize, device, stream), _ -> new ArrayDeque<>())
                     .push(address);
+        }
+
+        /// Whether a free may mean a stream that has ended.
+        boolean mayHaveEnded(long stream, long before) {
+            return lastEnds.getOrDefault(stream, 0L) > before;
         }
 
         @Override
@@ -458,6 +541,7 @@ final class BrokenAllocators {
 
         @Override
         public synchronized void streamClosing(int device, long stream) {
+            lastEnds.put(stream, ++ends);
             giveBack();
             super.streamClosing(device, stream);
         }
@@ -470,6 +554,44 @@ final class BrokenAllocators {
         @Override
         public <T> Optional<T> extension(Class<T> type) {
             return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
+        }
+    }
+
+    /// Takes a stream that has ended for one that exists.
+    static final class KeepsWhatEndedStreamsFree extends Keeps {
+        KeepsWhatEndedStreamsFree(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        boolean mayHaveEnded(long stream, long before) {
+            return false;
+        }
+    }
+
+    /// Takes a handle for that of an existing stream once a stream has allocated by it.
+    static final class ForgetsEndsWhenHandlesComeAgain extends Keeps {
+        private final Set<Long> ended = ConcurrentHashMap.newKeySet();
+
+        ForgetsEndsWhenHandlesComeAgain(DeviceAllocator upstream) {
+            super(upstream);
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            ended.remove(stream);
+            return super.allocate(byteSize, device, stream);
+        }
+
+        @Override
+        boolean mayHaveEnded(long stream, long before) {
+            return ended.contains(stream);
+        }
+
+        @Override
+        public synchronized void streamClosing(int device, long stream) {
+            ended.add(stream);
+            super.streamClosing(device, stream);
         }
     }
 

@@ -113,8 +113,14 @@ class ConformanceFindsMistakesTests {
 
     @Test
     void aSoundAllocatorPasses() {
-        for (String part :
-                List.of("BasicTests", "CapacityTests", "TrimTests", "OrderTests", "StatisticsTests", "DeviceTests")) {
+        for (String part : List.of(
+                "BasicTests",
+                "CapacityTests",
+                "TrimTests",
+                "OrderTests",
+                "StatisticsTests",
+                "DeviceTests",
+                "FaultTests")) {
             assertThat(failuresOf(part, BrokenAllocators.Sound::new)).as(part).isEmpty();
         }
     }
@@ -160,6 +166,55 @@ class ConformanceFindsMistakesTests {
     void aStreamOfEachThreadTakenForOneStreamIsFound() {
         assertThat(failuresOf("OrderTests", BrokenAllocators.KeepsByHandle::new))
                 .containsExactly("whatAThreadsOwnStreamFreedIsNotOverwrittenByAnotherThread");
+    }
+
+    @Test
+    void memoryThatIsReusedWhileTheEndedStreamOfItsFreeStillRunsIsFound() {
+        assertThat(causesInContext(
+                        "StreamTests",
+                        context -> new BrokenAllocators.KeepsWhatEndedStreamsFree(context.upstream("uses"))))
+                .containsOnlyKeys("memoryFreedOnAnEndedStreamWaitsForItsWork")
+                .allSatisfy((_, cause) -> assertThat(cause)
+                        .hasMessageMatching(
+                                "(?s).*likely cause: stream 0x\\w+ got it,.* before stream 0x\\w+, which had"
+                                        + " ended before the free, had done its work.*"));
+    }
+
+    @Test
+    void aHandleThatIsTakenForItsNewStreamAloneIsFound() {
+        assertThat(causesInContext(
+                        "StreamTests",
+                        context -> new BrokenAllocators.ForgetsEndsWhenHandlesComeAgain(context.upstream("uses"))))
+                .containsOnlyKeys("memoryFreedOnAnEndedStreamWaitsForItsWork");
+    }
+
+    @Test
+    void memoryThatTheDriverRefusedAndTheAllocatorForgotIsFound() {
+        assertThat(causesOf("FaultTests", BrokenAllocators.ForgetsRefusals::new))
+                .containsOnlyKeys("whatTheDriverRefusesOnceIsGivenBackLater")
+                .allSatisfy((_, cause) -> assertThat(cause)
+                        .hasMessageContaining("candidate forgets memory that the driver refuses to take back once, in"
+                                + " free (MEM_FREE): it must keep it"));
+        assertThat(causesOf("FaultTests", BrokenAllocators.ClosesOnce::new))
+                .hasEntrySatisfying(
+                        "whatTheDriverRefusesOnceIsGivenBackLater",
+                        cause -> assertThat(cause).hasMessageContaining("in close (MEM_FREE)"));
+    }
+
+    @Test
+    void aTrimThatSaysMoreThanItGaveBackIsFound() {
+        assertThat(failuresOf("TrimTests", BrokenAllocators.OverstatesTrims::new))
+                .containsExactlyInAnyOrder(
+                        "anotherStreamGetsNothingBeforeTheFreeHasPassed", "theStreamOfTheFreesGoesOn");
+    }
+
+    @Test
+    void anErrorThatLeavesTheAnnouncementOfAWaitIsFound() {
+        assertThat(causesOf("FaultTests", BrokenAllocators.ThrowsInStreamWaits::new))
+                .containsOnlyKeys("anAnnouncedWaitDoesNotThrow")
+                .allSatisfy((_, cause) -> assertThat(cause)
+                        .hasMessage("candidate threw in streamWaits, which must not throw:"
+                                + " java.lang.IllegalStateException: it waits"));
     }
 
     @Test
@@ -212,7 +267,7 @@ class ConformanceFindsMistakesTests {
 
     @Test
     void aSoundAllocatorThatKeepsBlocksOfAnotherPasses() {
-        for (String part : List.of("BasicTests", "OrderTests", "UseTests")) {
+        for (String part : List.of("BasicTests", "OrderTests", "UseTests", "StreamTests")) {
             assertThat(causesInContext(part, context -> new BrokenAllocators.Keeps(context.upstream("uses"))))
                     .as(part)
                     .isEmpty();
