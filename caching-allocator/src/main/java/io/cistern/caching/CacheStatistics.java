@@ -38,10 +38,6 @@ import java.util.function.Function;
 /// counts the misses that got new memory. Plain segments have no such tier. NAME is `small_pool` or
 /// `large_pool`. STREAM is a handle in hexadecimal, or `ended` for memory of streams that have ended.
 ///
-/// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the [memory of
-/// graphs][io.cistern.graph.GraphMemory] are allocators with caches and statistics of their own. No number here
-/// includes theirs, and no pair of numbers names them.
-///
 /// **Peaks** over several streams are never too low. They are too high by at most 8 MiB a stream (small blocks)
 /// or 128 MiB a stream (large ones), 128 blocks a stream, or a sixteenth of the stream's own peak; they are
 /// exact while one stream allocates. Peaks of bytes in blocks never exceed `reserved_bytes.all.peak`, since the

@@ -6,30 +6,20 @@
 /// pages           physical memory under the addresses of all shards                  driver calls
 /// ```
 ///
-/// **The life of a block.** A request of up to 64 KiB takes a block of its size class from the thread's cache,
-/// if there is one. Else the stream's shard splits one from the smallest free run that has enough free bytes. For
-/// a larger request, idle pages that left the run count as if they were there. A block that is freed on its own stream
-/// goes back to the thread's cache, or to the shard, which
-/// merges it with its free neighbours. A block that another stream used waits in the shard until a fence says
-/// that the other stream is done.
+/// **The life of a block.** A request of up to 64 KiB takes a block of its size class from the thread's cache, if there
+/// is one. Else the stream's shard splits one from the smallest free run that has enough free bytes. For a larger
+/// request, idle pages that left the run count as if they were there. A block that is freed on its own stream goes back
+/// to the thread's cache, or to the shard, which merges it with its free neighbours. A block that another stream used
+/// waits in the shard until a fence says that the other stream is done.
 ///
-/// **The life of a page.** A page is created when a miss needs more memory than there is. It is *at home*
-/// where blocks lie on it. Once all of it lies in one free block it is idle: another place, perhaps of
-/// another stream, may become the page's home. The old place keeps its mapping, as an *alias*, so that the
-/// page can come back without a driver call. A page goes back to the driver by `trim`, or when the driver has
-/// no memory left.
+/// **The life of a page.** A page is created when a miss needs more memory than there is. It is *at home* where blocks
+/// lie on it. Once all of it lies in one free block it is idle: another place, perhaps of another stream, may become
+/// the page's home. The old place keeps its mapping, as an *alias*, so that the page can come back without a driver
+/// call. A page goes back to the driver by `trim`, or when the driver has no memory left.
 ///
-/// **The life of a miss.** No free block fits, or a smaller free run does once pages come back to it.
-///
-/// 1. Thread caches that hold blocks of the shard are emptied.
-/// 2. Blocks whose fences have passed are freed, and the shard is searched once more.
-/// 3. The search looks for the smallest free run with a *window*: free blocks, idle aliases and holes in a row that
-///    are long enough.
-/// 4. A missing page is created while less is reserved than was ever live at once. Above that an idle page is
-///    moved, and a page is created only if none is idle. If the idle pages were used by a stream that is still
-///    at work, pages are created up to an eighth above that, as long as most of the device is free.
-/// 5. The stream is made to wait for the streams whose pages it took, and the pages are mapped.
-/// 6. If the driver refuses, memory is reclaimed step by step; the request fails only after the last step.
+/// **The life of a miss.** What threads keep for the shard goes back to it. Then idle pages of any stream move to the
+/// request, or pages are created: rather than move a page of a stream that is still at work, an eighth more than was
+/// ever live at once is created, while most of the device is free. Before the request fails, memory is reclaimed.
 ///
 /// The spec of a pool is `caching:OPTION=VALUE,…`; [io.cistern.caching.options.CachingOption] has all options.
 package io.cistern.caching;

@@ -31,21 +31,13 @@ public final class ShardTotals {
 
     /// Adds a shard's counts; the caller holds the shard's lock, or the shard is gone.
     public void add(ShardCounters shard) {
-        sums.forEach((stat, sum) -> {
-            sum.current += shard.current(stat);
-            sum.added += shard.added(stat);
-            sum.peak += shard.peak(stat);
-        });
+        sums.keySet().forEach(stat -> add(stat, shard.current(stat), shard.added(stat), shard.peak(stat)));
         hits += shard.hits;
         misses += shard.misses;
     }
 
     public void add(ShardTotals other) {
-        sums.forEach((stat, sum) -> {
-            sum.current += other.current(stat);
-            sum.added += other.added(stat);
-            sum.peak += other.peak(stat);
-        });
+        other.sums.forEach((stat, sum) -> add(stat, sum.current, sum.added, sum.peak));
         hits += other.hits;
         misses += other.misses;
         threadCacheHits += other.threadCacheHits;
@@ -54,24 +46,29 @@ public final class ShardTotals {
 
     /// Subtracts blocks that thread caches hold: see `ThreadCacheCounters`.
     public void heldByThreadCaches(long blocks, long bytes) {
-        sum(CacheStat.ALLOCATION).current -= blocks;
-        sum(CacheStat.ACTIVE).current -= blocks;
-        sum(CacheStat.ALLOCATED_BYTES).current -= bytes;
-        sum(CacheStat.ACTIVE_BYTES).current -= bytes;
+        add(CacheStat.ALLOCATION, -blocks, 0, 0);
+        add(CacheStat.ACTIVE, -blocks, 0, 0);
+        add(CacheStat.ALLOCATED_BYTES, -bytes, 0, 0);
+        add(CacheStat.ACTIVE_BYTES, -bytes, 0, 0);
     }
 
     /// Adds blocks that thread caches handed out, less those that they received.
     public void servedByThreadCaches(long blocks, long bytes) {
-        sum(CacheStat.ALLOCATION).added += blocks;
-        sum(CacheStat.ACTIVE).added += blocks;
-        sum(CacheStat.ALLOCATED_BYTES).added += bytes;
-        sum(CacheStat.ACTIVE_BYTES).added += bytes;
+        add(CacheStat.ALLOCATION, 0, blocks, 0);
+        add(CacheStat.ACTIVE, 0, blocks, 0);
+        add(CacheStat.ALLOCATED_BYTES, 0, bytes, 0);
+        add(CacheStat.ACTIVE_BYTES, 0, bytes, 0);
     }
 
     public void add(CacheStat stat, Gauge gauge) {
-        sum(stat).current += gauge.current();
-        sum(stat).added += gauge.added();
-        sum(stat).peak += gauge.peak();
+        add(stat, gauge.current(), gauge.added(), gauge.peak());
+    }
+
+    private void add(CacheStat stat, long current, long added, long peak) {
+        Sum sum = sum(stat);
+        sum.current += current;
+        sum.added += added;
+        sum.peak += peak;
     }
 
     private Sum sum(CacheStat stat) {
