@@ -140,7 +140,8 @@ public final class DeviceMemory implements AutoCloseable {
         notifier = new ThresholdNotifier(driver, router.routes().thresholds());
         currents = new Currents(registry);
         listeners = new Listeners(outOfMemory, notifier, observers, deviceCount);
-        moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
+        moduleSupport =
+                new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel, builder.settings.byKey());
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
         moduleSupport.attachment(OutOfMemoryHandler.class, _ -> outOfMemory);

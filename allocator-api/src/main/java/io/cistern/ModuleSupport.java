@@ -15,6 +15,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -53,6 +54,7 @@ public final class ModuleSupport {
     private final StreamOrder streams;
     private final EventStreams eventStreams;
     private final LeakLevel leakLevel;
+    private final Map<String, String> settings;
     private final Attachments attachments = new Attachments();
 
     ModuleSupport(
@@ -61,7 +63,8 @@ public final class ModuleSupport {
             BlockUses uses,
             StreamOrder streams,
             EventStreams eventStreams,
-            LeakLevel leakLevel) {
+            LeakLevel leakLevel,
+            Map<String, String> settings) {
         this.memory = memory;
         this.router = memory.router;
         this.pools = pools;
@@ -69,6 +72,7 @@ public final class ModuleSupport {
         this.streams = streams;
         this.eventStreams = eventStreams;
         this.leakLevel = leakLevel;
+        this.settings = Map.copyOf(settings);
     }
 
     /// Returns a line for each unknown name, unknown option and illegal value in an allocator's spec, for people.
@@ -116,6 +120,12 @@ public final class ModuleSupport {
     /// device memory is closed.
     public StreamOrder streams() {
         return streams;
+    }
+
+    /// Returns the settings that were made when the device memory was opened, by key, also those that the program
+    /// overrides.
+    public Map<String, String> settings() {
+        return settings;
     }
 
     /// Returns how much is recorded about live blocks.

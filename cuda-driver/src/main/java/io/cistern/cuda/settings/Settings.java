@@ -334,6 +334,15 @@ public final class Settings {
         return List.copyOf(holding.values());
     }
 
+    /// Returns the text of every effective value, by its key.
+    public Map<String, String> byKey() {
+        Map<String, String> texts = new TreeMap<>();
+        for (Value value : all()) {
+            texts.put(value.key(), value.text());
+        }
+        return texts;
+    }
+
     /// Returns the keys that were set but do not exist.
     public List<Unknown> unknown() {
         return List.copyOf(unknown);

@@ -10,7 +10,10 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.annotation.AnnotatedBeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -52,25 +55,48 @@ import org.springframework.core.env.Environment;
 /// The application registers one with the bean's [listeners][DeviceMemory#listeners].
 ///
 /// **Properties.** The application's properties may contain any of Cistern's settings under its own key.
-/// They are system properties from before device memory is opened until the application's context closes, unless
-/// such a system property or environment variable exists already. While several contexts are open, the settings of
-/// the last one hold, and device memory keeps those that it was opened with. The process's own device memory takes
-/// the settings of the first context that uses it; a warning says if later ones are others. This module has one
-/// property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
+/// They are system properties from before the first bean of device memory is made, also one of the application's own,
+/// until the application's context closes, unless such a system property or environment variable exists already. A
+/// wrong setting stops the application, whether or not it would have an effect. While several contexts are open, the
+/// settings of the last one hold, and device memory keeps those that it was opened with. So the process's own device
+/// memory follows the first context that uses it; a warning names the settings that differ in later ones. This module
+/// has one property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
 /// the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// For Spring.
     public CisternAutoConfiguration() {}
 
-    /// Returns the application's settings, if a bean below needs them.
+    /// Returns the application's settings, which are made before the first bean of device memory.
     @Bean(destroyMethod = "close")
     @Lazy
     ContextSettings cisternSettings(
             ConfigurableEnvironment environment,
+            ConfigurableListableBeanFactory beans,
             ObjectProvider<AllocatorProvider> allocators,
             ObjectProvider<SegmentSourceProvider> sources) {
-        return ContextSettings.open(environment, () -> discovered(allocators, sources));
+        if (!Stream.of(beans.getBeanNamesForType(DeviceMemory.class, true, false))
+                .allMatch(name -> isOurs(beans, name))) {
+            return ContextSettings.open(environment, false, _ -> List.of()); // only the bean knows its allocators
+        }
+        boolean opens = beans.getBeanNamesForType(CudaDriver.class, true, false).length == 0;
+        return ContextSettings.open(
+                environment, opens, spec -> ModuleSupport.problemsOfSpec(spec, discovered(allocators, sources)));
+    }
+
+    private static boolean isOurs(ConfigurableListableBeanFactory beans, String name) {
+        return beans.containsBeanDefinition(name)
+                && beans.getBeanDefinition(name) instanceof AnnotatedBeanDefinition bean
+                && bean.getFactoryMethodMetadata() != null
+                && bean.getFactoryMethodMetadata()
+                        .getDeclaringClassName()
+                        .equals(CisternAutoConfiguration.class.getName());
+    }
+
+    /// Publishes the settings before the first bean of device memory is made.
+    @Bean
+    static SettingsFirst cisternSettingsFirst(ObjectProvider<ContextSettings> settings) {
+        return new SettingsFirst(settings);
     }
 
     private static Catalog discovered(
@@ -88,8 +114,7 @@ public final class CisternAutoConfiguration {
     /// Returns the process's own device memory.
     @Bean(destroyMethod = "")
     @ConditionalOnMissingBean({DeviceMemory.class, CudaDriver.class})
-    DeviceMemory deviceMemory(ContextSettings settings) {
-        settings.applyToProcess();
+    DeviceMemory deviceMemory() {
         return checked(system());
     }
 
@@ -116,7 +141,6 @@ public final class CisternAutoConfiguration {
     @ConditionalOnBean(CudaDriver.class)
     @ConditionalOnMissingBean(DeviceMemory.class)
     DeviceMemory ownDeviceMemory(
-            ContextSettings settings,
             CudaDriver driver,
             ObjectProvider<AllocatorProvider> allocators,
             ObjectProvider<SegmentSourceProvider> sources) {
@@ -131,8 +155,8 @@ public final class CisternAutoConfiguration {
     static final class Metrics {
         @Bean
         @ConditionalOnMissingBean
-        DeviceMemoryMetrics deviceMemoryMetrics(DeviceMemory memory, Environment environment) {
-            Duration slow = environment.getProperty(ContextSettings.SLOW_ALLOCATIONS, Duration.class);
+        DeviceMemoryMetrics deviceMemoryMetrics(DeviceMemory memory, ContextSettings settings) {
+            Duration slow = settings.slowAllocations();
             return slow == null
                     ? DeviceMemoryMetrics.of(memory)
                     : DeviceMemoryMetrics.withSlowAllocations(memory, slow);

@@ -1,27 +1,37 @@
 package io.cistern.spring;
 
+import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
+import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
-import io.cistern.spi.catalog.Catalog;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Supplier;
+import java.util.TreeSet;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.ConfigurableEnvironment;
@@ -37,11 +47,13 @@ final class ContextSettings implements AutoCloseable {
     private static final String OURS = "metrics.";
     private static final String OUR_ONLY_ONE = plain(SLOW_ALLOCATIONS);
 
-    /// Those of open contexts, the last one's last; guarded by the class, like the field below.
-    private static final List<ContextSettings> OPEN = new ArrayList<>();
+    /// Keys that end with a name of the user's.
+    private static final String NAMES = "define.";
 
-    /// Those that the process's own device memory was opened with; null if no context opened it.
-    private static @Nullable Map<String, String> ofProcess;
+    private static final Pattern ELEMENT = Pattern.compile("\\.\\d+$");
+
+    /// Those of open contexts, the last one's last; guarded by the class.
+    private static final List<ContextSettings> OPEN = new ArrayList<>();
 
     private final Map<String, String> settings = new TreeMap<>();
 
@@ -51,54 +63,107 @@ final class ContextSettings implements AutoCloseable {
     /// Where each of them comes from, such as a line of application.properties.
     private final Map<String, String> sources = new HashMap<>();
 
-    private final List<String> wrong = new ArrayList<>();
+    private final Set<String> wrong = new LinkedHashSet<>();
+
+    private @Nullable Duration slowAllocations;
+
+    /// A value in one source of properties.
+    ///
+    /// @param text the value, without placeholders; the elements of a list are separated by commas
+    private record Found(String text, ConfigurationProperty property) {}
 
     private ContextSettings(ConfigurableEnvironment environment) {
         Binder.get(environment)
                 .bind("cistern", Bindable.mapOf(String.class, String.class))
                 .orElseGet(Map::of)
                 .keySet()
-                .forEach(key -> find(environment, PREFIX + key).ifPresent(found -> add(environment, key, found)));
+                .forEach(key -> addAs(environment, standard(key), key));
+    }
+
+    /// Adds a setting under its standard key, or else as it is written, to be refused.
+    private void addAs(ConfigurableEnvironment environment, String standard, String written) {
+        find(environment, standard)
+                .ifPresentOrElse(
+                        found -> add(standard, found),
+                        () -> find(environment, written).ifPresent(found -> add(written, found)));
+    }
+
+    /// Returns the key of a setting that Spring found under a relaxed name, or as an element of a list: `Leaks`,
+    /// `metrics.slowAllocations`, `observe.0`.
+    private static String standard(String key) {
+        if (plain(PREFIX + key).equals(OUR_ONLY_ONE)) {
+            return SLOW_ALLOCATIONS.substring(PREFIX.length());
+        }
+        return key.startsWith(NAMES)
+                ? key
+                : ELEMENT.matcher(key.toLowerCase(Locale.ROOT)).replaceFirst("");
     }
 
     /// Finds the first value that is not blank: a blank one counts as not set.
-    private static Optional<ConfigurationProperty> find(ConfigurableEnvironment environment, String key) {
-        ConfigurationPropertyName name = ConfigurationPropertyName.adapt(key, '.');
+    private static Optional<Found> find(ConfigurableEnvironment environment, String key) {
+        ConfigurationPropertyName name = ConfigurationPropertyName.adapt(PREFIX + key, '.');
         return StreamSupport.stream(
                         ConfigurationPropertySources.get(environment).spliterator(), false)
-                .map(source -> source.getConfigurationProperty(name))
-                .filter(Objects::nonNull)
-                .filter(found -> !value(environment, found).isBlank())
+                .map(source -> values(source, name))
+                .filter(values -> !values.isEmpty())
+                .map(values -> new Found(text(environment, values), values.getFirst()))
+                .filter(found -> !found.text().isBlank())
                 .findFirst();
     }
 
-    private static String value(ConfigurableEnvironment environment, ConfigurationProperty found) {
-        return environment.resolvePlaceholders(String.valueOf(found.getValue()));
+    /// Returns a value of one source, or the elements of a list.
+    private static List<ConfigurationProperty> values(
+            ConfigurationPropertySource source, ConfigurationPropertyName name) {
+        ConfigurationProperty single = source.getConfigurationProperty(name);
+        return single != null
+                ? List.of(single)
+                : Stream.iterate(0, index -> index + 1)
+                        .map(index -> source.getConfigurationProperty(name.append("[" + index + "]")))
+                        .takeWhile(Objects::nonNull)
+                        .toList();
     }
 
-    private void add(ConfigurableEnvironment environment, String shortKey, ConfigurationProperty found) {
+    private static String text(ConfigurableEnvironment environment, List<ConfigurationProperty> values) {
+        return values.stream()
+                .map(value -> environment.resolvePlaceholders(String.valueOf(value.getValue())))
+                .collect(Collectors.joining(","));
+    }
+
+    private void add(String shortKey, Found found) {
         String key = PREFIX + shortKey;
-        String value = value(environment, found);
+        String value = found.text();
+        String source = source(key, found.property());
         if (!shortKey.startsWith(OURS)) {
             if (!value.equals(seenByCistern(key))) {
                 settings.put(key, value);
-                sources.put(key, source(key, found));
+                sources.put(key, source);
             }
         } else if (!plain(key).equals(OUR_ONLY_ONE)) { // other keys are checked where Cistern reads them
             wrong.add(IllegalSettingException.line(
-                    source(key, found), "there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS));
-        } else if (!isDuration(value)) {
-            wrong.add(
-                    IllegalSettingException.line(source(key, found), "'" + value + "' is not a duration, such as 1ms"));
+                    source, "there is no setting '" + key + "'; known: " + SLOW_ALLOCATIONS));
+        } else {
+            slowAllocations = duration(value);
+            if (slowAllocations == null) {
+                wrong.add(IllegalSettingException.line(
+                        source(SLOW_ALLOCATIONS, found.property()),
+                        "'" + value + "' is not a duration of 0 or more, such as 1ms"));
+            }
         }
     }
 
-    private static boolean isDuration(String value) {
+    private static @Nullable Duration duration(String value) {
         try {
-            return !DurationStyle.detectAndParse(value).isNegative();
+            Duration parsed = DurationStyle.detectAndParse(value);
+            return parsed.isNegative() ? null : parsed;
         } catch (IllegalArgumentException | ArithmeticException e) {
-            return false;
+            return null;
         }
+    }
+
+    /// Returns the least duration of a slow allocation; null if they are not counted.
+    @Nullable
+    Duration slowAllocations() {
+        return slowAllocations;
     }
 
     /// `cistern.limit from class path resource [application.properties] - 3:15`, or
@@ -124,8 +189,11 @@ final class ContextSettings implements AutoCloseable {
 
     /// Makes the settings system properties, instead of those of another context.
     ///
-    /// @param catalog finds the allocators; only called if a setting is wrong
-    static ContextSettings open(ConfigurableEnvironment environment, Supplier<Catalog> catalog) {
+    /// @param opens whether the context will open a driver, unless the process's own device memory is open already
+    /// @param ofSpec returns what is wrong with the spec of an allocator
+    /// @throws ConfigurationException if a setting is wrong; the message names all that are
+    static ContextSettings open(
+            ConfigurableEnvironment environment, boolean opens, Function<String, List<String>> ofSpec) {
         synchronized (ContextSettings.class) {
             withdraw(); // before this context's properties are read, in which system properties win
             ContextSettings opened;
@@ -135,22 +203,50 @@ final class ContextSettings implements AutoCloseable {
             } finally {
                 publish();
             }
-            return opened.checked(catalog);
+            boolean isRight = false;
+            try {
+                opened.check(opens && ModuleSupport.systemIfOpen().isEmpty(), ofSpec);
+                isRight = true;
+            } finally {
+                if (!isRight) {
+                    opened.close();
+                }
+            }
+            return opened;
         }
     }
 
-    private ContextSettings checked(Supplier<Catalog> catalog) {
-        if (wrong.isEmpty()) {
-            return this;
+    /// Checks all settings, whoever reads them: one that has no effect may be wrong, too.
+    private void check(boolean opens, Function<String, List<String>> ofSpec) {
+        Settings settings = Settings.ofProcess();
+        Set<String> problems = new LinkedHashSet<>(wrong);
+        SettingProblems.all(settings, null, ofSpec).lines().forEach(problems::add);
+        RuntimeException ofDriver =
+                !problems.isEmpty() || namesNoDriver(settings) ? problemOfDriver(opens) : null; // which loads libraries
+        if (ofDriver != null) {
+            problems.add(String.valueOf(ofDriver.getMessage()));
         }
+        if (!problems.isEmpty()) {
+            String all = String.join("\n", problems);
+            throw ofDriver == null ? new ConfigurationException(all) : new ConfigurationException(all, ofDriver);
+        }
+    }
+
+    private static boolean namesNoDriver(Settings settings) {
+        String name = settings.get(Setting.DRIVER).map(Settings.Value::text).orElse("auto");
+        return !name.equals("auto")
+                && CudaDrivers.providers().stream()
+                        .noneMatch(provider -> provider.name().equals(name));
+    }
+
+    private static @Nullable RuntimeException problemOfDriver(boolean opens) {
         try {
-            ConfigurationException first = new ConfigurationException(String.join("\n", wrong));
-            throw new ConfigurationException(
-                    SettingProblems.all(
-                            Settings.ofProcess(), first, spec -> ModuleSupport.problemsOfSpec(spec, catalog.get())),
-                    first);
-        } finally {
-            close();
+            CudaDrivers.choose();
+            return null;
+        } catch (IllegalSettingException e) {
+            return e;
+        } catch (IllegalStateException e) {
+            return opens ? e : null;
         }
     }
 
@@ -184,19 +280,31 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Warns if the process's own device memory is already open, so that these settings come too late for it.
-    void applyToProcess() {
-        synchronized (ContextSettings.class) {
-            if (ModuleSupport.systemIfOpen().isEmpty()) {
-                ofProcess = settings;
-            } else if (!settings.equals(ofProcess) && !settings.isEmpty()) {
-                System.getLogger(CisternAutoConfiguration.class.getName())
-                        .log(
-                                Level.WARNING,
-                                "the process's own device memory was opened before, with other settings; these have no"
-                                        + " effect on it: " + settings
-                                        + ". A CudaDriver bean gives the application device memory of its own");
-            }
+    /// Warns of the settings that a device memory does not follow, since it was opened with others.
+    ///
+    /// @param name the name of its bean
+    void compareWith(DeviceMemory memory, String name) {
+        Map<String, String> then = memory.moduleSupport().settings();
+        Map<String, String> now = Settings.ofProcess().byKey();
+        Set<String> keys = new TreeSet<>(then.keySet());
+        keys.addAll(now.keySet());
+        String others = keys.stream()
+                .filter(key -> !Objects.equals(then.get(key), now.get(key)))
+                .map(key ->
+                        key + " is " + then.getOrDefault(key, "not set") + ", here " + now.getOrDefault(key, "not set"))
+                .collect(Collectors.joining("; "));
+        if (!others.isEmpty()) {
+            boolean isOfProcess = ModuleSupport.systemIfOpen().equals(Optional.of(memory));
+            System.getLogger(CisternAutoConfiguration.class.getName())
+                    .log(
+                            Level.WARNING,
+                            (isOfProcess
+                                            ? "the process's own device memory"
+                                            : "the device memory of bean '" + name + "'")
+                                    + " was opened before, with other settings, and keeps them: " + others
+                                    + (isOfProcess
+                                            ? ". A CudaDriver bean gives the application device memory of its own"
+                                            : ""));
         }
     }
 

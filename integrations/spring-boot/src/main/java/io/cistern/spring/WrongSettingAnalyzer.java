@@ -38,11 +38,15 @@ final class WrongSettingAnalyzer extends AbstractFailureAnalyzer<ConfigurationEx
     }
 
     private static String action(String problems, ConfigurationException cause) {
-        if (cause.getCause() instanceof IllegalStateException) { // of the driver
-            return "Install the driver, or set cistern.driver=simulated to run without a GPU.";
+        boolean isOfDriver = cause.getCause() instanceof IllegalStateException;
+        String driver = isOfDriver ? "Install the driver, or set cistern.driver=simulated to run without a GPU." : "";
+        if (isOfDriver && problems.lines().count() == 1) {
+            return driver;
         }
-        return problems.contains("add cistern-")
-                ? "Correct the settings above, or add the artifact that they name."
-                : "Correct the settings above.";
+        return (problems.contains("add cistern-")
+                        ? "Correct the settings above, or add the artifact that they name. "
+                        : "Correct the settings above. ")
+                .concat(driver)
+                .strip();
     }
 }

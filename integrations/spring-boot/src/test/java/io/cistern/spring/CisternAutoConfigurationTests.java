@@ -41,6 +41,8 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.event.ContextClosedEvent;
 import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.env.StandardEnvironment;
+import org.springframework.core.env.SystemEnvironmentPropertySource;
 
 /// Device memory in an application of Spring Boot.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
@@ -333,7 +335,7 @@ final class CisternAutoConfigurationTests {
 
     @Test
     void aContextThatFailsLeavesNoSetting() {
-        assertThatThrownBy(() -> start(Map.of("cistern.limit", "much"))).hasMessageContaining("much");
+        assertThatThrownBy(() -> start(Map.of("cistern.limit", "much"))).hasStackTraceContaining("much");
         assertThat(settings()).isEqualTo(before);
     }
 
@@ -413,7 +415,7 @@ final class CisternAutoConfigurationTests {
                     () -> start(Map.of(ContextSettings.SLOW_ALLOCATIONS, wrong, "cistern.limt", "8MiB")));
             assertThat(new WrongSettingAnalyzer().analyze(failure).getDescription())
                     .startsWith("cistern.metrics.slow-allocations from property source \"test\": '" + wrong
-                            + "' is not a duration, such as 1ms\n")
+                            + "' is not a duration of 0 or more, such as 1ms\n")
                     .contains("there is no setting 'cistern.limt'");
         }
         assertThat(settings()).isEqualTo(before);
@@ -430,10 +432,155 @@ final class CisternAutoConfigurationTests {
     }
 
     @Test
-    void theLogSaysThatSettingsComeTooLateForTheProcesssMemory() {
+    void theLogNamesTheSettingsThatComeTooLateForTheProcesssMemory() {
+        Map<String, String> opened = DeviceMemory.system().moduleSupport().settings();
+        String[] same = opened.entrySet().stream().map(Object::toString).toArray(String[]::new);
+        try (var _ = run(Plain.class, WebApplicationType.NONE, same)) {
+            assertThat(log.messages()).isEmpty();
+        }
+        String[] one =
+                Stream.concat(Stream.of(same), Stream.of("cistern.limit=7MiB")).toArray(String[]::new);
+        try (var _ = run(Plain.class, WebApplicationType.NONE, one)) {
+            assertThat(log.messages())
+                    .containsExactly("the process's own device memory was opened before, with other settings, and keeps"
+                            + " them: cistern.limit is not set, here 7MiB. A CudaDriver bean gives the application"
+                            + " device memory of its own");
+        }
+    }
+
+    @Test
+    void wrongSettingsStopTheStartEvenIfTheProcesssMemoryIsOpen() {
         DeviceMemory.system();
-        try (var _ = run(Plain.class, WebApplicationType.NONE, "cistern.limit=7MiB")) {
-            assertThat(log.messages()).anyMatch(message -> message.contains("no effect on it: {cistern.limit=7MiB}"));
+        assertThat(descriptionOf(Plain.class, "cistern.leeks=1", "cistern.limit=8GB", "cistern.driver=opencl"))
+                .contains("there is no setting 'cistern.leeks'", "'8GB' could mean", "cistern.driver from");
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    private static String descriptionOf(Class<?> program, String... properties) {
+        Throwable failure = catchThrowable(
+                () -> run(program, WebApplicationType.NONE, properties).close());
+        assertThat(failure).isNotNull();
+        return new WrongSettingAnalyzer().analyze(failure).getDescription();
+    }
+
+    @Test
+    void aMissingDriverIsToldWithAllOtherProblems() {
+        String[] wrong = {
+            "cistern.driver=opencl",
+            "cistern.leeks=1",
+            "cistern.allocator=asnyc",
+            ContextSettings.SLOW_ALLOCATIONS + "=abc"
+        };
+        for (Class<?> program : List.of(WithDriver.class, Plain.class)) {
+            assertThat(descriptionOf(program, wrong))
+                    .contains("cistern.driver from", "opencl", "'cistern.leeks'", "'asnyc'", "'abc' is not a duration");
+        }
+    }
+
+    /// In a process of its own, which has no CUDA library and has not opened its device memory.
+    static final class WithoutCuda {
+        public static void main(String[] arguments) {
+            System.out.println(descriptionOf(
+                    Plain.class,
+                    "cistern.driver=cuda",
+                    "cistern.cuda.library=/nowhere/libcuda.so",
+                    "cistern.leeks=1",
+                    "cistern.allocator=asnyc"));
+            System.exit(0);
+        }
+    }
+
+    @Test
+    void aDriverThatCanNotBeLoadedIsToldWithAllOtherProblems() throws Exception {
+        List<String> options =
+                List.of("--enable-native-access=ALL-UNNAMED", "--class-path", System.getProperty("java.class.path"));
+        assertThat(String.join("\n", new JavaProgram(WithoutCuda.class.getName(), options, List.of(), Map.of()).run()))
+                .contains("the driver cuda can't be used", "'cistern.leeks'", "'asnyc'");
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class WithMemory {
+        @Bean(destroyMethod = "close")
+        DeviceMemory memory() {
+            return DeviceMemory.builder(SimulatedGpu.builder().devices(1).build())
+                    .open();
+        }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    @EnableAutoConfiguration
+    static class WithFormerMemory {
+        static final DeviceMemory FORMER =
+                DeviceMemory.builder(SimulatedGpu.builder().devices(1).build()).open();
+
+        @Bean(destroyMethod = "")
+        DeviceMemory memory() {
+            return FORMER;
+        }
+    }
+
+    @Test
+    void aMemoryOfTheApplicationsOwnFollowsTheSettings() {
+        try (var context =
+                run(WithMemory.class, WebApplicationType.NONE, "cistern.limit=1MiB", "cistern.leaks=sites")) {
+            assertThat(limitOf(context)).isEqualTo(MIB);
+            assertThat(context.getBean(DeviceMemory.class).moduleSupport().leakLevel())
+                    .isEqualTo(LeakLevel.SITES);
+            assertThat(log.messages()).isEmpty();
+        }
+        assertThat(descriptionOf(WithMemory.class, "cistern.limt=1MiB", "cistern.leaks=maybe"))
+                .contains("'cistern.limt'", "'maybe' is not one of");
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
+    void theLogNamesTheSettingsThatAMemoryOfTheApplicationsOwnDoesNotFollow() {
+        assertThat(WithFormerMemory.FORMER.moduleSupport().settings()).doesNotContainKey("cistern.limit");
+        try (var _ = run(WithFormerMemory.class, WebApplicationType.NONE, "cistern.limit=1MiB")) {
+            assertThat(log.messages())
+                    .containsExactly("the device memory of bean 'memory' was opened before, with other settings, and"
+                            + " keeps them: cistern.limit is not set, here 1MiB");
+        }
+    }
+
+    @Test
+    void relaxedNamesAndListsAreSettings() {
+        try (var context = start(Map.of(
+                "cistern.Limit",
+                "8MiB",
+                "cistern.scopes.Report",
+                true,
+                "cistern.observe[0]",
+                "jfr",
+                "cistern.observe[1]",
+                "jmx"))) {
+            assertThat(limitOf(context)).isEqualTo(8 * MIB);
+            assertThat(context.getBean(DeviceMemory.class).moduleSupport().settings())
+                    .containsEntry("cistern.observe", "jfr,jmx")
+                    .containsEntry("cistern.scopes.report", "true");
+        }
+    }
+
+    @Test
+    void aVariableIsToldOnceByTheNameOfItsProperty() {
+        assertThatThrownBy(() -> startWithVariable("CISTERN_METRICS_SLOW_ALLOCATIONS", "abc"))
+                .rootCause()
+                .message()
+                .startsWith("cistern.metrics.slow-allocations from")
+                .doesNotContain("\n");
+    }
+
+    private static void startWithVariable(String name, String value) {
+        try (var context = new AnnotationConfigApplicationContext()) {
+            context.getEnvironment()
+                    .getPropertySources()
+                    .replace(
+                            StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME,
+                            new SystemEnvironmentPropertySource(
+                                    StandardEnvironment.SYSTEM_ENVIRONMENT_PROPERTY_SOURCE_NAME, Map.of(name, value)));
+            context.register(Driver.class, CisternAutoConfiguration.class);
+            context.refresh();
         }
     }
 
