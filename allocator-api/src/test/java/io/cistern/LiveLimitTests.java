@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -15,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -41,6 +44,42 @@ class LiveLimitTests {
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(allocation::run)
                 .matches(DeviceOutOfMemoryException::isByLimit);
+    }
+
+    /// Nothing that the program frees could help.
+    @Test
+    void aRequestAboveALimitIsRefusedWithoutAnyStep() {
+        List<MemoryEvent> events = new ArrayList<>();
+        AtomicInteger asked = new AtomicInteger();
+        try (Registration _ = memory.listeners().onMemoryPressure((_, _) -> asked.incrementAndGet());
+                Registration _ = memory.listeners().onRareEvent(events::add)) {
+            memory.limits().device(0).setByteSize(1000);
+            DeviceOutOfMemoryException device =
+                    catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(1001, 0, 0));
+            assertThat(device.isAboveLimit()).isTrue();
+            assertThat(device.steps()).isEmpty();
+            ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of("request", 100));
+            try (Scope _ = memory.current(0).enter(ofRequest)) {
+                assertThat(catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(101, 0, 0))
+                                .isAboveLimit())
+                        .isTrue();
+            }
+            assertThat(asked).hasValue(0);
+            assertThat(events).noneMatch(MemoryEvent.Reclaimed.class::isInstance);
+            assertThat(events)
+                    .filteredOn(MemoryEvent.OutOfMemory.class::isInstance)
+                    .hasSize(2)
+                    .allMatch(event -> ((MemoryEvent.OutOfMemory) event).byLimit());
+
+            long half = memory.allocate(600, 0, 0);
+            DeviceOutOfMemoryException full =
+                    catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(500, 0, 0));
+            assertThat(full.isAboveLimit()).isFalse();
+            assertThat(asked)
+                    .as("what fits the limit may be served after frees")
+                    .hasPositiveValue();
+            memory.free(half, 0);
+        }
     }
 
     @Test

@@ -330,7 +330,7 @@ final class ReclaimRuleTests {
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.TRIM)),
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.SPILL)),
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.FREES)),
-                        new MemoryEvent.OutOfMemory(refusal.report().orElseThrow()));
+                        new MemoryEvent.OutOfMemory(refusal.report().orElseThrow(), false));
         assertThat(tried(refusal, ReclaimStep.FREES).byteSize()).isZero();
     }
 

@@ -60,8 +60,10 @@ public final class LimitAllocator extends AllocatorAdaptor {
             }
             present = used.get();
         }
-        throw new DeviceOutOfMemoryException(
-                byteSize, device, "limit of " + limitBytes + " bytes, " + present + " of them in use");
+        String use = "limit of " + limitBytes + " bytes, " + present + " of them in use";
+        throw byteSize > limitBytes
+                ? DeviceOutOfMemoryException.aboveLimit(byteSize, device, use + "; request less, or raise it")
+                : new DeviceOutOfMemoryException(byteSize, device, use);
     }
 
     @Override

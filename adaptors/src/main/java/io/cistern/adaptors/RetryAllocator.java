@@ -4,8 +4,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 
-/// Asks a callback when memory is short, and tries again as long as it returns true. Other failures
-/// are not retried.
+/// Asks a callback when memory is short, and tries again as long as it returns true. Other failures, and requests
+/// larger than a limit, are not retried.
 public final class RetryAllocator extends AllocatorAdaptor {
     private final FailureCallback callback;
 
@@ -25,7 +25,7 @@ public final class RetryAllocator extends AllocatorAdaptor {
             try {
                 return upstream().allocate(byteSize, device, stream);
             } catch (DeviceOutOfMemoryException failure) {
-                if (!madeRoom(failure, attempt)) {
+                if (failure.isAboveLimit() || !madeRoom(failure, attempt)) {
                     throw failure;
                 }
             }

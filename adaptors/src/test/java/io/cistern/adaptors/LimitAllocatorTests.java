@@ -2,6 +2,7 @@ package io.cistern.adaptors;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
@@ -31,7 +32,11 @@ final class LimitAllocatorTests extends AdaptorContract {
         limit.allocate(150, DEVICE, STREAM);
         assertThat(limit.usedBytes(DEVICE)).isEqualTo(250);
         assertThatThrownBy(() -> limit.allocate(Long.MAX_VALUE, DEVICE, STREAM))
-                .isInstanceOf(DeviceOutOfMemoryException.class);
+                .asInstanceOf(type(DeviceOutOfMemoryException.class))
+                .matches(DeviceOutOfMemoryException::isAboveLimit);
+        assertThatThrownBy(() -> limit.allocate(250, DEVICE, STREAM))
+                .asInstanceOf(type(DeviceOutOfMemoryException.class))
+                .matches(full -> !full.isAboveLimit(), "may be retried after a free");
     }
 
     @Test

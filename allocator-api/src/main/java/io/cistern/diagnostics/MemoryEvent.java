@@ -127,7 +127,8 @@ public sealed interface MemoryEvent {
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
     /// @param report the facts known then
-    record OutOfMemory(OutOfMemoryReport report) implements MemoryEvent {
+    /// @param byLimit whether a limit refused it, or an option of the allocator that is smaller than the request
+    record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
         @Override
         public int device() {
             return report.device();

@@ -20,6 +20,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final int device;
     private final String detail;
     private final boolean byLimit;
+    private final boolean aboveLimit;
 
     @SuppressWarnings("serial") // a copy by List.copyOf, which can be serialized
     private final List<TriedStep> steps;
@@ -33,18 +34,24 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// @param detail facts that the allocator knows, such as the memory that it holds and the steps that it
     ///     tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
-        this(byteSize, device, detail, false, List.of());
+        this(byteSize, device, detail, false, false, List.of());
     }
 
     /// @param detail null counts as empty, since a plug-in may pass on the message of another exception
     private DeviceOutOfMemoryException(
-            long byteSize, int device, @Nullable String detail, boolean byLimit, List<TriedStep> steps) {
+            long byteSize,
+            int device,
+            @Nullable String detail,
+            boolean byLimit,
+            boolean aboveLimit,
+            List<TriedStep> steps) {
         super("out of memory on device " + device + ": " + ByteSizes.exact(byteSize) + " requested"
                 + (detail == null || detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
         this.detail = detail == null ? "" : detail;
         this.byLimit = byLimit;
+        this.aboveLimit = aboveLimit;
         this.steps = List.copyOf(steps);
     }
 
@@ -57,17 +64,28 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// @param steps the steps in the order in which they were tried
     public DeviceOutOfMemoryException(
             long byteSize, int device, String detail, Throwable cause, List<TriedStep> steps) {
-        this(byteSize, device, detail, false, steps);
+        this(byteSize, device, detail, false, false, steps);
         initCause(cause);
     }
 
-    /// Makes an exception for a request that a limit refuses.
+    /// Makes an exception for a request that a [io.cistern.MemoryLimit] refuses.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param levels each limit with its use, for people
-    public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels) {
-        return new DeviceOutOfMemoryException(byteSize, device, levels, true, List.of());
+    /// @param above whether the request is larger than such a limit
+    public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels, boolean above) {
+        return new DeviceOutOfMemoryException(byteSize, device, levels, true, above, List.of());
+    }
+
+    /// Makes an exception for a request that is larger than an allocator may ever hold; for allocators. The framework
+    /// then reclaims nothing.
+    ///
+    /// @param byteSize bytes requested by the caller
+    /// @param device the device
+    /// @param detail says which option of the allocator is the limit, and its value
+    public static DeviceOutOfMemoryException aboveLimit(long byteSize, int device, String detail) {
+        return new DeviceOutOfMemoryException(byteSize, device, detail, false, true, List.of());
     }
 
     /// Adds the framework's report, and returns this exception.
@@ -105,9 +123,16 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byteSize;
     }
 
-    /// Returns whether a limit refused the request, and not the device.
+    /// Returns whether a [io.cistern.MemoryLimit] refused the request, and not the device. An option of an allocator,
+    /// such as `max_bytes`, is not one.
     public boolean isByLimit() {
         return byLimit;
+    }
+
+    /// Returns whether the request is larger than a limit or than an option of the allocator allows, so that a retry is
+    /// useless: request less, or raise that.
+    public boolean isAboveLimit() {
+        return aboveLimit;
     }
 
     /// Returns the steps that were tried, in their order.

@@ -44,7 +44,7 @@ final class SerializationTests {
                 new AllocatorContractException("broke it", cause),
                 new ConfigurationException("no such option", cause),
                 new DeviceOutOfMemoryException(5, 0, "caching has 7 bytes"),
-                DeviceOutOfMemoryException.ofLimit(5, 0, "limit serving: 7 of 8 bytes"),
+                DeviceOutOfMemoryException.ofLimit(5, 0, "limit serving: 7 of 8 bytes", false),
                 new DeviceOutOfMemoryException(
                         5, 0, "caching has 7 bytes", cause, List.of(new TriedStep(ReclaimStep.TRIM, 3, 1000, "busy"))),
                 new DeviceOutOfMemoryException(5, 0, "caching has 7 bytes", cause).with(report()),

@@ -5,6 +5,7 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.ReserveCap;
+import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -63,7 +64,7 @@ final class CacheReclaim {
     private final Growth growth;
     private final Fences fences;
     private final MemoryReclaim.Choice choice;
-    private final boolean failsAtCap;
+    private final ReserveLimit limit;
 
     /// False for the memory of graphs.
     private final boolean givesBack;
@@ -85,7 +86,7 @@ final class CacheReclaim {
         this.growth = growth;
         this.fences = fences;
         this.choice = choice;
-        this.failsAtCap = options.limit().failsAtOnce();
+        this.limit = options.limit();
         this.givesBack = options.givesBack();
         this.nanoTime = nanoTime;
     }
@@ -114,8 +115,24 @@ final class CacheReclaim {
         if (!MemoryRefusal.isOutOfMemory(refusal)) {
             throw refusal;
         }
+        if (asked > limit.maxBytes()) { // a fraction of the device gives back all, like PyTorch
+            throw aboveMaximum(asked, refusal);
+        }
         long address = allocateFromAny(shard, size);
         return address != 0 ? address : allocateAfterSteps(shard, size, asked, refusal);
+    }
+
+    private DeviceOutOfMemoryException aboveMaximum(long asked, RuntimeException refusal) {
+        DeviceOutOfMemoryException failure = DeviceOutOfMemoryException.aboveLimit(
+                asked,
+                counters.device,
+                ByteSizes.exact(limit.maxBytes()) + " is all that " + limit.option()
+                        + " allows: raise it, or request less");
+        failure.initCause(refusal);
+        if (!choice.reclaimsLater()) {
+            failed(failure);
+        }
+        return failure;
     }
 
     /// See [DeviceShards#allocateFromAny].
@@ -199,7 +216,7 @@ final class CacheReclaim {
     }
 
     private boolean isRejection(RuntimeException failure) {
-        return failsAtCap && ReserveCap.isReached(failure);
+        return limit.failsAtOnce() && ReserveCap.isReached(failure);
     }
 
     /// See [MemoryReclaim#failed].

@@ -136,6 +136,22 @@ class CachingOptionsTests extends PoolFixture {
         }
     }
 
+    @Test
+    void aRequestAboveTheMaximumIsRefusedWithoutAnyStep() {
+        try (Allocator caching = memory.open("caching:max_bytes=512MiB")) {
+            long idle = caching.allocate(MIB, DEVICE, stream);
+            free(idle);
+            long reserved = caching.reservedBytes(DEVICE).orElseThrow();
+            assertThatThrownBy(() -> caching.allocate(9 * GIB, DEVICE, stream))
+                    .hasMessageContaining("that max_bytes allows: raise it")
+                    .asInstanceOf(InstanceOfAssertFactories.type(DeviceOutOfMemoryException.class))
+                    .matches(DeviceOutOfMemoryException::isAboveLimit)
+                    .satisfies(refused -> assertThat(refused.steps()).isEmpty());
+            assertThat(caching.reservedBytes(DEVICE)).hasValue(reserved);
+            assertThat(caching.memoryStatistics(DEVICE)).containsEntry("num_ooms", 1L);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"true", "false"})
     void noMoreIsReservedThanTheMaximum(String expandable) {

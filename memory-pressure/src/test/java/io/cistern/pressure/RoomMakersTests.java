@@ -62,7 +62,7 @@ final class RoomMakersTests {
     @Test
     void noRoomHelpsAgainstALimit() {
         makers.add(maker("one", 9));
-        DeviceOutOfMemoryException limit = DeviceOutOfMemoryException.ofLimit(100, 0, "limit");
+        DeviceOutOfMemoryException limit = DeviceOutOfMemoryException.ofLimit(100, 0, "limit", false);
         assertThatThrownBy(() -> makers.retry(limit, attempts(4096L))).isSameAs(limit);
         assertThat(asked).isEmpty();
         assertThatThrownBy(() -> makers.retry(first, attempts(limit, 4096L))).isSameAs(limit);

@@ -208,7 +208,7 @@ final class TaskRuleTests {
 
     @Test
     void aRefusalByALimitIsNotWaitedFor() {
-        DeviceOutOfMemoryException limit = DeviceOutOfMemoryException.ofLimit(100, DEVICE, "limit");
+        DeviceOutOfMemoryException limit = DeviceOutOfMemoryException.ofLimit(100, DEVICE, "limit", false);
         task.run(() ->
                 assertThatThrownBy(() -> arbiter.arbitrate(limit, () -> 4096)).isSameAs(limit));
         task.run(() -> assertThatThrownBy(() -> arbiter.arbitrate(refusal("full"), () -> {

@@ -54,7 +54,10 @@ public final class Events {
             (step, device, byteSize, _, _, _) -> new MemoryEvent.Reclaimed(device, byteSize, step);
 
     public static final Factory<OutOfMemoryReport> OUT_OF_MEMORY =
-            (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report);
+            (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report, false);
+
+    public static final Factory<OutOfMemoryReport> LIMIT_REACHED =
+            (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report, true);
 
     /// Arguments: any text; the stream, the block's address.
     public static final Factory<String> USE_RECORDED =

@@ -158,7 +158,7 @@ final class OutOfMemoryReporter {
 
         private List<String> of(OutOfMemoryReport report) {
             List<String> advice = new ArrayList<>();
-            if (failure.isByLimit()) {
+            if (failure.isByLimit() || failure.isAboveLimit()) {
                 advice.add("a limit refused it, not the device: " + failure.detail());
                 return advice;
             }

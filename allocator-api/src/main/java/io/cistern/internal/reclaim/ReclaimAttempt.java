@@ -171,10 +171,20 @@ final class ReclaimAttempt {
         return address;
     }
 
+    /// Returns whether the request is larger than a limit of the route or its allocator, so that freed memory can't
+    /// help.
+    /// A pool that lends may have a higher limit.
+    private boolean isHopeless() {
+        return last.isAboveLimit() && route == request.refusing();
+    }
+
     /// Takes all steps. It starts again after each swap meanwhile.
     ///
     /// @return 0 if nothing helps
     private long search() {
+        if (isHopeless()) {
+            return borrow();
+        }
         Route from;
         do {
             route = route.latest();
@@ -233,7 +243,8 @@ final class ReclaimAttempt {
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
-            registry.observers().tell(Events.OUT_OF_MEMORY, report);
+            boolean byLimit = last.isByLimit() || last.isAboveLimit();
+            registry.observers().tell(byLimit ? Events.LIMIT_REACHED : Events.OUT_OF_MEMORY, report);
         }
         return last.with(report);
     }
@@ -497,7 +508,9 @@ final class ReclaimAttempt {
         }
         long begun = driver.nanoTime();
         long address = registry.lend(route, request.limit(), request.byteSize(), request.stream());
-        note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
+        if (address != 0 || !isHopeless()) {
+            note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
+        }
         return address;
     }
 

@@ -8,6 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.StampedLock;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The budgets that each block of a route is charged to, once each.
@@ -97,16 +98,18 @@ public final class Budgets {
     /// Recalls the leases of full budgets, and takes bytes from each budget.
     private void takeOrRefuse(Route route, long byteSize) {
         String refusal;
+        boolean above;
         long stamp = ORDER.writeLock();
         try {
             if (recallUntilFits(byteSize) && tryTake(byteSize)) {
                 return;
             }
             refusal = refusal(byteSize);
+            above = Stream.of(budgets).anyMatch(budget -> byteSize > budget.limitBytes());
         } finally {
             ORDER.unlockWrite(stamp);
         }
-        throw DeviceOutOfMemoryException.ofLimit(byteSize, route.device, refusal);
+        throw DeviceOutOfMemoryException.ofLimit(byteSize, route.device, refusal, above);
     }
 
     private boolean recallUntilFits(long byteSize) {

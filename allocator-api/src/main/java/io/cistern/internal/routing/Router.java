@@ -282,7 +282,12 @@ public final class Router implements OwnerTable.Freeing {
                 "allocator " + route.name + " has " + ByteSizes.exact(statistics.requestedBytes()) + " requested in "
                         + blocks + (blocks == 1 ? " live block" : " live blocks")
                         + (told.detail().isEmpty() ? "" : "; " + told.detail());
-        return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
+        if (!told.isAboveLimit()) {
+            return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
+        }
+        DeviceOutOfMemoryException above = DeviceOutOfMemoryException.aboveLimit(byteSize, route.device, detail);
+        above.initCause(told);
+        return above;
     }
 
     /// Frees a block, through whichever route made it.
