@@ -75,6 +75,15 @@ final class BoundMeters {
         bytes(
                 ofMemory,
                 device,
+                "cistern.device.memory.limit",
+                "The most bytes that may be requested at once: the device's limit, or all its memory",
+                memory,
+                at -> Math.min(
+                        at.limits().device(device).byteSize(),
+                        at.driver().devices().totalBytes(device)));
+        bytes(
+                ofMemory,
+                device,
                 "cistern.device.memory.free",
                 "Memory of the device that no process uses, as the driver reports it",
                 memory,
@@ -149,7 +158,8 @@ final class BoundMeters {
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
             addGauges(meters, allocator, device);
             addCounters(meters, allocator, device);
-            EventMeters.refusals(meters, tagOf(device));
+            EventMeters.refusals(meters, tagOf(device), false);
+            EventMeters.refusals(meters, tagOf(device), true);
         }
         return new OfAllocator(name, pool, meters);
     }

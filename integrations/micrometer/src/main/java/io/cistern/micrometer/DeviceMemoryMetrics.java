@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 /// | meter | value | tags |
 /// |---|---|---|
 /// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver reports | `memory`, `device` |
+/// | `cistern.device.memory.limit` | the most bytes that may be requested: the device's limit, or its total | same |
 /// | `cistern.memory.dropped` | bytes of buffers dropped without close; NaN unless leaks are `sites` or `all` | same |
 /// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | also `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
@@ -28,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 /// | `cistern.blocks.live` | live blocks | same |
 /// | `cistern.allocations`, `cistern.frees` | counters | same |
 /// | `cistern.allocators` | allocators that are open or have live blocks | `memory` |
-/// | `cistern.out.of.memory` | failed requests, a counter | `memory`, `device`, `allocator`, `pool` |
+/// | `cistern.out.of.memory` | failed requests, a counter | `memory`, `device`, `allocator`, `pool`, `cause` |
 /// | `cistern.reclaims` | a timer of reclaim steps | `memory`, `device`, `step` |
 /// | `cistern.trims` | a timer of requested trims | `memory`, `device`, `allocator`, `pool` |
 /// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | same |
@@ -36,7 +37,10 @@ import java.util.concurrent.TimeUnit;
 /// `memory` numbers the device memories of a registry from 1, in the order in which they were bound; the number
 /// of one that was closed is given again. `allocator` is the spec, or the pool's name; a second allocator of the
 /// same spec is `caching#2`, and events that name no more than the spec count for the first. `pool` is the pool's
-/// tag or number, or `none`. A value that an allocator can't report is NaN. Reading `cistern.allocators`, as each
+/// tag, `untagged`, or `none`. `cause` is `limit` if a limit refused the request or it was
+/// [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold, else `memory`.
+/// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't report is
+/// NaN. Reading `cistern.allocators`, as each
 /// export does, adds the meters of new allocators and removes those of allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.

@@ -75,25 +75,25 @@ final class EventMeters implements Consumer<MemoryEvent> {
     private void count(MemoryEvent.OutOfMemory refusal) {
         List<OutOfMemoryReport.AllocatorMemory> allocators = refusal.report().allocators();
         if (allocators.isEmpty()) {
-            count(bound.ofMemory(), device(refusal).and("allocator", "none", "pool", "none"));
+            count(bound.ofMemory(), device(refusal).and("allocator", "none", "pool", "none"), refusal);
         } else {
-            count(bound.of(allocators.getFirst().name()), device(refusal));
+            count(bound.of(allocators.getFirst().name()), device(refusal), refusal);
         }
     }
 
-    private static void count(@Nullable MeterGroup group, Tags more) {
-        Counter counter = group == null ? null : refusals(group, more);
+    private static void count(@Nullable MeterGroup group, Tags more, MemoryEvent.OutOfMemory refusal) {
+        Counter counter = group == null ? null : refusals(group, more, refusal.byLimit());
         if (counter != null) {
             counter.increment();
         }
     }
 
     /// Adds the counter of refused requests: an alarm sees the first one only if the counter was there before.
-    static @Nullable Counter refusals(MeterGroup group, Tags more) {
+    static @Nullable Counter refusals(MeterGroup group, Tags more, boolean byLimit) {
         return group.meter(
                 Counter.class,
                 "cistern.out.of.memory",
-                more,
+                more.and("cause", byLimit ? "limit" : "memory"),
                 (tags, registry) -> Counter.builder("cistern.out.of.memory")
                         .description("Requests that failed: memory ran out, or a limit refused them")
                         .tags(tags)

@@ -197,7 +197,7 @@ final class DeviceMemoryMetricsTests {
                     .isOne();
             assertThat(registry.get("cistern.trims").timer().count()).isOne();
             assertThat(registry.get("cistern.out.of.memory")
-                            .tags("device", "0", "allocator", "caching")
+                            .tags("device", "0", "allocator", "caching", "cause", "memory")
                             .counter()
                             .count())
                     .isOne();
@@ -217,12 +217,62 @@ final class DeviceMemoryMetricsTests {
             metrics.bindTo(registry);
             free(allocate(1000));
             assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
-            assertThat(registry.get("cistern.out.of.memory").counter().count())
+            assertThat(registry.get("cistern.out.of.memory").counters())
                     .as("there before the first refusal, which an alarm would miss otherwise")
-                    .isZero();
+                    .hasSize(2);
+            assertThat(refusals("memory")).isZero();
             assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
-            assertThat(registry.get("cistern.out.of.memory").counter().count()).isOne();
+            assertThat(refusals("memory")).isOne();
+            assertThat(refusals("limit")).isZero();
             assertThat(registry.find("cistern.allocation.slow").timer()).isNull();
+        }
+    }
+
+    private double refusals(String cause) {
+        return registry.get("cistern.out.of.memory")
+                .tag("cause", cause)
+                .counter()
+                .count();
+    }
+
+    @Test
+    void refusalsByALimitAreNoFullDevice() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            assertThat(registry.get("cistern.device.memory.limit").gauge().value())
+                    .isEqualTo(256.0 * MIB);
+            memory.limits().device(DEVICE).setByteSize(8 * MIB);
+            assertThat(registry.get("cistern.device.memory.limit").gauge().value())
+                    .isEqualTo(8.0 * MIB);
+            assertThatThrownBy(() -> allocate(9 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            long address = allocate(5 * MIB);
+            assertThatThrownBy(() -> allocate(5 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            free(address);
+            assertThat(refusals("limit")).isEqualTo(2);
+            assertThat(refusals("memory")).isZero();
+            memory.setCurrent("caching:max_bytes=8MiB");
+            memory.limits().device(DEVICE).lift();
+            assertThatThrownBy(() -> allocate(9 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(registry.get("cistern.out.of.memory")
+                            .tags("allocator", "caching:max_bytes=8MiB", "cause", "limit")
+                            .counter()
+                            .count())
+                    .isOne();
+        }
+    }
+
+    /// As many as are open at once.
+    @Test
+    void untaggedPoolsAddASeriesForEachThatIsOpen() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory);
+                MemoryPool _ = MemoryPool.builder(memory).open();
+                MemoryPool _ = MemoryPool.builder(memory).open()) {
+            metrics.bindTo(registry);
+            assertThat(registry.get("cistern.blocks.live")
+                            .tag("pool", "untagged")
+                            .gauges())
+                    .extracting(gauge -> gauge.getId().getTag("allocator"))
+                    .containsExactlyInAnyOrder("caching", "caching#2");
         }
     }
 

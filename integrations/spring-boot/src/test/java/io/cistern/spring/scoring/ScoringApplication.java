@@ -10,11 +10,11 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
-import org.springframework.http.HttpStatus;
+import org.springframework.http.HttpStatusCode;
+import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestParam;
-import org.springframework.web.bind.annotation.ResponseStatus;
 import org.springframework.web.bind.annotation.RestController;
 
 /// The program of the page about Spring Boot.
@@ -62,9 +62,9 @@ public class ScoringApplication {
         }
 
         @ExceptionHandler
-        @ResponseStatus(HttpStatus.SERVICE_UNAVAILABLE)
-        String outOfMemory(DeviceOutOfMemoryException e) {
-            return e.getMessage() + "\n";
+        ResponseEntity<String> outOfMemory(DeviceOutOfMemoryException e) {
+            HttpStatusCode status = HttpStatusCode.valueOf(e.isAboveLimit() ? 413 : 503); // too large, or try later
+            return ResponseEntity.status(status).body(e.getMessage() + "\n");
         }
     }
 }

@@ -56,11 +56,11 @@ final class ScoringApplicationTests {
             assertThat(get(root + "/score?mib=16").body()).isEqualTo("scored 16 MiB\n");
 
             HttpResponse<String> refused = get(root + "/score?mib=100");
-            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.statusCode()).isEqualTo(413);
             assertThat(refused.body())
                     .startsWith(
                             "out of memory on device 0: 104857600 bytes (100 MiB) requested; request: limit of 67108864 bytes");
-            assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores")
+            assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores&tag=cause:limit")
                             .body())
                     .contains("\"value\":1.0");
             assertThat(get(root + "/actuator/health/liveness").body())
