@@ -107,6 +107,20 @@ class RegistrationTests {
         assertThatIllegalStateException().isThrownBy(() -> first.open(SessionSettings.named("late")));
     }
 
+    /// As several contexts of Spring do: see docs/spring-boot.md.
+    @Test
+    void theOneThatIsAttachedToADeviceMemoryIsSharedAndClosesWithIt() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);
+        OnnxApi api = fake.api();
+        OnnxMemory first =
+                memory.moduleSupport().attachment(OnnxMemory.class, device -> OnnxMemory.register(api, device, 0));
+        assertThat(memory.moduleSupport().attachment(OnnxMemory.class, device -> OnnxMemory.register(api, device, 0)))
+                .isSameAs(first);
+        assertThat(fake.environmentReferences()).isOne();
+        memory.close();
+        assertThat(fake.environmentReferences()).isZero();
+    }
+
     @Test
     void aDeviceThatIsNotThereIsRefused() {
         FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Registration;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.LeakLevel;
@@ -20,6 +21,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
@@ -32,6 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
+import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.context.ApplicationContext;
@@ -542,6 +545,36 @@ final class CisternAutoConfigurationTests {
                     .containsExactly("the device memory of bean 'memory' was opened before, with other settings, and"
                             + " keeps them: cistern.limit is not set, here 1MiB");
         }
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class WithListener {
+        @Bean
+        Registration shrinking(DeviceMemory memory, AtomicInteger asked) {
+            return memory.listeners().onMemoryPressure((_, _) -> asked.incrementAndGet());
+        }
+
+        @Bean
+        AtomicInteger asked() {
+            return new AtomicInteger();
+        }
+    }
+
+    @Test
+    void aListenerThatIsABeanEndsWithItsContext() {
+        AtomicInteger asked;
+        try (var context = new SpringApplicationBuilder(WithFormerMemory.class, WithListener.class)
+                .web(WebApplicationType.NONE)
+                .run("--spring.main.banner-mode=off")) {
+            asked = context.getBean(AtomicInteger.class);
+            assertThat(catchThrowable(() -> WithFormerMemory.FORMER.allocate(1L << 40, DEVICE, 0)))
+                    .isNotNull();
+            assertThat(asked).hasPositiveValue();
+        }
+        int before = asked.get();
+        assertThat(catchThrowable(() -> WithFormerMemory.FORMER.allocate(1L << 40, DEVICE, 0)))
+                .isNotNull();
+        assertThat(asked).hasValue(before);
     }
 
     @Test
