@@ -115,24 +115,11 @@ final class CacheReclaim {
         if (!MemoryRefusal.isOutOfMemory(refusal)) {
             throw refusal;
         }
-        if (asked > limit.maxBytes()) { // a fraction of the device gives back all, like PyTorch
-            throw aboveMaximum(asked, refusal);
+        if (asked > limit.maxBytes()) {
+            throw nothingHelped(asked, refusal, List.of());
         }
         long address = allocateFromAny(shard, size);
         return address != 0 ? address : allocateAfterSteps(shard, size, asked, refusal);
-    }
-
-    private DeviceOutOfMemoryException aboveMaximum(long asked, RuntimeException refusal) {
-        DeviceOutOfMemoryException failure = DeviceOutOfMemoryException.aboveLimit(
-                asked,
-                counters.device,
-                ByteSizes.exact(limit.maxBytes()) + " is all that " + limit.option()
-                        + " allows: raise it, or request less");
-        failure.initCause(refusal);
-        if (!choice.reclaimsLater()) {
-            failed(failure);
-        }
-        return failure;
     }
 
     /// See [DeviceShards#allocateFromAny].
@@ -177,8 +164,7 @@ final class CacheReclaim {
         return allowed;
     }
 
-    /// Moves idle pages and creates only the missing bytes: a page of usual size may be larger than
-    /// the memory left.
+    /// Moves idle pages and creates only the missing bytes: a page of usual size may be larger than the memory left.
     private long tryToGrow(Shard shard, long size, boolean idleFirst) {
         try {
             return growth.grow(shard, size, idleFirst);
@@ -191,8 +177,13 @@ final class CacheReclaim {
     }
 
     private DeviceOutOfMemoryException nothingHelped(long asked, RuntimeException refusal, List<TriedStep> tried) {
-        DeviceOutOfMemoryException failure = new DeviceOutOfMemoryException(
-                asked, counters.device, ReserveCap.told(refusal) + detail(tried), refusal, tried);
+        DeviceOutOfMemoryException failure = asked > limit.maxBytes()
+                ? DeviceOutOfMemoryException.aboveLimit(
+                        asked,
+                        counters.device,
+                        ByteSizes.exact(limit.maxBytes()) + " is all that max_bytes allows: raise it, or request less")
+                : new DeviceOutOfMemoryException(
+                        asked, counters.device, ReserveCap.told(refusal) + detail(tried), refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
             return new DeviceOutOfMemoryException(
                     asked, counters.device, "graphs keep their memory until they are closed", failure);

@@ -14,8 +14,7 @@ import java.util.function.Supplier;
 
 /// Puts a caching allocator to sleep and wakes it, on all its devices or on none.
 ///
-/// **Threading.** One lock is held from the start of a wake until its decision; closing the allocator
-/// takes it too.
+/// **Threading.** One lock is held from the start of a wake until its decision; closing the allocator takes it too.
 final class CacheSleep implements MemorySleep {
     private final Availability able;
     private final HeldLock lock = new HeldLock();

@@ -59,8 +59,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     private final LongFunction<Optional<BlockHistory>> histories;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
 
-    /// Where threads find their thread caches: an array of this allocator, which saves one read on the way
-    /// to a block.
+    /// Where threads find their thread caches: an array of this allocator, which saves one read on the way to a block.
     private final @Nullable ThreadCache[] threadCaches = new ThreadCache[ThreadTable.ENTRIES];
 
     private final MemoryReclaim.Choice reclaimChoice;

@@ -31,8 +31,7 @@ import org.jspecify.annotations.Nullable;
 /// @param initialBytes the bytes obtained with the first request of a device
 /// @param threadCacheBytes the most bytes of small blocks that each thread keeps; 0 if threads keep none
 /// @param check how much is checked
-/// @param givesBack whether idle memory may go back to the driver when memory is short; false for
-///     that of graphs
+/// @param givesBack whether idle memory may go back to the driver when memory is short; false for that of graphs
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
@@ -98,8 +97,7 @@ record CachingOptions(
         }
     }
 
-    /// Rejects options of pages for plain segments and for blocks that are segments of their own: these
-    /// have no pages.
+    /// Rejects options of pages for plain segments and for blocks that are segments of their own: these have no pages.
     private static void checkPages(OptionReader reader, @Nullable Boolean expandable, boolean splits) {
         if (!splits && Boolean.TRUE.equals(expandable)) {
             throw contradiction(

@@ -160,8 +160,7 @@ final class DeviceCache {
         return address;
     }
 
-    /// Obtains the initial memory for a stream, once. If that fails, the request fails; the next
-    /// request tries again.
+    /// Obtains the initial memory for a stream, once. If that fails, the request fails; the next request tries again.
     ///
     /// @throws DeviceOutOfMemoryException if there is too little memory for it; names the option
     private void obtainInitial(long stream) {

@@ -9,9 +9,8 @@ import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The memory of graphs: a cache in which nothing moves and from which nothing goes back before the graphs are
-/// gone. Each address that was allocated in a capture is in a graph, whether it is in use now or not, so its
-/// page is pinned.
+/// The memory of graphs: a cache in which nothing moves and from which nothing goes back before the graphs are gone.
+/// Each address that was allocated in a capture is in a graph, whether it is in use now or not, so its page is pinned.
 ///
 /// The end of a stream gives nothing back. Blocks that it freed serve the next stream with its handle, since
 /// graphs determine their order, not handles.

@@ -26,8 +26,7 @@ public final class Gauge {
     /// Below this value too much of the lease is unused, and [#remove] gives some back.
     private long floor;
 
-    /// @param chunk the unit of leases; 1 makes the shared peak exact, but then each change costs
-    ///     an atomic addition
+    /// @param chunk the unit of leases; 1 makes the shared peak exact, but then each change costs an atomic addition
     public Gauge(SharedPeak shared, long chunk) {
         this.shared = shared;
         this.chunk = chunk;

@@ -9,9 +9,8 @@ package io.cistern.caching.internal.base;
 /// a class is     512 B          1 KiB       2 KiB       4 KiB       wide
 /// ```
 ///
-/// There are eight sizes a doubling, because on recorded programs the rounding then adds far less than one
-/// page to the peak, and less than an eighth to a block. With more sizes, more requests would find no block
-/// of their class.
+/// There are eight sizes a doubling, because on recorded programs the rounding then adds far less than one page to the
+/// peak, and less than an eighth to a block. With more sizes, more requests would find no block of their class.
 public final class Sizes {
     /// A block starts at a multiple of this many bytes from the start of its address range, and its size is
     /// such a multiple. PyTorch uses the same value; no kernel asks for a wider alignment.

@@ -64,8 +64,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
         return address;
     }
 
-    /// Frees a block. One without a record came by a way that this layer does not see; the allocator
-    /// itself checks it.
+    /// Frees a block. One without a record came by a way that this layer does not see; the allocator itself checks it.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Long key = null;

@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Remembers the code that allocated each live block and the code that freed recent ones. **Threads.** Any.
 public final class CheckedBlocks {
-    /// Enough to find blocks that were freed in the same step of a program; each keeps stack frames in
-    /// the Java heap.
+    /// Enough to find blocks that were freed in the same step of a program; each keeps stack frames in the Java heap.
     private static final int FREED_KEPT = 1 << 14;
 
     record Block(

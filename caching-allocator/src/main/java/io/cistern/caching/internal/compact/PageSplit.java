@@ -22,17 +22,14 @@ import org.jspecify.annotations.Nullable;
 /// after                | live |  (hole)   | live |          two pages, at the same addresses
 /// ```
 ///
-/// 1. **Claim** the page and its free parts: no other thread moves it, releases it or allocates
-///    from these parts.
+/// 1. **Claim** the page and its free parts: no other thread moves it, releases it or allocates from these parts.
 /// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there. Those that
 ///    the device has no room for are created on the host.
 /// 3. **Exchange**: unmap the page, map the smaller ones at its addresses.
-/// 4. **Publish**: the smaller pages have their home there, the parts have no memory, the page's
-///    handle is released.
+/// 4. **Publish**: the smaller pages have their home there, the parts have no memory, the page's handle is released.
 ///
-/// A failure undoes all steps in the reverse order: until step 4 the page has all bytes. Step 1 allocates
-/// the objects that later steps need. Blocks on the page may be freed and allocated meanwhile, but no work
-/// may use them.
+/// A failure undoes all steps in the reverse order: until step 4 the page has all bytes. Step 1 allocates the objects
+/// that later steps need. Blocks on the page may be freed and allocated meanwhile, but no work may use them.
 ///
 /// **Threads.** Any; one thread splits a page. It holds no lock while it calls the driver.
 final class PageSplit {

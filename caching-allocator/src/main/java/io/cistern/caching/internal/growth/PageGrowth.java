@@ -22,13 +22,12 @@ import java.util.function.LongSupplier;
 /// Grows by pages: into the window in the smallest free run of the shard's arenas that has one, or else into a
 /// new arena. Idle pages of other places, or [new ones][GrowthPolicy], fill the missing bytes.
 ///
-/// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth
-/// more, because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of
-/// the device's memory. On a small device both have more: where addresses are short, a new block often gets some
-/// without pages, and pages move there each time. But a process has only 128 TiB of addresses, which many such
-/// arenas would use up.
-/// So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
-/// smaller still. A shard may have several.
+/// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth more,
+/// because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of the device's
+/// memory. On a small device both have more: where addresses are short, a new block often gets some without pages, and
+/// pages move there each time. But a process has only 128 TiB of addresses, which many such arenas would use up. So the
+/// more arenas there are, the smaller is a new one; if the driver has no addresses left, it is smaller still. A shard
+/// may have several.
 public final class PageGrowth implements Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
     private static final int MAX_REFUSED = 16;
@@ -180,8 +179,7 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    /// Frees blocks whose fences have passed. That may make pages idle, and moving one costs less
-    /// than creating one.
+    /// Frees blocks whose fences have passed. That may make pages idle, and moving one costs less than creating one.
     private void settleAll() {
         List<PageOwner> all;
         try (HeldLock _ = table.hold()) {

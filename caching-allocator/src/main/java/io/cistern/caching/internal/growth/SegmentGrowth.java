@@ -23,8 +23,7 @@ import io.cistern.spi.SegmentSource;
 /// segment, the growth asks for one that is just large enough. If blocks are not split, each block has a segment of
 /// its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
-    /// The alignment that every allocator promises and every source can give; a wider one is made
-    /// from more bytes.
+    /// The alignment that every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
 
     /// PyTorch's limit, too.

@@ -2,8 +2,7 @@ package io.cistern.caching.internal.heap;
 
 import org.jspecify.annotations.Nullable;
 
-/// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
-/// whole.
+/// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came whole.
 public abstract class AddressRange {
     /// Returned by [#giveBack] if the memory has to stay where it is.
     public static final long STAYS = -1;

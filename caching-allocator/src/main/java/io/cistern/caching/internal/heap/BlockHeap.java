@@ -146,8 +146,7 @@ public final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// Like [#allocate], but returns 0 at once if the last search for this size failed and no block
-    /// became free since.
+    /// Like [#allocate], but returns 0 at once if the last search for this size failed and no block became free since.
     public long allocateAfterMiss(long byteSize) {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }

@@ -6,8 +6,7 @@ import io.cistern.caching.internal.base.Sizes;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// Finds free runs: the longest runs of neighbouring free blocks, holes and aliased blocks
-/// between other blocks.
+/// Finds free runs: the longest runs of neighbouring free blocks, holes and aliased blocks between other blocks.
 ///
 /// ```
 /// | live | free | aliased | hole | fenced | free | live | aliased | free | claimed |
@@ -139,8 +138,7 @@ public final class FreeRuns {
         }
     }
 
-    /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides
-    /// become free runs.
+    /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides become free runs.
     public void claim(int from, int to) {
         int first = from;
         while (inGap(blocks.previous[first])) {

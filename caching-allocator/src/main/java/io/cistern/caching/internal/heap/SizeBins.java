@@ -14,11 +14,9 @@ import java.util.function.IntPredicate;
 ///          granules      in 64 steps      in 64 steps
 /// ```
 ///
-/// 1. Each size up to 1 MiB has a bin of its own, so the first block of the first non-empty bin is
-///    the best fit.
-/// 2. Above that, the sizes in a bin differ by less than 1/64. Some blocks of a request's own bin may be too
-///    small: the search looks at up to [#SCAN] of them and takes the smallest that fits, at the lowest
-///    address among equals.
+/// 1. Each size up to 1 MiB has a bin of its own, so the first block of the first non-empty bin is the best fit.
+/// 2. Above that, the sizes in a bin differ by less than 1/64. Some blocks of a request's own bin may be too small: the
+///    search looks at up to [#SCAN] of them and takes the smallest that fits, at the lowest address among equals.
 /// 3. If none fits, the bitmaps lead to the next non-empty bin; there the search again takes the smallest of
 ///    the first [#SCAN]. A block may be shorter than its free run and not fit; then the search goes on to the
 ///    next bin, up to [#MAX_BINS]. Before it fails, it looks at all blocks of the request's own bin.

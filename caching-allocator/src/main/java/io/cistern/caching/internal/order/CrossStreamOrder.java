@@ -10,9 +10,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// Orders a stream that takes a page (the taker) after the stream that the page comes from (the giver).
 ///
-/// 1. Memory that was freed at time `t` on one stream is *covered* for another if a fence recorded after
-///    `t` has passed, or if the other stream was made to wait for such a fence. Covered pages move without
-///    a driver call.
+/// 1. Memory that was freed at time `t` on one stream is *covered* for another if a fence recorded after `t` has
+///    passed, or if the other stream was made to wait for such a fence. Covered pages move without a driver call.
 /// 2. Else, unless the giver's newest fence covers `t`, the driver is asked whether all work of the giver has
 ///    finished. That is one call and serves all takers. It is not asked for a giver that waits for the legacy
 ///    default stream, about which the answer says nothing. If work is left, a new fence is recorded. The taker
@@ -40,16 +39,14 @@ public final class CrossStreamOrder {
         this.reuse = reuse;
     }
 
-    /// Polls all fences if the policy lets only passed memory move. Called before a survey, which makes
-    /// no driver call.
+    /// Polls all fences if the policy lets only passed memory move. Called before a survey, which makes no driver call.
     public void poll() {
         if (reuse == PageReuse.NEVER) {
             pollAll();
         }
     }
 
-    /// Polls all fences. Once [so many][Fences#MAX_LATE] ended streams have not finished, it skips
-    /// other ended streams.
+    /// Polls all fences. Once [so many][Fences#MAX_LATE] ended streams have not finished, it skips other ended streams.
     private synchronized void pollAll() {
         int late = 0;
         for (StreamTimeline each : List.copyOf(withFences)) {
@@ -85,8 +82,7 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Whether [#precede] would make the device wait. Asks the driver each time: a question costs less
-    /// than a page.
+    /// Whether [#precede] would make the device wait. Asks the driver each time: a question costs less than a page.
     public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver)) {
             return false;

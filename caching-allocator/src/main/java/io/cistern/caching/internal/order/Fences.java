@@ -288,8 +288,7 @@ public final class Fences {
         }
     }
 
-    /// Records that a stream ends. A thread's key is not kept: it never comes again, and only that thread
-    /// could use it.
+    /// Records that a stream ends. A thread's key is not kept: it never comes again, and only that thread could use it.
     ///
     /// @param end its [end][#end]
     public void closed(long key, long end) {

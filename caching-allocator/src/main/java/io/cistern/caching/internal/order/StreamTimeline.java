@@ -22,11 +22,9 @@ public final class StreamTimeline {
     long fence = Fences.PASSED;
 
     long fenceTime = -1;
-    /// The stream's work on memory freed up to this time has finished. At first: the time before
-    /// the stream began.
+    /// The stream's work on memory freed up to this time has finished. At first: the time before the stream began.
     long passedTime;
-    /// Whether the driver can [tell][Fences#independent] if the stream's work has finished; null if
-    /// not known yet.
+    /// Whether the driver can [tell][Fences#independent] if the stream's work has finished; null if not known yet.
     @Nullable
     Boolean independent;
 
@@ -41,12 +39,10 @@ public final class StreamTimeline {
     /// The times up to which this stream waits for other streams, as long as anything of them is left.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
-    /// The value of [#awaited] when the fence was recorded: a stream that waits for the fence waits
-    /// for that too.
+    /// The value of [#awaited] when the fence was recorded: a stream that waits for the fence waits for that too.
     final Map<StreamTimeline, Long> awaitedByFence = new WeakHashMap<>();
 
-    /// The current survey may take pages that were freed up to this time. Guarded by the lock
-    /// of the `PageTable`.
+    /// The current survey may take pages that were freed up to this time. Guarded by the lock of the `PageTable`.
     public long newestTakeable = -1;
     /// The number of that survey.
     public long seenIn;

@@ -28,8 +28,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariant**: the list has exactly the aliased mappings, except those that a rollback left.
 ///
-/// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be
-/// unmapped are claimed.
+/// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be unmapped are claimed.
 public final class AliasMappings {
     /// Enough for recorded and generated programs that repeat. A search walks past all that there are.
     public static final int MAX_A_PAGE = 32;
@@ -126,8 +125,7 @@ public final class AliasMappings {
         return true;
     }
 
-    /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not
-    /// fail an allocation.
+    /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not fail an allocation.
     public void unmapOld(CrossStreamOrder order) {
         // Read without the lock: a mapping added now waits for the next miss.
         if (count <= MAX_A_PAGE * table.all.size()) {

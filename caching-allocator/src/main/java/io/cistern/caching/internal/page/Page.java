@@ -43,8 +43,7 @@ public final class Page {
 
     public Mapping home;
 
-    /// Whether there is physical memory, and whether it is mapped at the home. Both are true unless
-    /// the page sleeps.
+    /// Whether there is physical memory, and whether it is mapped at the home. Both are true unless the page sleeps.
     public boolean hasMemory = true;
     public boolean isMapped = true;
 
@@ -93,8 +92,7 @@ public final class Page {
         return (pins & reason.bit) != 0;
     }
 
-    /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back
-    /// only its addresses.
+    /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back only its addresses.
     boolean mayGo() {
         return mayBeReplaced() || pins == Pin.ASLEEP.bit;
     }

@@ -15,14 +15,12 @@ import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where each has its home and where else it is mapped.
 ///
-/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
-/// pages with their home there, under an aliased block one mapping of a page with its home elsewhere, under a
-/// hole no mapping; the reserved bytes are the bytes of all pages on the device and of the handles that the driver
-/// would not take back.
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages with
+/// their home there, under an aliased block one mapping of a page with its home elsewhere, under a hole no mapping; the
+/// reserved bytes are the bytes of all pages on the device and of the handles that the driver would not take back.
 ///
-/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock,
-/// shards' short locks. Only a thread that holds this lock may hold several short locks. No thread holds it
-/// across a driver call.
+/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards' short
+/// locks. Only a thread that holds this lock may hold several short locks. No thread holds it across a driver call.
 public final class PageTable {
     public final PhysicalPages pages;
     public final AddressRangeMap ranges;
@@ -249,8 +247,7 @@ public final class PageTable {
         }
     }
 
-    /// Pins the pages under a range of live blocks. While a page has a pin, it is not moved,
-    /// unmapped or released.
+    /// Pins the pages under a range of live blocks. While a page has a pin, it is not moved, unmapped or released.
     public void pin(long address, long byteSize, Page.Pin reason) {
         if (!(ranges.find(address) instanceof PageArena arena)) {
             return;

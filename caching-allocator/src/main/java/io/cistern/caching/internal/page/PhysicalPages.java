@@ -17,8 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes
-/// of live handles`.
+/// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes of live handles`.
 public final class PhysicalPages {
     public final int device;
     public final VirtualMemory memory;
@@ -26,8 +25,7 @@ public final class PhysicalPages {
     public final long slotBytes;
     /// Whether the memory is the device's own, so that the device's size bounds it.
     public final boolean onDevice;
-    /// The devices that may access the memory. The list is immutable; it is replaced under the
-    /// lock of `PagePeers`.
+    /// The devices that may access the memory. The list is immutable; it is replaced under the lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
     public final DeviceCounters counters;
     private final CudaDriver driver;
@@ -89,8 +87,7 @@ public final class PhysicalPages {
         counters.count(CacheEvent.PAGE_ON_HOST);
     }
 
-    /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the
-    /// host.
+    /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the host.
     public void mapped(Mapping mapping) {
         if (!mapping.page.isOnHost()) {
             source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
@@ -178,8 +175,7 @@ public final class PhysicalPages {
         }
     }
 
-    /// Releases a handle, then those that the driver refused before. The first handle needs no memory of
-    /// the Java heap.
+    /// Releases a handle, then those that the driver refused before. The first handle needs no memory of the Java heap.
     public synchronized void release(long handle, long byteSize) {
         Throwable refusal = refusal(handle, byteSize);
         if (refusal == null) {

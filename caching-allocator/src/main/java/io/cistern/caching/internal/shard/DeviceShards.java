@@ -30,8 +30,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **The end of a stream.**
 ///
-/// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait
-///    for that fence.
+/// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait for that fence.
 /// 2. A new stream *takes over* the shard of an ended one, if no block of it is in use: with all pages, mapped
 ///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
 ///    comes after the former stream's work, which has finished or is awaited on the device.
@@ -50,9 +49,8 @@ public final class DeviceShards {
     /// then is seldom wanted later, and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
 
-    /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a
-    /// fence after all streams, or a wait of the host if the driver has no such fence. Therefore several
-    /// are ended together.
+    /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a fence after
+    /// all streams, or a wait of the host if the driver has no such fence. Therefore several are ended together.
     public static final int SOME_ORPHANS = 16;
 
     public final AddressRangeMap ranges;
@@ -204,8 +202,7 @@ public final class DeviceShards {
         }
     }
 
-    /// Waits for growth that began before: a growing thread holds the driver lock until its
-    /// pages are published.
+    /// Waits for growth that began before: a growing thread holds the driver lock until its pages are published.
     public void awaitGrowth() {
         all().forEach(this::survey);
     }
@@ -282,8 +279,7 @@ public final class DeviceShards {
         }
     }
 
-    /// Ends a stream; blocks that wait for it get its fence. Its own memory stays for a stream with
-    /// the same handle.
+    /// Ends a stream; blocks that wait for it get its fence. Its own memory stays for a stream with the same handle.
     public void streamEnded(long stream) {
         long key = Fences.key(stream);
         long end = fences.end(key);

@@ -11,10 +11,9 @@ import java.util.Arrays;
 ///
 /// 1. A free only puts the block on the open list, with the stream of the free. It records no fence and needs
 ///    no Java heap.
-/// 2. The next allocation from the shard *closes* the open list: blocks that wait for the same streams go onto
-///    one closed list. (A block waits for several streams if
-///    [uses][io.cistern.caching.internal.order.RecordedUses] were recorded.) Each stream gets a fence for the
-///    list, recorded later than all frees in it, so the fence covers them.
+/// 2. The next allocation from the shard *closes* the open list: blocks that wait for the same streams go onto one
+///    closed list. (A block waits for several streams if [uses][io.cistern.caching.internal.order.RecordedUses] were
+///    recorded.) Each stream gets a fence for the list, recorded later than all frees in it, so the fence covers them.
 /// 3. Later allocations poll the fences, less and less often while none has passed. The blocks of a list are
 ///    freed when all its fences have passed.
 ///
@@ -107,11 +106,9 @@ final class FencedFrees {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Closes the open list, and records fences for lists that have none. The caller holds the
-    /// driver lock only.
+    /// Closes the open list, and records fences for lists that have none. The caller holds the driver lock only.
     ///
-    /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once
-    ///     it has ended
+    /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once it has ended
     void recordAll(Fences fences, long own) {
         try (ShortLock _ = shard.lock.hold()) {
             turnRound();
@@ -168,9 +165,8 @@ final class FencedFrees {
         }
     }
 
-    /// Moves the first open block to the closed list of the streams for which it waits; there is
-    /// [room][#reserve] for a new list. Until its fences are recorded, such a list holds streams
-    /// in their place.
+    /// Moves the first open block to the closed list of the streams for which it waits; there is [room][#reserve] for a
+    /// new list. Until its fences are recorded, such a list holds streams in their place.
     ///
     /// @param others the further streams to wait for, in ascending order
     private void close(long stream, long[] others) {

@@ -3,9 +3,8 @@ package io.cistern.caching.internal.shard;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.page.PageArena;
 
-/// A run of neighbouring blocks of an arena that can serve a request once pages lie under all of them:
-/// free blocks, holes, and aliased blocks whose pages are idle. The blocks are claimed; the window
-/// remembers their states.
+/// A run of neighbouring blocks of an arena that can serve a request once pages lie under all of them: free blocks,
+/// holes, and aliased blocks whose pages are idle. The blocks are claimed; the window remembers their states.
 public final class MappingWindow {
     public final PageArena arena;
     public final int count;

@@ -201,9 +201,8 @@ public final class Shard implements PageOwner {
         return page.home.owner.mayBeIdle(page.home);
     }
 
-    /// Frees a live block. It is free at once if all later work of this shard's stream comes after its
-    /// last use. A shard whose stream has ended treats no stream as its own, since another stream may have
-    /// the handle now.
+    /// Frees a live block. It is free at once if all later work of this shard's stream comes after its last use. A
+    /// shard whose stream has ended treats no stream as its own, since another stream may have the handle now.
     ///
     /// @param asked the bytes that the caller had asked for
     /// @param lastStream the stream of the free
@@ -356,8 +355,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Publishes a window whose pages are mapped, and allocates from it. If the Java heap is
-    /// full, nothing changes.
+    /// Publishes a window whose pages are mapped, and allocates from it. If the Java heap is full, nothing changes.
     ///
     /// @param entered the mappings that were made for the window, by address
     /// @param cameBytes the bytes of its pages that are new or had their home elsewhere
@@ -693,8 +691,7 @@ public final class Shard implements PageOwner {
     /// or a page must stay where it is. The caller holds the driver lock.
     ///
     /// @param successor the timeline of the new stream, whose work comes after all work of the former one
-    /// @param anew whether that former work may still run, so that only fences from now on cover
-    ///     the free blocks
+    /// @param anew whether that former work may still run, so that only fences from now on cover the free blocks
     boolean passTo(StreamTimeline successor, boolean anew, PageTable table) {
         try (HeldLock _ = table.hold();
                 ShortLock _ = lock.hold()) {

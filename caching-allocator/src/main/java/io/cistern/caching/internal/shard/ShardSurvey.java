@@ -26,8 +26,7 @@ public record ShardSurvey(
         long idleBytes,
         long returnableBytes,
         long largestFreeBytes) {
-    /// Walks over all blocks. The caller holds the shard's lock, and its driver lock if
-    /// `tellReturnable` is set.
+    /// Walks over all blocks. The caller holds the shard's lock, and its driver lock if `tellReturnable` is set.
     static ShardSurvey of(Shard shard, Blocks blocks, List<AddressRange> ranges, boolean tellReturnable) {
         long[] byState = new long[Blocks.RETIRED + 1];
         long returnable = 0;

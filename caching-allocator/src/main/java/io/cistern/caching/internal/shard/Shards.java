@@ -34,8 +34,7 @@ public final class Shards {
     private final DeviceCounters counters;
     /// Never modified after it is published.
     private volatile @Nullable Shard[] table = new Shard[SMALLEST];
-    /// The timelines of streams that have shards. Guarded by itself, a lock that is taken before
-    /// this object's monitor.
+    /// The timelines of streams that have shards. Guarded by itself, a lock that is taken before this object's monitor.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
 
     public Shards(SplitPolicy splitPolicy, AtomicLong clock, DeviceCounters counters) {

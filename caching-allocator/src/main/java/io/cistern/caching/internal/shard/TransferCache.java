@@ -17,8 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of the
 /// shard, of the class's size.
 ///
-/// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held goes
-/// to the shard.
+/// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held goes to the shard.
 public final class TransferCache {
     /// Enough for batches of different sizes; little compared to the bytes that thread caches may hold.
     static final long BOUND = 2L << 20;

@@ -7,8 +7,7 @@ import java.util.List;
 
 /// Pinned host memory that keeps the bytes of sleeping pages: one range from offset 0 on, in chunks.
 final class KeptBytes implements AutoCloseable {
-    /// A copy of this size runs at the link's full speed, and the unused rest of the last chunk
-    /// does not matter.
+    /// A copy of this size runs at the link's full speed, and the unused rest of the last chunk does not matter.
     private static final long CHUNK_BYTES = 64L << 20;
 
     private final List<HostMemory.HostBlock> chunks = new ArrayList<>();

@@ -53,8 +53,7 @@ public final class ThreadCache extends ThreadState {
 
     ThreadCacheBins last = ThreadCacheBins.ended();
 
-    /// For the block freed last: the class of a small one, the size of a large one; [#NOTHING] if
-    /// there is none.
+    /// For the block freed last: the class of a small one, the size of a large one; [#NOTHING] if there is none.
     private long key = NOTHING;
 
     private long address;

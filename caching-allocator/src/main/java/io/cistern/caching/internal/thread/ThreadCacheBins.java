@@ -96,8 +96,7 @@ final class ThreadCacheBins {
 
     private final int[] capacities = new int[Sizes.CLASSES];
 
-    /// How many blocks the next miss of a class fetches, and whether the class missed since its
-    /// limit last rose.
+    /// How many blocks the next miss of a class fetches, and whether the class missed since its limit last rose.
     private final int[] batches = new int[Sizes.CLASSES];
 
     private final boolean[] missed = new boolean[Sizes.CLASSES];
@@ -247,8 +246,7 @@ final class ThreadCacheBins {
         }
     }
 
-    /// Moves the oldest blocks of a stack to the shard's transfer cache, and evicts those that it
-    /// does not take.
+    /// Moves the oldest blocks of a stack to the shard's transfer cache, and evicts those that it does not take.
     private void leave(ThreadCache threadCache, int sizeClass, int count, AddressBatch evicted) {
         int left = small == null
                 ? 0

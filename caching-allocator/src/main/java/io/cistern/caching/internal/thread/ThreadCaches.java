@@ -10,8 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The thread caches of one device: one for each platform thread that uses it, and a few that
-/// virtual threads share.
+/// The thread caches of one device: one for each platform thread that uses it, and a few that virtual threads share.
 ///
 /// When a thread ends, its thread cache keeps its blocks until a new thread takes it over or another thread
 /// empties it. So there are never more thread caches than threads were alive at once.
@@ -43,8 +42,7 @@ public final class ThreadCaches {
         return bytes;
     }
 
-    /// The size of the largest block in a thread cache, or 0; a guess while other threads change
-    /// it, else exact.
+    /// The size of the largest block in a thread cache, or 0; a guess while other threads change it, else exact.
     public long largestBytes() {
         return Arrays.stream(threads.all())
                 .mapToLong(ThreadCache::largestBytes)
