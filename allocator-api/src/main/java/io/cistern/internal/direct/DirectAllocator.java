@@ -31,7 +31,7 @@ final class DirectAllocator implements DeviceAllocator {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        frees.retry();
+        frees.retry(device);
         if (reserves != null) {
             reserves.require((byteSize + UNIT_BYTES - 1) & -UNIT_BYTES, device);
         }
@@ -65,7 +65,7 @@ final class DirectAllocator implements DeviceAllocator {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        frees.retry();
+        frees.retry(device);
         frees.free(address, byteSize, device);
     }
 
@@ -74,7 +74,7 @@ final class DirectAllocator implements DeviceAllocator {
     /// The only idle memory is that which the driver refused to take back before.
     @Override
     public long trim(int device, long keepBytes) {
-        return frees.retry();
+        return frees.retry(device);
     }
 
     @Override

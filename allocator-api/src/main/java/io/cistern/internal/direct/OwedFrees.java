@@ -78,22 +78,22 @@ final class OwedFrees {
 
     /// Tries all owed frees again.
     ///
-    /// @return bytes freed
-    long retry() {
-        return count == 0 ? 0 : retryAll();
+    /// @return bytes freed on a device
+    long retry(int device) {
+        return count == 0 ? 0 : retryAll(device);
     }
 
     /// Tries all owed frees again, a few times if need be, since no later call does.
     void retryAtLast() {
         for (int tries = DeadContext.MOST_TRIES; tries > 0 && count > 0; tries--) {
-            long _ = retryAll();
+            long _ = retryAll(0);
         }
     }
 
-    private synchronized long retryAll() {
+    private synchronized long retryAll(int device) {
         long freed = 0;
         for (int at = count - 1; at >= 0; at--) {
-            long byteSize = byteSizes[at];
+            long byteSize = devices[at] == device ? byteSizes[at] : 0;
             CudaException refusal = freedAgain(at);
             if (refusal == null || !worthAnotherTry(refusal)) {
                 remove(at);

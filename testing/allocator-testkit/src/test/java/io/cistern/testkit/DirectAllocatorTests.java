@@ -17,7 +17,7 @@ class DirectAllocatorTests {
     private static final int ALWAYS = Integer.MAX_VALUE;
     private static final long BYTES = 8L << 20;
 
-    private final SimulatedGpu gpu = SimulatedGpu.builder().build();
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     private final DeviceMemory memory =
             DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
     private final Allocator direct = memory.open("direct");
@@ -47,6 +47,13 @@ class DirectAllocatorTests {
         refuse(2, CudaResult.OUT_OF_MEMORY);
         assertThat(direct.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertThat(direct.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isEqualTo(BYTES);
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
+    }
+
+    @Test
+    void trimTellsNoBytesOfAnotherDevice() {
+        refuse(1, CudaResult.OUT_OF_MEMORY);
+        assertThat(direct.trim(1, 0, TrimMode.WITHOUT_WAITING).returnedBytes()).isZero();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
     }
 
