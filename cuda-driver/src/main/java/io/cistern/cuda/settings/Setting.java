@@ -48,7 +48,8 @@ public enum Setting {
             "cistern.check",
             "`off`, `checked`, `paranoid`, `streams`",
             "`off`",
-            "how much `caching` checks; `streams` finds races between streams, with every allocator"),
+            "how much `caching` checks, but no allocator of a plug-in; `streams` instead finds races between streams,"
+                    + " with every allocator"),
     /// The reaction to a hazard that `cistern.check=streams` finds.
     HAZARDS(
             "cistern.hazards",
