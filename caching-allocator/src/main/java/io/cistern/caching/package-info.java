@@ -17,8 +17,9 @@
 /// the page's home. The old place keeps its mapping, as an *alias*, so that the page can come back without a driver
 /// call. A page goes back to the driver by `trim`, or when the driver has no memory left.
 ///
-/// **The life of a miss.** What threads keep for the shard goes back to it. Then idle pages of any stream move to the
-/// request, or pages are created: rather than move a page of a stream that is still at work, an eighth more than was
+/// **The life of a miss.** Blocks that threads keep for the shard go back to it. Then idle pages of any stream move to
+/// the request, or pages are created: rather than move a page of a stream that is still at work, an eighth more than
+/// was
 /// ever live at once is created, while most of the device is free. Before the request fails, memory is reclaimed.
 ///
 /// The spec of a pool is `caching:OPTION=VALUE,…`; [io.cistern.caching.options.CachingOption] has all options.
