@@ -39,6 +39,10 @@ import org.jspecify.annotations.Nullable;
 /// does. In a context that the program created, allocation fails with `cudaErrorDeviceUninitialized`. Any thread may
 /// free memory, whatever device is current there.
 ///
+/// **A failed allocation** sets the pointer to null, so that freeing it does nothing. A successful one sets its
+/// position
+/// to 0.
+///
 /// **Results** are CUDA's: 0, `cudaErrorMemoryAllocation`, `cudaErrorInvalidValue` (also for an address that is not
 /// from here, or was already freed), or the driver's. If CUDA has no code for a failure, Cistern's exception is thrown.
 ///
@@ -69,16 +73,27 @@ public final class CisternMalloc {
         }
     }
 
-    /// Returns what writes an address, which the pointer's position then stands for.
-    private static LongConsumer to(Pointer pointer) {
-        long offset = DevicePointer.address(pointer) - pointer.address();
-        return address -> AddressField.ADDRESS.set(pointer, address - offset);
+    /// Sets a pointer to null, and its position to 0.
+    ///
+    /// @return what writes an address
+    private static LongConsumer cleared(Pointer pointer) {
+        pointer.position(0);
+        return cleared(address -> AddressField.ADDRESS.set(pointer, address));
     }
 
-    /// Returns what writes an address into the memory of a pointer to pointers.
-    private static LongConsumer to(PointerPointer<?> pointer) {
+    /// Sets the pointer to null to which a pointer to pointers points.
+    ///
+    /// @return what writes an address there
+    private static LongConsumer cleared(PointerPointer<?> pointer) {
         requireWritable(pointer);
-        return address -> pointer.put(0, DevicePointer.of(address, 0));
+        return cleared(address -> pointer.put(0, DevicePointer.of(address, 0)));
+    }
+
+    /// Sets a result to null before memory is allocated for it, so that a failure leaves no address which the program
+    /// could free.
+    private static LongConsumer cleared(LongConsumer result) {
+        result.accept(0);
+        return result;
     }
 
     /// Called before memory is allocated whose address is then written.
@@ -131,37 +146,38 @@ public final class CisternMalloc {
 
     /// Allocates memory.
     public static int cudaMalloc(PointerPointer<?> pointer, long byteSize) {
-        return allocate(to(pointer), byteSize, Streams.LEGACY_DEFAULT);
+        return allocate(cleared(pointer), byteSize, Streams.LEGACY_DEFAULT);
     }
 
     /// Allocates memory.
     public static int cudaMalloc(Pointer pointer, long byteSize) {
-        return allocate(to(pointer), byteSize, Streams.LEGACY_DEFAULT);
+        return allocate(cleared(pointer), byteSize, Streams.LEGACY_DEFAULT);
     }
 
     /// Allocates memory in the order of a stream of the current device.
     public static int cudaMallocAsync(PointerPointer<?> pointer, long byteSize, @Nullable CUstream_st stream) {
-        return allocate(to(pointer), byteSize, handle(stream));
+        return allocate(cleared(pointer), byteSize, handle(stream));
     }
 
     /// Allocates memory in the order of a stream of the current device.
     public static int cudaMallocAsync(Pointer pointer, long byteSize, @Nullable CUstream_st stream) {
-        return allocate(to(pointer), byteSize, handle(stream));
+        return allocate(cleared(pointer), byteSize, handle(stream));
     }
 
     /// Allocates rows that begin at multiples of the pitch, which is the driver's own.
     public static int cudaMallocPitch(PointerPointer<?> pointer, SizeTPointer pitch, long width, long height) {
-        return allocateRows(to(pointer), pitch, width, height);
+        return allocateRows(cleared(pointer), pitch, width, height);
     }
 
     /// Allocates rows that begin at multiples of the pitch, which is the driver's own.
     public static int cudaMallocPitch(Pointer pointer, SizeTPointer pitch, long width, long height) {
-        return allocateRows(to(pointer), pitch, width, height);
+        return allocateRows(cleared(pointer), pitch, width, height);
     }
 
     /// Allocates layers of rows that begin at multiples of the pitch.
     public static int cudaMalloc3D(cudaPitchedPtr pitched, cudaExtent extent) {
         requireWritable(pitched);
+        pitched.ptr(DevicePointer.of(0, 0));
         return answer(() -> {
             Rows rows = calls().allocateLayers(extent.width(), extent.height(), extent.depth(), Streams.LEGACY_DEFAULT);
             pitched.ptr(DevicePointer.of(rows.address(), 0)).pitch(rows.pitch());
@@ -171,28 +187,33 @@ public final class CisternMalloc {
 
     /// Lets CUDA allocate managed memory.
     public static int cudaMallocManaged(PointerPointer<?> pointer, long byteSize, int flags) {
+        cleared(pointer);
         return noted(cudart.cudaMallocManaged(pointer, byteSize, flags), pointer.get());
     }
 
     /// Lets CUDA allocate managed memory.
     public static int cudaMallocManaged(Pointer pointer, long byteSize) {
+        cleared(pointer);
         return noted(cudart.cudaMallocManaged(pointer, byteSize), pointer);
     }
 
     /// Lets CUDA allocate managed memory.
     public static int cudaMallocManaged(Pointer pointer, long byteSize, int flags) {
+        cleared(pointer);
         return noted(cudart.cudaMallocManaged(pointer, byteSize, flags), pointer);
     }
 
     /// Lets CUDA allocate from a pool that the program created.
     public static int cudaMallocFromPoolAsync(
             PointerPointer<?> pointer, long byteSize, CUmemPoolHandle_st pool, @Nullable CUstream_st stream) {
+        cleared(pointer);
         return noted(cudart.cudaMallocFromPoolAsync(pointer, byteSize, pool, stream), pointer.get());
     }
 
     /// Lets CUDA allocate from a pool that the program created.
     public static int cudaMallocFromPoolAsync(
             Pointer pointer, long byteSize, CUmemPoolHandle_st pool, @Nullable CUstream_st stream) {
+        cleared(pointer);
         return noted(cudart.cudaMallocFromPoolAsync(pointer, byteSize, pool, stream), pointer);
     }
 

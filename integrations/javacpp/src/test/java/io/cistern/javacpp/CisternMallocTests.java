@@ -119,6 +119,34 @@ class CisternMallocTests {
         assertThat(pointer.isNull()).isTrue();
     }
 
+    /// The address of a freed block may be another's by then.
+    @Test
+    void aFailedAllocationLeavesNoAddress() {
+        FloatPointer floats = new FloatPointer();
+        assertThat(cudaMalloc(floats, 4000)).isZero();
+        FloatPointer stale = new FloatPointer(floats).position(3);
+        assertThat(cudaMalloc(stale, TOO_MUCH)).isEqualTo(cudaErrorMemoryAllocation);
+        assertThat(stale.isNull()).isTrue();
+        assertThat(cudaFree(stale)).isZero();
+        runtime.set("failing", 1);
+        stale = new FloatPointer(floats);
+        assertThat(cudaMallocManaged(stale, 1000)).isEqualTo(cudaErrorMemoryAllocation);
+        assertThat(cudaFree(stale)).isZero();
+        try (PointerPointer<Pointer> one = new PointerPointer<>(1);
+                SizeTPointer pitch = new SizeTPointer(1);
+                cudaPitchedPtr pitched = new cudaPitchedPtr()) {
+            one.put(0, floats);
+            assertThat(cudaMallocPitch(one, pitch, TOO_MUCH, 1)).isEqualTo(cudaErrorMemoryAllocation);
+            assertThat(cudaFree(one.get())).isZero();
+            pitched.ptr(floats);
+            cudaExtent extent = new cudaExtent().width(TOO_MUCH).height(1).depth(1);
+            assertThat(cudaMalloc3D(pitched, extent)).isEqualTo(cudaErrorMemoryAllocation);
+            assertThat(cudaFree(pitched.ptr())).isZero();
+        }
+        assertThat(plain.statistics(0).liveBlocks()).isEqualTo(1);
+        assertThat(cudaFree(floats)).isZero();
+    }
+
     /// Memory whose address can't be told would be lost.
     @Test
     void nothingIsAllocatedForAPointerThatCannotBeWritten() {

@@ -40,6 +40,8 @@ import org.jspecify.annotations.Nullable;
 /// allocation fails with `CUDA_ERROR_INVALID_CONTEXT`, since that context could not use the memory. Any thread
 /// may free memory, whatever device is current there.
 ///
+/// **A failed allocation** sets the pointer to null, as in JCuda, and a successful one sets its offset to 0.
+///
 /// **Errors** come as JCuda gives them: as results, or as [jcuda.CudaException] after
 /// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after
 /// `JCuda.setExceptionsEnabled(true)`. Cistern's exception is the cause of JCuda's. If CUDA has no code
@@ -64,7 +66,9 @@ public final class CisternMalloc {
         return new JCudaMalloc(DeviceMemory.system(), JCudaApi.RUNTIME);
     }
 
-    private static int noted(int result, Pointer pointer) {
+    private static int allocatedByJCuda(Pointer pointer, IntSupplier allocate) {
+        PointerParts.clear(pointer);
+        int result = allocate.getAsInt();
         return result == 0 ? BindingBlocks.noted(result, JCudaPointers.address(pointer)) : result;
     }
 
@@ -110,6 +114,7 @@ public final class CisternMalloc {
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAllocPitch(
             CUdeviceptr pointer, long[] pitch, long widthInBytes, long height, int elementSize) {
+        PointerParts.clear(pointer);
         return ELEMENT_SIZES.contains(elementSize)
                 ? driver().allocateRows(pointer, pitch, widthInBytes, height, Streams.LEGACY_DEFAULT)
                 : JCudaApi.DRIVER.give(CUresult.CUDA_ERROR_INVALID_VALUE, null);
@@ -132,7 +137,7 @@ public final class CisternMalloc {
     /// @return JCuda's result
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuMemAllocManaged(CUdeviceptr pointer, long byteSize, int flags) {
-        return noted(JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags), pointer);
+        return allocatedByJCuda(pointer, () -> JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags));
     }
 
     /// Lets JCuda allocate from a pool that the program created.
@@ -142,7 +147,7 @@ public final class CisternMalloc {
     @SuppressWarnings("exports")
     public static int cuMemAllocFromPoolAsync(
             CUdeviceptr pointer, long byteSize, CUmemoryPool pool, @Nullable CUstream stream) {
-        return noted(JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream), pointer);
+        return allocatedByJCuda(pointer, () -> JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream));
     }
 
     /// Frees memory allocated here. Freeing a null pointer does nothing.
@@ -234,7 +239,7 @@ public final class CisternMalloc {
     /// @return JCuda's result
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cudaMallocManaged(Pointer pointer, long byteSize, int flags) {
-        return noted(JCuda.cudaMallocManaged(pointer, byteSize, flags), pointer);
+        return allocatedByJCuda(pointer, () -> JCuda.cudaMallocManaged(pointer, byteSize, flags));
     }
 
     /// Allocates memory in the order of a stream. JCuda 12.6.0 lacks this CUDA function.

@@ -12,7 +12,7 @@ import jcuda.NativePointerObject;
 /// handle. So this class binds the field as a [VarHandle] once, as JCuda's native code binds it through JNI.
 /// Calls need no reflection, and a JCuda without the field is refused when this class is loaded.
 final class HandleField {
-    private static final VarHandle HANDLE = bind();
+    private static final VarHandle HANDLE = bind(NativePointerObject.class, "nativePointer");
 
     private HandleField() {}
 
@@ -33,10 +33,10 @@ final class HandleField {
         return object;
     }
 
-    private static VarHandle bind() {
+    /// Binds a field of type `long` of a class of JCuda.
+    static VarHandle bind(Class<?> owner, String field) {
         try {
-            return MethodHandles.privateLookupIn(NativePointerObject.class, MethodHandles.lookup())
-                    .findVarHandle(NativePointerObject.class, "nativePointer", long.class);
+            return MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).findVarHandle(owner, field, long.class);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
                     "this version of JCuda stores its handles elsewhere than 12.6.0, which cistern-jcuda supports",

@@ -4,6 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.buffers.internal.AllocationCalls;
 import io.cistern.cuda.CisternException;
 import java.util.Objects;
+import java.util.function.LongSupplier;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.runtime.cudaExtent;
@@ -20,30 +21,34 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
 
     /// Allocates on the device of the current context.
     int allocate(Pointer pointer, long byteSize, long stream) {
-        HandleField.require(pointer, "pointer"); // before allocating
-        return answer(() -> HandleField.set(pointer, calls().allocate(byteSize, stream)));
+        return allocateTo(pointer, () -> calls().allocate(byteSize, stream));
     }
 
     /// Allocates on a device, whatever context is current.
     int allocateOn(int device, Pointer pointer, long byteSize, long stream) {
-        HandleField.require(pointer, "pointer");
-        return answer(() -> HandleField.set(pointer, calls().allocateOn(device, byteSize, stream)));
+        return allocateTo(pointer, () -> calls().allocateOn(device, byteSize, stream));
+    }
+
+    private int allocateTo(Pointer pointer, LongSupplier allocate) {
+        PointerParts.clear(pointer);
+        return answer(() -> PointerParts.set(pointer, allocate.getAsLong()));
     }
 
     /// Allocates rows that begin at multiples of the pitch, and writes the pitch to `pitch[0]`.
     int allocateRows(Pointer pointer, long[] pitch, long width, long rows, long stream) {
-        HandleField.require(pointer, "pointer");
+        PointerParts.clear(pointer);
         Objects.checkIndex(0, pitch.length);
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateRows(width, rows, stream);
             pitch[0] = made.pitch();
-            HandleField.set(pointer, made.address());
+            PointerParts.set(pointer, made.address());
         });
     }
 
     /// Allocates layers of rows that begin at multiples of the pitch.
     int allocateLayers(cudaPitchedPtr pitched, cudaExtent extent, long stream) {
         Objects.requireNonNull(pitched, "pitched is null");
+        pitched.ptr = new Pointer();
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateLayers(extent.width, extent.height, extent.depth, stream);
             pitched.ptr = HandleField.set(new Pointer(), made.address());

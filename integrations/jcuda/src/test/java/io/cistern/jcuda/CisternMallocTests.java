@@ -13,7 +13,9 @@ import io.cistern.ScopeOptions;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.ToIntFunction;
 import jcuda.CudaException;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
@@ -23,6 +25,7 @@ import jcuda.driver.JCudaDriver;
 import jcuda.runtime.JCuda;
 import jcuda.runtime.cudaError;
 import jcuda.runtime.cudaExtent;
+import jcuda.runtime.cudaPitchedPtr;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -75,8 +78,42 @@ class CisternMallocTests {
                 .isEqualTo(cudaError.cudaErrorInvalidValue);
     }
 
+    /// The address of a freed block may be another's by then.
+    @Test
+    void aFailedAllocationLeavesNoAddress() {
+        CUdeviceptr live = new CUdeviceptr();
+        assertThat(CisternMalloc.cuMemAlloc(memory, 0, live, 1000)).isZero();
+        List<ToIntFunction<CUdeviceptr>> failures = List.of(
+                stale -> CisternMalloc.cuMemAlloc(memory, 0, stale, TOO_MUCH),
+                stale -> runtime.allocate(stale, -1, Streams.LEGACY_DEFAULT),
+                stale -> runtime.allocateRows(stale, new long[1], TOO_MUCH, 1, Streams.LEGACY_DEFAULT),
+                stale -> CisternMalloc.cuMemAllocPitch(stale, new long[1], 10, 10, 3));
+        for (ToIntFunction<CUdeviceptr> failing : failures) {
+            CUdeviceptr stale = JCudaPointers.of(JCudaPointers.address(live));
+            assertThat(failing.applyAsInt(stale)).isNotZero();
+            assertThat(CisternMalloc.cuMemFree(memory, stale)).isZero();
+        }
+        cudaPitchedPtr rows = new cudaPitchedPtr();
+        rows.ptr = live;
+        assertThat(runtime.allocateLayers(rows, new cudaExtent(TOO_MUCH, 1, 1), 0))
+                .isEqualTo(cudaError.cudaErrorMemoryAllocation);
+        assertThat(JCudaPointers.address(rows.ptr)).isZero();
+        assertThat(plain.statistics(0).liveBlocks()).isEqualTo(1);
+        assertThat(CisternMalloc.cuMemFree(memory, live)).isZero();
+    }
+
+    @Test
+    void anAllocationReplacesWhateverThePointerStoodFor() {
+        for (Pointer reused : List.of(new Pointer().withByteOffset(512), Pointer.to(new int[4]))) {
+            assertThat(runtime.allocate(reused, 1000, Streams.LEGACY_DEFAULT)).isZero();
+            assertThat(runtime.free(reused, Streams.LEGACY_DEFAULT)).isZero();
+        }
+    }
+
     @Test
     void nullIsNamedAndAllocatesNothing() {
+        assertNamed("pointer is null", () -> CisternMalloc.cudaFree(null));
+        assertNamed("pointer is null", () -> CisternMalloc.cuMemFree(memory, null));
         assertNamed("device is null", () -> CisternMalloc.cuCtxCreate(new CUcontext(), 0, null));
         assertNamed("context is null", () -> driver.enterContext(null, 0));
         assertNamed("context is null", () -> CisternMalloc.cuCtxDestroy(null));
