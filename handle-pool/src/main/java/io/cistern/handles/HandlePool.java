@@ -3,6 +3,7 @@ package io.cistern.handles;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -128,6 +129,14 @@ public final class HandlePool<H> implements AutoCloseable {
         return pool;
     }
 
+    private DeviceHandles<H> handlesOf(int device) {
+        try {
+            return devices[device];
+        } catch (ArrayIndexOutOfBoundsException e) {
+            throw Devices.none(device, devices.length);
+        }
+    }
+
     /// Returns the calling thread's handle of a device, with a stream set and, if the library needs one, a
     /// workspace for it. Makes no garbage if the stream is already set.
     ///
@@ -140,7 +149,7 @@ public final class HandlePool<H> implements AutoCloseable {
     ///     and for a stream in a capture that was not announced
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public H handle(int device, long stream) {
-        DeviceHandles<H> handles = devices[device];
+        DeviceHandles<H> handles = handlesOf(device);
         ThreadSlot<H> slot = handles.slot();
         H ready = handles.ready(slot, stream);
         if (ready != null) {
@@ -162,7 +171,7 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @throws IllegalStateException if the pool is closed
     /// @throws HandleException if the library creates no handle, or none was free in time
     public HandleLease<H> lease(int device) {
-        DeviceHandles<H> handles = devices[device];
+        DeviceHandles<H> handles = handlesOf(device);
         ThreadSlot<H> slot = handles.slot();
         HandleLease<H> lease = new HandleLease<>(handles, slot);
         watch();
@@ -225,8 +234,9 @@ public final class HandlePool<H> implements AutoCloseable {
     ///     while a stream of the device is captured
     /// @throws IndexOutOfBoundsException if there is no such device
     public int trim(int device, Duration idleFor) {
-        devices[device].collectEnded();
-        return devices[device].trim(idleFor);
+        DeviceHandles<H> handles = handlesOf(device);
+        handles.collectEnded();
+        return handles.trim(idleFor);
     }
 
     /// Returns the statistics of a device.
@@ -234,7 +244,7 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @param device the ordinal of a device
     /// @throws IndexOutOfBoundsException if there is no such device
     public HandlePoolStatistics statistics(int device) {
-        return devices[device].statistics();
+        return handlesOf(device).statistics();
     }
 
     /// Waits for open leases, then destroys all handles and workspaces; those that graphs need go with the

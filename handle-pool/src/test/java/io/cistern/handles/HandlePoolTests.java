@@ -350,6 +350,8 @@ final class HandlePoolTests {
     @Test
     void aDeviceThatDoesNotExistIsRefused() {
         var pool = fixture.open(HandlePoolOptions.DEFAULT);
-        assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> pool.handle(2, stream));
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> pool.handle(2, stream))
+                .withMessageContaining("there is no device 2");
     }
 }
