@@ -135,17 +135,25 @@ public final class StreamHazards {
 
     /// Declares work that foreign code enqueues. Call it before the launch. Foreign code calls CUDA past Cistern.
     ///
+    /// The bytes may begin anywhere in a block, live or freed, or in pinned memory, and count up to its end. Other
+    /// addresses, such as those of memory that foreign code allocated, are not checked.
+    ///
     /// @param device the stream's device
     /// @param stream the stream of the work
     /// @param address where the bytes begin
     /// @param byteSize how many it may read or write
     /// @param isWritten false if it only reads them
+    /// @throws IllegalArgumentException if the address is 0, or `byteSize` is below 1
+    /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void used(int device, long stream, long address, long byteSize, boolean isWritten) {
+        requireDevice(device);
+        require(address != 0, "address is 0: the allocation failed, or was of no bytes");
+        require(byteSize > 0, "byteSize is " + byteSize + ": declare at least 1 byte");
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
-    /// Declares work on rows that foreign code enqueues. Call it before the launch.
+    /// Declares work on rows that foreign code enqueues, as [#used]. Call it before the launch.
     ///
     /// @param device the stream's device
     /// @param stream the stream of the work
@@ -154,8 +162,15 @@ public final class StreamHazards {
     /// @param width bytes of each row that it may read or write
     /// @param rows how many
     /// @param isWritten false if it only reads them
+    /// @throws IllegalArgumentException if the address is 0, or `width`, `rows` or `pitch` is below 1
+    /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void usedRows(int device, long stream, long address, long pitch, long width, long rows, boolean isWritten) {
+        requireDevice(device);
+        require(address != 0, "address is 0: the allocation failed, or was of no bytes");
+        require(
+                width > 0 && rows > 0 && pitch > 0,
+                "width is " + width + ", rows is " + rows + ", pitch is " + pitch + ": each must be at least 1");
         work("work", device, stream, Range.rows(address, pitch, width, rows, isWritten));
     }
 
@@ -230,6 +245,19 @@ public final class StreamHazards {
     public void touchedByHost(MemorySegment memory, boolean isWritten) {
         Range range = new Range(memory.address(), memory.byteSize(), isWritten);
         inTurn(true, () -> uses.touched(range));
+    }
+
+    private void requireDevice(int device) {
+        int count = driver.devices().count();
+        if (device < 0 || device >= count) {
+            throw new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + count);
+        }
+    }
+
+    private static void require(boolean isValid, String otherwise) {
+        if (!isValid) {
+            throw new IllegalArgumentException(otherwise);
+        }
     }
 
     private void lookAt(int device, long stream) {

@@ -2,6 +2,7 @@ package io.cistern.caching.hazards;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
@@ -95,6 +96,25 @@ class StreamHazardsTests {
         assertThat(hazard.second().stream()).isEqualTo(b);
         assertThat(hazard.byteSize()).isEqualTo(BYTES);
         assertThat(hazard.advice()).contains(Long.toHexString(a), Long.toHexString(b), "await");
+    }
+
+    @Test
+    void aDeclaredUseOfNothingIsRefused() {
+        StreamHazards hazards = watched.hazards;
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> hazards.used(0, a, 0, BYTES, true))
+                .withMessageContaining("address is 0");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> hazards.used(0, a, block, -1, true))
+                .withMessageContaining("byteSize is -1");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> hazards.usedRows(0, a, block, 512, 100, 0, true))
+                .withMessageContaining("rows is 0");
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> hazards.used(5, a, block, BYTES, true))
+                .withMessageContaining("there is no device 5");
+        hazards.used(0, a, 4711, BYTES, true);
+        assertThat(watched.kinds()).as("memory of others").isEmpty();
     }
 
     @Test

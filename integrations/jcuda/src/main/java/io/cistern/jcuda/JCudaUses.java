@@ -81,16 +81,24 @@ record JCudaUses(@Nullable StreamHazards hazards, @Nullable CudaDriver driver, i
             @Nullable Pointer pointer,
             long byteSize,
             boolean isWritten) {
-        if (told != null && pointer != null && PointerParts.hasAddress(pointer)) {
-            told.used(device, handle(stream), JCudaPointers.address(pointer), byteSize, isWritten);
+        if (told == null || pointer == null || !PointerParts.hasAddress(pointer)) {
+            return;
+        }
+        long address = JCudaPointers.address(pointer);
+        if (address != 0 && byteSize > 0) { // otherwise the call does nothing, or fails
+            told.used(device, handle(stream), address, byteSize, isWritten);
         }
     }
 
     /// Reports rows, which begin at multiples of the pitch.
     void writesRows(@Nullable CUstream stream, @Nullable Pointer target, long pitch, long width, long rows) {
         StreamHazards told = listening(stream);
-        if (told != null && target != null) {
-            told.usedRows(device, handle(stream), JCudaPointers.address(target), pitch, width, rows, true);
+        if (told == null || target == null) {
+            return;
+        }
+        long address = JCudaPointers.address(target);
+        if (address != 0 && pitch > 0 && width > 0 && rows > 0) {
+            told.usedRows(device, handle(stream), address, pitch, width, rows, true);
         }
     }
 
