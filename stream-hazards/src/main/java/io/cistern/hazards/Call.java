@@ -47,6 +47,11 @@ final class Call extends Throwable {
         this(name, System.nanoTime());
     }
 
+    /// Returns the name of the calling thread.
+    String thread() {
+        return thread;
+    }
+
     /// Virtual threads have no name unless the program gives them one.
     private static String nameOf(Thread thread) {
         return ThreadNames.of(thread);

@@ -40,7 +40,9 @@ final class MemoryUses {
     }
 
     /// A call, and what it does to the memory: one side of a hazard.
-    record Side(Call call, long stream, boolean isWrite, long byteSize) {
+    ///
+    /// @param device the device of the stream; for the host, that of the other call
+    record Side(Call call, int device, long stream, boolean isWrite, long byteSize) {
         Place place() {
             return call.place(stream, isWrite, byteSize);
         }
@@ -50,7 +52,7 @@ final class MemoryUses {
     /// @param byteSize bytes of the call
     record Use(Range range, Stream stream, long number, Call call, long byteSize) {
         Side side() {
-            return new Side(call, stream.handle, range.isWritten(), byteSize);
+            return new Side(call, stream.device, stream.handle, range.isWritten(), byteSize);
         }
     }
 
@@ -98,7 +100,7 @@ final class MemoryUses {
         }
 
         Side side() {
-            return new Side(allocation, stream.handle, true, range.byteSize());
+            return new Side(allocation, stream.device, stream.handle, true, range.byteSize());
         }
 
         /// Returns the uses for adding to them.
@@ -239,7 +241,7 @@ final class MemoryUses {
         }
         Block gone = ofGraph ? null : at(freed, range.from());
         if (gone != null && gone.free != null && gone.range.covers(range)) {
-            Side use = new Side(call, stream.handle, range.isWritten(), range.byteSize());
+            Side use = new Side(call, stream.device, stream.handle, range.isWritten(), range.byteSize());
             found.hazard(Kind.USE_AFTER_FREE, gone.free.side(), use, gone.device(), range);
         }
     }
@@ -327,7 +329,8 @@ final class MemoryUses {
         List<Use> uses = block != null ? block.uses : host != null ? host.uses : List.of();
         for (Use use : uses) {
             if (range.conflictsWith(use.range) && !isFinished(use)) {
-                Side touch = new Side(new Call("host"), Place.HOST, range.isWritten(), range.byteSize());
+                Side touch =
+                        new Side(new Call("host"), use.stream.device, Place.HOST, range.isWritten(), range.byteSize());
                 found.hazard(Kind.HOST_TOO_EARLY, use.side(), touch, use.stream.device, range);
             }
         }

@@ -54,8 +54,6 @@ public final class StreamHazards {
     /// The most that are kept.
     private static final int MOST = 1000;
 
-    private static final String AWAIT = "CudaStream.await, or cuEventRecord and cuStreamWaitEvent";
-
     private enum Report {
         WARNING,
         THROW,
@@ -434,39 +432,61 @@ public final class StreamHazards {
         Place second = later.place();
         if (told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
             StreamHazard hazard = new StreamHazard(
-                    kind, first, second, device, range.from(), range.byteSize(), advice(kind, first, second));
+                    kind, first, second, device, range.from(), range.byteSize(), advice(kind, earlier, later));
             hazards.add(hazard);
             fresh.add(hazard);
         }
     }
 
-    private static String advice(Kind kind, Place first, Place second) {
-        String one = "stream 0x" + Long.toHexString(first.stream());
-        String other = "stream 0x" + Long.toHexString(second.stream());
+    private static String advice(Kind kind, Side first, Side second) {
+        String one = nameOf(first, second);
+        String other = nameOf(second, first);
         return switch (kind) {
             case USE_BEFORE_ALLOCATION ->
-                "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
+                "Let " + other + " wait for " + one + " before the second call (" + await(first) + "), or allocate on "
                         + other + ".";
             case RACE ->
-                "Let " + other + " wait for " + one + " before the second call (" + AWAIT + ")."
-                        + (first.mayOnlyRead() || second.mayOnlyRead()
+                "Let " + other + " wait for " + one + " before the second call (" + await(first) + ")."
+                        + (first.place().mayOnlyRead() || second.place().mayOnlyRead()
                                 ? " If a kernel only reads the buffer, say so by CudaFunction.readOnly."
                                 : "");
             case FREE_BEFORE_USE_ENDS ->
-                "Let " + other + " wait for " + one + " before the free (" + AWAIT + "), or record the use before it"
-                        + " (DeviceBuffer.recordUse).";
+                "Let " + other + " wait for " + one + " before the free (" + await(first) + "), or record the use"
+                        + " before it (DeviceBuffer.recordUse).";
             case HOST_TOO_EARLY ->
-                "Let the host wait for " + one + " before (CudaStream.synchronize, or an event recorded after the first"
-                        + " call).";
+                "Let the host wait for " + one + " before ("
+                        + (isOfThread(first)
+                                ? "an event that thread " + first.call().thread() + " records"
+                                : "CudaStream.synchronize, or an event recorded")
+                        + " after the first call).";
             case USE_AFTER_FREE -> "Free the block after its last use; a buffer that is closed must not be used.";
             case REUSED_TOO_EARLY ->
                 "The allocator handed the memory to " + other + ", which does not wait for "
-                        + (first.stream() == second.stream()
+                        + (one.equals(other) && !isOfThread(first)
                                 ? "an ended stream that had the same handle: streamClosing must reach the allocator"
                                         + " (AllocatorAdaptor passes it on), or the allocator reuses blocks that were freed"
                                         + " after the stream's end"
                                 : one)
                         + ". If a use was not recorded before the free, record it; otherwise the allocator has a bug.";
         };
+    }
+
+    /// Whether the call is on a stream that only its thread can name.
+    private static boolean isOfThread(Side side) {
+        return side.stream() == Streams.PER_THREAD_DEFAULT;
+    }
+
+    /// Returns the name of a call's stream, with its device and its thread where the handle does not say which.
+    private static String nameOf(Side side, Side other) {
+        return "stream 0x" + Long.toHexString(side.stream())
+                + (side.device() == other.device() ? "" : " of device " + side.device())
+                + (isOfThread(side) ? " of thread " + side.call().thread() : "");
+    }
+
+    /// Returns how a stream waits for that of a call.
+    private static String await(Side side) {
+        return isOfThread(side)
+                ? "CudaStream.await of an event that thread " + side.call().thread() + " records"
+                : "CudaStream.await, or cuEventRecord and cuStreamWaitEvent";
     }
 }

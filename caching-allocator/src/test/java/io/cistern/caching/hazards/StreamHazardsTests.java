@@ -117,6 +117,27 @@ class StreamHazardsTests {
         assertThat(watched.kinds()).as("memory of others").isEmpty();
     }
 
+    /// All threads' default streams have one handle.
+    @Test
+    void theDefaultStreamsOfThreadsAreNamedByTheirThreads() throws InterruptedException {
+        StreamHazards hazards = watched.hazards;
+        Thread early = Thread.ofPlatform()
+                .name("early")
+                .start(() -> hazards.used(0, Streams.PER_THREAD_DEFAULT, block, BYTES, true));
+        early.join();
+        Thread late = Thread.ofPlatform()
+                .name("late")
+                .start(() -> hazards.used(0, Streams.PER_THREAD_DEFAULT, block, BYTES, true));
+        late.join();
+        StreamHazard race = watched.hazards.list().stream()
+                .filter(each -> each.kind() == Kind.RACE)
+                .findFirst()
+                .orElseThrow();
+        assertThat(race.advice())
+                .contains("Let stream 0x2 of thread late wait for stream 0x2 of thread early")
+                .contains("an event that thread early records");
+    }
+
     @Test
     void twoWritesThatNothingOrdersAreFound() {
         watched.order(a, b);
