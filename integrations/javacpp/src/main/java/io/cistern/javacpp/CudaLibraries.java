@@ -32,6 +32,8 @@ import org.bytedeco.javacpp.Loader;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaLibraries {
+    private static final String DRIVER = "libcuda.so.1";
+
     private CudaLibraries() {}
 
     /// Returns cuBLAS, with the workspace that NVIDIA recommends.
@@ -114,12 +116,23 @@ public final class CudaLibraries {
         try {
             Loader.load(preset);
         } catch (LinkageError absent) {
+            String remedy = isDriverMissing()
+                    ? "the presets need the CUDA driver's libcuda.so.1, which this machine lacks: run this on a machine"
+                            + " with a GPU and its driver"
+                    : "add the native parts of org.bytedeco:javacpp and org.bytedeco:cuda for this system, and put the"
+                            + " folder of CUDA's libraries into LD_LIBRARY_PATH";
             throw new UnsupportedOperationException(
-                    name
-                            + " can't be loaded: add the native parts of org.bytedeco:javacpp and org.bytedeco:cuda for this"
-                            + " system, and put the folder of CUDA's libraries into LD_LIBRARY_PATH; "
-                            + absent.getMessage(),
-                    absent);
+                    name + " can't be loaded: " + remedy + "; " + absent.getMessage(), absent);
+        }
+    }
+
+    /// Asks the system's loader, because only the first error of a class of the presets names what it lacks.
+    private static boolean isDriverMissing() {
+        try {
+            Loader.loadGlobal(DRIVER);
+            return false;
+        } catch (LinkageError absent) { // without JavaCPP's native part, the error does not name the driver
+            return String.valueOf(absent.getMessage()).contains(DRIVER);
         }
     }
 

@@ -2,6 +2,7 @@ package io.cistern.javacpp;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.cistern.DeviceMemory;
 import io.cistern.handles.HandleException;
@@ -11,12 +12,15 @@ import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.jvm.CCompiler;
 import io.cistern.jvm.FakeLibrary;
+import io.cistern.jvm.JavaProgram;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
@@ -195,5 +199,33 @@ class CudaLibrariesTests {
             }
         }
         assertThat(Arrays.stream(withoutNativeParts)).doesNotHaveDuplicates();
+    }
+
+    /// A program whose presets are there, on a machine without a GPU's driver. The first error of the presets names
+    /// the driver, later ones do not.
+    @Test
+    void withoutADriverTheErrorNamesIt() throws Exception {
+        assumeFalse(Files.exists(Path.of("/dev/nvidiactl")), "this machine has a driver");
+        List<String> options =
+                List.of("-cp", System.getProperty("java.class.path"), "--enable-native-access=ALL-UNNAMED");
+        assertThat(new JavaProgram(WithoutDriver.class.getName(), options).run())
+                .hasSize(2)
+                .allSatisfy(line -> assertThat(line)
+                        .contains("cuSPARSE can't be loaded", "libcuda.so.1, which this machine lacks")
+                        .doesNotContain("add the native parts"));
+    }
+
+    static final class WithoutDriver {
+        private WithoutDriver() {}
+
+        public static void main(String[] arguments) {
+            for (int attempt = 0; attempt < 2; attempt++) {
+                try {
+                    CudaLibraries.cusparse();
+                } catch (UnsupportedOperationException refused) {
+                    System.out.println(refused.getMessage());
+                }
+            }
+        }
     }
 }
