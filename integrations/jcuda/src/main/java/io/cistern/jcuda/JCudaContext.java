@@ -4,6 +4,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.internal.names.ThreadNames;
 import jcuda.driver.CUcontext;
+import org.jspecify.annotations.Nullable;
 
 /// Runs calls of JCuda's driver API in the context to which Cistern's memory belongs: the device's primary
 /// context, which JCuda's runtime API and libraries use too.
@@ -20,15 +21,21 @@ import jcuda.driver.CUcontext;
 /// **Threads.** The driver keeps the current context by OS thread. So an entered context belongs to a platform
 /// thread, which must close it itself, innermost context first.
 public final class JCudaContext implements AutoCloseable {
+    /// The innermost open context of each thread.
+    private static final ThreadLocal<JCudaContext> INNERMOST = new ThreadLocal<>();
+
     private final CudaDriver driver;
     private final int device;
     private final long before;
+    private final @Nullable JCudaContext outer = INNERMOST.get();
     private final Thread owner = Thread.currentThread();
+    private boolean closed;
 
     private JCudaContext(CudaDriver driver, int device) {
         this.driver = driver;
         this.device = device;
         this.before = driver.devices().enterContext(device);
+        INNERMOST.set(this);
     }
 
     /// Makes a device's primary context current on the calling thread until [#close].
@@ -57,15 +64,30 @@ public final class JCudaContext implements AutoCloseable {
         return HandleField.of(context, "context") == memory.driver().devices().primaryContext(device);
     }
 
-    /// Restores the context that was current before this one was entered.
+    /// Restores the context that was current before this one was entered. Closing twice does nothing.
     ///
     /// @throws WrongThreadException if another thread entered it
+    /// @throws IllegalStateException if it is not the innermost; nothing changes then
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
-    @SuppressWarnings("ReferenceEquality") // threads are compared by identity
+    @SuppressWarnings("ReferenceEquality") // threads and contexts are compared by identity
     public void close() {
         if (Thread.currentThread() != owner) {
             throw new WrongThreadException("the context was entered by " + ThreadNames.of(owner));
+        }
+        if (closed) {
+            return;
+        }
+        JCudaContext innermost = INNERMOST.get();
+        if (innermost != this) {
+            throw new IllegalStateException("the context of device " + device + " is not the innermost: that of device "
+                    + innermost.device + ", entered later, must be closed first");
+        }
+        closed = true;
+        if (outer == null) {
+            INNERMOST.remove();
+        } else {
+            INNERMOST.set(outer);
         }
         driver.devices().leaveContext(device, before);
     }

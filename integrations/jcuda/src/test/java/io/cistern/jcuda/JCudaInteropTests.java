@@ -151,6 +151,18 @@ class JCudaInteropTests {
         entered.close();
     }
 
+    /// Closing the inner one last would restore a context that has been left.
+    @Test
+    void contextsAreLeftInnermostFirst() {
+        JCudaContext outer = JCudaContext.enter(memory, DEVICE);
+        JCudaContext inner = JCudaContext.enter(memory, DEVICE);
+        assertThatIllegalStateException().isThrownBy(outer::close).withMessageContaining("not the innermost");
+        inner.close();
+        inner.close();
+        outer.close();
+        outer.close();
+    }
+
     @Test
     void memoryOfJCudaIsMeteredButNeverFreedByUs() {
         long address = gpu.memory().allocate(DEVICE, 4096);
