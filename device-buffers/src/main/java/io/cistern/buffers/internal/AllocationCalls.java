@@ -60,7 +60,16 @@ public record AllocationCalls(DeviceMemory memory, Api api) {
     /// Allocates on a device, whatever context is current.
     public long allocateOn(int device, long byteSize, long stream) {
         requireBytes(byteSize);
-        return memory.allocate(byteSize, device, stream);
+        return allocated(byteSize, device, stream);
+    }
+
+    /// A closed pool is refused as CUDA refuses a handle that is gone.
+    private long allocated(long byteSize, int device, long stream) {
+        try {
+            return memory.allocate(byteSize, device, stream);
+        } catch (IllegalStateException closed) {
+            throw new RefusedCall(CudaResult.INVALID_HANDLE, closed);
+        }
     }
 
     /// Allocates rows on the device of the current context. Textures can be bound to them.
@@ -70,7 +79,7 @@ public record AllocationCalls(DeviceMemory memory, Api api) {
         requireBytes(rows);
         int device = currentDevice();
         long pitch = rows == 0 ? 0 : roundedUp(width, pitchAlignment(device));
-        return new Rows(memory.allocate(product(pitch, rows), device, stream), pitch);
+        return new Rows(allocated(product(pitch, rows), device, stream), pitch);
     }
 
     /// Allocates layers of rows on the device of the current context.
@@ -149,6 +158,11 @@ public record AllocationCalls(DeviceMemory memory, Api api) {
 
         RefusedCall(CudaResult result, String why) {
             super(why);
+            this.result = result;
+        }
+
+        RefusedCall(CudaResult result, IllegalStateException why) {
+            super(why.toString(), why);
             this.result = result;
         }
     }

@@ -40,11 +40,11 @@ import org.jspecify.annotations.Nullable;
 /// free memory, whatever device is current there.
 ///
 /// **A failed allocation** sets the pointer to null, so that freeing it does nothing. A successful one sets its
-/// position
-/// to 0.
+/// position to 0.
 ///
 /// **Results** are CUDA's: 0, `cudaErrorMemoryAllocation`, `cudaErrorInvalidValue` (also for an address that is not
-/// from here, or was already freed), or the driver's. If CUDA has no code for a failure, Cistern's exception is thrown.
+/// from here, or was already freed), `cudaErrorInvalidResourceHandle` if the pool of the scope is closed, or the
+/// driver's. If CUDA has no code for a failure, Cistern's exception is thrown.
 ///
 /// **Memory that CUDA allocates.** Managed memory, and memory from the program's own pools: the functions here pass the
 /// call to the presets, and those that free recognise such memory.

@@ -87,7 +87,7 @@ public final class CisternMalloc {
     ///
     /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1
     ///     byte; `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is not primary;
-    ///     or the driver's error
+    ///     `CUDA_ERROR_INVALID_HANDLE` if the pool of the scope is closed; or the driver's error
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
@@ -206,7 +206,8 @@ public final class CisternMalloc {
     /// current, the device is 0, the runtime API's first.
     ///
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
-    ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one; or the driver's error
+    ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one;
+    ///     `cudaErrorInvalidResourceHandle` if the pool of the scope is closed; or the driver's error
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc(Pointer pointer, long byteSize) {

@@ -143,6 +143,20 @@ class CisternMallocTests {
     }
 
     @Test
+    void mallocInTheScopeOfAClosedAllocatorIsRefused() {
+        Allocator other = fixture.open("other");
+        try (Scope _ = other.enter()) {
+            other.close();
+            assertThat(runtime.allocate(runtimePointer, 1000, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaErrorInvalidResourceHandle);
+            assertThat(runtime.allocateRows(runtimePointer, new long[1], 10, 10, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaErrorInvalidResourceHandle);
+            assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, 1000))
+                    .isEqualTo(CUresult.CUDA_ERROR_INVALID_HANDLE);
+        }
+    }
+
+    @Test
     void mallocTakesTheDeviceOfTheCurrentContext() {
         try (JCudaContext _ = JCudaContext.enter(memory, 1)) {
             assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT)).isEqualTo(CUresult.CUDA_SUCCESS);

@@ -18,7 +18,7 @@ final class MallocFixture implements AutoCloseable {
             .catalog(Catalog.of(List.of(), List.of()))
             .limitBytes(1 << 20)
             .open();
-    final Allocator plain = memory.open(OpenOptions.made("plain", new PlainMemory()));
+    final Allocator plain = open("plain");
     final JCudaMalloc driver = new JCudaMalloc(memory, JCudaApi.DRIVER);
     final JCudaMalloc runtime = new JCudaMalloc(memory, JCudaApi.RUNTIME);
 
@@ -41,6 +41,11 @@ final class MallocFixture implements AutoCloseable {
 
     MallocFixture() {
         memory.currents().set(plain);
+    }
+
+    /// Opens an allocator, which is not current.
+    Allocator open(String name) {
+        return memory.open(OpenOptions.made(name, new PlainMemory()));
     }
 
     @Override
