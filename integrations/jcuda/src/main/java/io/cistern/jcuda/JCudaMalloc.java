@@ -37,7 +37,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
     /// Allocates rows that begin at multiples of the pitch, and writes the pitch to `pitch[0]`.
     int allocateRows(Pointer pointer, long[] pitch, long width, long rows, long stream) {
         PointerParts.clear(pointer);
-        Objects.checkIndex(0, pitch.length);
+        Objects.checkIndex(0, Objects.requireNonNull(pitch, "pitch is null").length);
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateRows(width, rows, stream);
             pitch[0] = made.pitch();
@@ -48,6 +48,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
     /// Allocates layers of rows that begin at multiples of the pitch.
     int allocateLayers(cudaPitchedPtr pitched, cudaExtent extent, long stream) {
         Objects.requireNonNull(pitched, "pitched is null");
+        Objects.requireNonNull(extent, "extent is null");
         pitched.ptr = new Pointer();
         return answer(() -> {
             AllocationCalls.Rows made = calls().allocateLayers(extent.width, extent.height, extent.depth, stream);

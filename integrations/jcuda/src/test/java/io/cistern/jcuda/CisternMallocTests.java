@@ -120,6 +120,8 @@ class CisternMallocTests {
         assertNamed("pointer is null", () -> driver.allocate(null, 1000, Streams.LEGACY_DEFAULT));
         assertNamed("pointer is null", () -> CisternMalloc.cuMemAlloc(memory, 0, null, 1000));
         assertNamed("pointer is null", () -> runtime.allocateRows(null, new long[1], 10, 10, Streams.LEGACY_DEFAULT));
+        assertNamed("pitch is null", () -> runtime.allocateRows(pointer, null, 10, 10, Streams.LEGACY_DEFAULT));
+        assertNamed("extent is null", () -> runtime.allocateLayers(new cudaPitchedPtr(), null, 0));
         assertNamed("pitched is null", () -> runtime.allocateLayers(null, new cudaExtent(1, 1, 1), 0));
         assertThat(plain.statistics(0).requestedBytes()).isZero();
     }
