@@ -23,10 +23,12 @@ record SampleSource(String className, String text) {
                             "io.cistern.buffers.dlpack",
                             "io.cistern.caching.options",
                             "io.cistern.cuda",
+                            "io.cistern.diagnostics",
                             "io.cistern.errors",
                             "io.cistern.graph",
                             "io.cistern.handles",
                             "io.cistern.javacpp",
+                            "io.cistern.jcuda",
                             "io.cistern.loader.functions",
                             "io.cistern.nccl",
                             "io.cistern.observability",
@@ -40,9 +42,11 @@ record SampleSource(String className, String text) {
                             "java.util",
                             "java.util.concurrent",
                             "java.util.concurrent.locks",
+                            "jcuda.driver",
                             "org.bytedeco.cuda.cublas",
                             "org.bytedeco.cuda.global",
-                            "org.bytedeco.javacpp")
+                            "org.bytedeco.javacpp",
+                            "static io.cistern.jcuda.CisternMalloc")
                     .stream()
                     .map(name -> "import " + name + ".*;\n")
                     .toList());
