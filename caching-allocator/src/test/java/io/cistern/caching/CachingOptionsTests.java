@@ -146,7 +146,10 @@ class CachingOptionsTests extends PoolFixture {
                     .hasMessageContaining("that max_bytes allows: raise it")
                     .asInstanceOf(InstanceOfAssertFactories.type(DeviceOutOfMemoryException.class))
                     .matches(DeviceOutOfMemoryException::isAboveLimit)
-                    .satisfies(refused -> assertThat(refused.steps()).isEmpty());
+                    .satisfies(refused -> assertThat(refused.steps()).isEmpty())
+                    .satisfies(
+                            refused -> assertThat(refused.report().orElseThrow().unusable())
+                                    .isEmpty());
             assertThat(caching.reservedBytes(DEVICE)).hasValue(reserved);
             assertThat(caching.memoryStatistics(DEVICE)).containsEntry("num_ooms", 1L);
         }

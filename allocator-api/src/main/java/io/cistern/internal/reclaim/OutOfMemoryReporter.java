@@ -43,7 +43,8 @@ final class OutOfMemoryReporter {
     OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
         int device = refusing.device();
         List<AllocatorMemory> allocators = allocators(refusing, device);
-        List<UnusableMemory> unusable = unusable(refusing, device, allocators);
+        boolean byLimit = failure.isByLimit() || failure.isAboveLimit(); // then no idle memory would have helped
+        List<UnusableMemory> unusable = byLimit ? List.of() : unusable(refusing, device, allocators);
         Optional<MemoryInfo> info =
                 known(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
         OptionalLong free = info.stream().mapToLong(MemoryInfo::freeBytes).findFirst();
