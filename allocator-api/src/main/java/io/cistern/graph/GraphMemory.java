@@ -185,8 +185,8 @@ public final class GraphMemory {
     ///
     /// **Until it is closed** a noted block that the program frees keeps its place and serves no
     /// capture. So results that several open checkpoints noted never share memory, even those of
-    /// graphs of which only one can run. The statistics count such a block, [GraphMemory#leaks]
-    /// doesn't list it, and it is charged to no limit any more, restored or not.
+    /// graphs of which only one can run. The statistics and limits count such a block, and [GraphMemory#leaks]
+    /// doesn't list it.
     ///
     /// Destroy no graph whose blocks an open checkpoint noted, unless with all others of this memory:
     /// the driver may give the addresses of a graph that is gone to another one.
@@ -200,7 +200,7 @@ public final class GraphMemory {
         private Checkpoint(Checkpoints checkpoints, Captures captures) {
             this.checkpoints = checkpoints;
             this.captures = captures;
-            this.noted = checkpoints.take(captures);
+            this.noted = checkpoints.take();
         }
 
         /// Restores the memory: afterwards exactly the noted blocks are alive, each at its address, and the

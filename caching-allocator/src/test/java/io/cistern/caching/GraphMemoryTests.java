@@ -230,8 +230,9 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
-    void aBlockThatACheckpointKeepsIsChargedToNoLimit() {
-        Allocator limited = memory.open(OpenOptions.spec("caching").limit(MemoryLimit.of("a few", 4 * MIB)));
+    void aBlockThatACheckpointKeepsStaysChargedToItsLimits() {
+        MemoryLimit limit = MemoryLimit.of("a few", 4 * MIB);
+        Allocator limited = memory.open(OpenOptions.spec("caching").limit(limit));
         memory.currents().set(limited);
         GraphCapture capture = capture();
         long inside = allocate(3 * MIB);
@@ -240,12 +241,13 @@ final class GraphMemoryTests extends PoolFixture {
         try (GraphMemory.Checkpoint checkpoint = own.checkpoint()) {
             for (int i = 0; i < 3; i++) {
                 free(inside);
-                free(allocate(4 * MIB));
+                assertThat(limit.usedBytes()).isEqualTo(3 * MIB);
+                assertThatThrownBy(() -> allocate(4 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
                 assertThat(checkpoint.restore()).containsExactly(inside);
+                assertThat(limit.usedBytes()).isEqualTo(3 * MIB);
             }
         }
         free(inside);
-        free(allocate(4 * MIB));
     }
 
     @Test

@@ -13,11 +13,9 @@ import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.CaptureRoutes;
-import io.cistern.internal.routing.FreeTarget;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicLong;
@@ -30,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. While any stream of a device is captured, all routes of the device are suspended, so each allocation
 /// comes here and asks the driver which capture its stream is in. At other times the path of an allocation
-/// knows nothing of captures. Frees go through a [CaptureFrees] meanwhile.
+/// knows nothing of captures. So do frees meanwhile.
 /// 2. The [GraphBlocks] of a capture serve its streams; all other streams are served as usual. Driver calls are
 /// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
 /// 3. The driver reports when a graph and its executables are gone, on its own thread, which may call nothing.
@@ -42,6 +40,7 @@ import org.jspecify.annotations.Nullable;
 /// others ask for meanwhile. If a capture begins meanwhile and the driver refuses a step, that step is done
 /// after the capture.
 public final class Captures implements CaptureRoutes {
+    private static final Consumer<Route> SUSPEND = Route::suspend;
     private static final Consumer<Route> RESUME = Route::resume;
 
     /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
@@ -65,6 +64,7 @@ public final class Captures implements CaptureRoutes {
 
     private final NodeQueue<Runnable> later = new NodeQueue<>();
     private final ClosedGraphs closedGraphs;
+    private final BlockHolders holders;
     private volatile boolean closed;
 
     /// Held by the thread that gives memory back.
@@ -84,6 +84,7 @@ public final class Captures implements CaptureRoutes {
         this.eventStreams = eventStreams;
         this.order = order;
         this.closedGraphs = new ClosedGraphs(registry.environment().deviceCount());
+        this.holders = new BlockHolders(router);
         router.routes().captures(this);
     }
 
@@ -92,6 +93,7 @@ public final class Captures implements CaptureRoutes {
                 registry,
                 eventStreams,
                 new CaptureOrder(driver, order, this::isUnderWay),
+                holders,
                 memories.incrementAndGet(),
                 gone);
     }
@@ -116,13 +118,12 @@ public final class Captures implements CaptureRoutes {
     public synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         router.opened(device, stream);
         StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
-        Consumer<Route> suspending = this::suspend;
         into.use(capture);
         graphs.shelter(device);
         capture.older = newest;
         newest = capture;
         try {
-            router.routes().forEach(device, suspending);
+            router.routes().forEach(device, SUSPEND);
         } catch (Throwable failure) {
             isOver(capture);
             into.release();
@@ -235,21 +236,10 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    /// Sends the frees of a route through other code from now on. While streams are captured, they go through a
-    /// [CaptureFrees] first.
-    synchronized void freeThrough(Route route, DeviceAllocator target) {
-        route.freeThrough(target);
-        opened(route);
-    }
-
-    private void suspend(Route route) {
-        route.suspend(new CaptureFrees(route, route.usualFreeTarget()));
-    }
-
     @Override
     public void opened(Route route) {
         if (isOn(route.device())) {
-            suspend(route);
+            route.suspend();
         }
     }
 
@@ -271,62 +261,69 @@ public final class Captures implements CaptureRoutes {
         return capture == null ? null : capture.memory;
     }
 
+    /// On a stream that has ended, the block is kept, since a later stream of that handle may be captured.
     @Override
-    public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
+    public boolean keeps(Route route, long address, long stream) {
+        if (isOn(route.device()) && !isOfAll(route)) {
+            if (router.hasEnded(route.device(), stream)) {
+                if (keepWithAny(route, address)) {
+                    return true;
+                }
+            } else {
+                CapturedFree captured = freeCaptured(route, address, stream);
+                if (captured != CapturedFree.NOT_CAPTURED) {
+                    return captured == CapturedFree.KEPT;
+                }
+            }
+        }
+        return keepsOwn(address, stream);
+    }
+
+    @Override
+    public CapturedFree freeCaptured(Route route, long address, long stream) {
+        StreamCapture capture;
         try {
-            StreamCapture capture = find(route.device(), stream);
-            if (capture == null) {
-                return false;
-            }
-            if (!capture.memory.owns(route)) {
-                return capture.memory.keep(route, address, byteSize);
-            }
+            capture = find(route.device(), stream);
         } catch (UnusableStreamException unannounced) {
-            keep(route, address, byteSize); // that graph may use it
+            keep(route, address); // that graph may use it
             throw unannounced;
         } catch (CudaException untold) {
-            keep(route, address, byteSize);
-            return true;
-        } catch (OutOfMemoryError full) {
-            router.adoptAgain(route, address, byteSize);
-            throw full;
+            keep(route, address);
+            return CapturedFree.KEPT;
         }
-        route.usualFreeTarget().free(address, byteSize, route.device(), stream);
-        return true;
+        if (capture == null) {
+            return CapturedFree.NOT_CAPTURED;
+        }
+        GraphBlocks memory = capture.memory;
+        if (memory.owns(route) || holders.owner(address) == memory) {
+            return keepsOwn(address, stream) ? CapturedFree.KEPT : CapturedFree.OWN;
+        }
+        return memory.keep(address) ? CapturedFree.KEPT : CapturedFree.NOT_CAPTURED;
     }
 
-    /// Frees a block of a route that not all captures share, unless the usual allocator has to: on a captured stream
-    /// as [#freeCaptured]. On one that has ended, the block is kept, since a later stream of that handle may be
-    /// captured.
-    ///
-    /// @return false if the usual allocator has to
-    private boolean freeBesideCaptures(Route route, long address, long byteSize, long stream) {
-        try {
-            if (router.hasEnded(route.device(), stream)) {
-                return keepWithAny(route, address, byteSize);
-            }
-        } catch (OutOfMemoryError full) {
-            router.adoptAgain(route, address, byteSize);
-            throw full;
+    /// Keeps a block if a graph uses it at each launch.
+    private boolean keepsOwn(long address, long stream) {
+        GraphBlocks owner = holders.owner(address);
+        if (owner == null) {
+            return false;
         }
-        return freeCaptured(route, address, byteSize, stream);
+        if (owner.keepsOwn(address, stream)) {
+            return true;
+        }
+        holders.forget(address);
+        return false;
     }
 
     @Override
-    public void keep(Route route, long address, long byteSize) {
-        try {
-            if (!keepWithAny(route, address, byteSize)) {
-                keepForNone(route, address, byteSize);
-            }
-        } catch (OutOfMemoryError full) {
-            router.adoptAgain(route, address, byteSize);
-            throw full;
+    public void keep(Route route, long address) {
+        if (!keepWithAny(route, address)) {
+            keepForNone(address);
         }
     }
 
-    private boolean keepWithAny(Route route, long address, long byteSize) {
+    private boolean keepWithAny(Route route, long address) {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
-            if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
+            if (capture.device == route.device() && capture.memory.keep(address)) {
                 return true;
             }
         }
@@ -335,11 +332,20 @@ public final class Captures implements CaptureRoutes {
 
     /// Keeps a block until memory of graphs is collected. This does not happen here, since closing an allocator waits
     /// for the free that this is part of.
-    private void keepForNone(Route route, long address, long byteSize) {
+    private void keepForNone(long address) {
         GraphBlocks ofNoGraph = newMemory();
         ofNoGraph.use();
-        ofNoGraph.keep(route, address, byteSize);
-        ofNoGraph.release();
+        try {
+            ofNoGraph.keep(address);
+        } finally {
+            ofNoGraph.release();
+        }
+    }
+
+    @Override
+    public @Nullable String keeper(long address) {
+        GraphBlocks keeper = holders.keeper(address);
+        return keeper == null ? null : keeper.toString();
     }
 
     @Override
@@ -621,24 +627,5 @@ public final class Captures implements CaptureRoutes {
             collecting.unlock();
         }
         failures.rethrow();
-    }
-
-    /// Receives the frees of a route while streams of its device are captured. A block from outside that is
-    /// freed on a captured stream is kept for the graph.
-    private final class CaptureFrees extends FreeTarget {
-        private final Route route;
-        private final DeviceAllocator usual;
-
-        CaptureFrees(Route route, DeviceAllocator usual) {
-            this.route = route;
-            this.usual = usual;
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long stream) {
-            if (isOfAll(route) || !freeBesideCaptures(route, address, byteSize, stream)) {
-                usual.free(address, byteSize, device, stream);
-            }
-        }
     }
 }

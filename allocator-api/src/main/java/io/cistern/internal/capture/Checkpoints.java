@@ -1,10 +1,7 @@
 package io.cistern.internal.capture;
 
-import io.cistern.internal.routing.FreeTarget;
-import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
-import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -22,14 +19,16 @@ import java.util.stream.LongStream;
 public final class Checkpoints {
     private final GraphBlocks memory;
     private final Router router;
+    private final BlockHolders holders;
     private final List<long[]> open = new ArrayList<>();
 
     /// The addresses that any open checkpoint noted, sorted.
     private volatile long[] noted = {};
 
-    Checkpoints(GraphBlocks memory, Router router) {
+    Checkpoints(GraphBlocks memory, Router router, BlockHolders holders) {
         this.memory = memory;
         this.router = router;
+        this.holders = holders;
     }
 
     boolean hasNoted(long address) {
@@ -42,13 +41,12 @@ public final class Checkpoints {
 
     /// Takes a checkpoint of the live blocks.
     ///
-    /// @param captures those of the device memory
     /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
-    public synchronized long[] take(Captures captures) {
+    public synchronized long[] take() {
         requireRest();
         long[] live = live();
         for (long address : live) {
-            lookAtFrees(router.routeOfBlock(address), captures);
+            holders.own(address, memory);
         }
         open.add(live);
         try {
@@ -72,17 +70,11 @@ public final class Checkpoints {
     private long[] live() {
         LongStream.Builder live = LongStream.builder();
         router.forEachLive((address, _, route) -> {
-            if (memory.serves(route) && route.keeper(address) == null) {
+            if (memory.owns(address, route)) {
                 live.add(address);
             }
         });
         return live.build().sorted().toArray();
-    }
-
-    private void lookAtFrees(Route route, Captures captures) {
-        if (route.usualFreeTarget().equals(route.allocator())) {
-            captures.freeThrough(route, new CheckpointFrees(route));
-        }
     }
 
     /// Returns the addresses that some open checkpoints noted, sorted.
@@ -137,23 +129,5 @@ public final class Checkpoints {
             noted = others;
         }
         captures.whenNoneIsUnderWay(givingBack);
-    }
-
-    /// Receives the frees of a private allocator's route once a checkpoint has noted some of its blocks.
-    private final class CheckpointFrees extends FreeTarget {
-        private final Route route;
-        private final DeviceAllocator allocator;
-
-        CheckpointFrees(Route route) {
-            this.route = route;
-            this.allocator = route.allocator();
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long stream) {
-            if (!hasNoted(address) || !memory.keepOrLeave(route, address, byteSize)) {
-                allocator.free(address, byteSize, device, stream);
-            }
-        }
     }
 }

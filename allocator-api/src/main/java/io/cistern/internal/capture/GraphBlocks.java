@@ -10,11 +10,9 @@ import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Budgets;
-import io.cistern.internal.routing.FreeTarget;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -27,7 +25,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -65,17 +62,13 @@ public final class GraphBlocks {
         }
     }
 
-    /// The routes of kept blocks.
-    private final Map<Source, Route> keeping = new HashMap<>();
+    private final BlockHolders holders;
 
     /// The blocks that only a graph uses.
-    private final Set<Kept> kept = new LinkedHashSet<>();
+    private final Set<Long> kept = new LinkedHashSet<>();
 
     /// Kept blocks that were allocated here and freed in a capture. They may serve the capture's stream again.
     private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
-
-    /// The budgets of live blocks of [#keeping]. Their routes charge nothing, since kept blocks are free.
-    private final Map<Kept, Budgets> charged = new ConcurrentHashMap<>();
 
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
@@ -106,12 +99,6 @@ public final class GraphBlocks {
     /// Made in advance, since graphs end in a full Java heap too.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
 
-    /// @param then receives the blocks at last: the usual allocator, or other graphs' memory that kept them
-    ///     before
-    private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
-
-    private record Kept(Route route, long address) {}
-
     private record Reusable(Route route, long stream, long byteSize) {}
 
     /// @param number tells it from others of its device memory
@@ -120,15 +107,17 @@ public final class GraphBlocks {
             Registry registry,
             EventStreams eventStreams,
             CaptureOrder order,
+            BlockHolders holders,
             long number,
             NodeQueue<GraphBlocks> ended) {
         this.registry = registry;
         this.router = registry.router();
         this.eventStreams = eventStreams;
         this.order = order;
+        this.holders = holders;
         this.number = number;
         this.ended = ended;
-        this.checkpoints = new Checkpoints(this, router);
+        this.checkpoints = new Checkpoints(this, router, holders);
     }
 
     public Checkpoints checkpoints() {
@@ -226,7 +215,7 @@ public final class GraphBlocks {
         }
         OpenAllocator allocator = registry.ownerOf(usual);
         if (!allocator.servesGraphs()) {
-            return allocateCharged(allocator, usual, byteSize, stream);
+            return allocateKept(usual, byteSize, stream);
         }
         Route pool = poolOf(allocator).route(usual.device(), allocator.limitOf(usual));
         last = new Served(usual, usual.budgets(), pool);
@@ -285,94 +274,43 @@ public final class GraphBlocks {
         }
     }
 
-    /// Serves a captured stream with a [kept][#allocateKept] block, which is charged as those of the usual route
-    /// are.
-    private long allocateCharged(OpenAllocator allocator, Route usual, long byteSize, long stream) {
-        Budgets budgets = usual.budgets();
-        if (budgets == null) {
-            return allocateKept(allocator, usual.device(), byteSize, stream);
+    /// Serves a captured stream with a block of the usual allocator. The block is idle when the graph is
+    /// launched, since it is allocated on another stream, which has no work.
+    private long allocateKept(Route usual, long byteSize, long stream) {
+        long again = reuse(new Reusable(usual, stream, byteSize));
+        if (again != 0) {
+            return again;
         }
-        budgets.take(usual, byteSize);
-        long address = Router.REFUSED;
+        int device = usual.device();
+        long ready = eventStreams.ready(device);
+        long address = router.allocateThrough(usual, byteSize, ready);
+        if (address == Router.REFUSED) {
+            return address;
+        }
         boolean served = false;
         try {
-            address = allocateKept(allocator, usual.device(), byteSize, stream);
-            if (address != Router.REFUSED) {
-                charged.put(new Kept(router.routeOfBlock(address), address), budgets);
-                served = true;
-            }
+            registry.driver().streams().synchronize(device, ready);
+            holders.own(address, this);
+            served = true;
             return address;
         } finally {
             if (!served) {
-                budgets.giveBack(byteSize);
-                if (address != Router.REFUSED) {
-                    router.free(address, stream); // the caller never gets it
-                }
-            }
-        }
-    }
-
-    /// Gives back what a block that is being freed was charged.
-    private void uncharge(Kept block, long byteSize) {
-        Budgets budgets = charged.remove(block);
-        if (budgets != null) {
-            budgets.giveBack(byteSize);
-        }
-    }
-
-    /// Serves a captured stream with a block of the usual allocator. The block is idle when the graph is
-    /// launched, since it is allocated on another stream, which has no work.
-    private long allocateKept(OpenAllocator usual, int device, long byteSize, long stream) {
-        Route route;
-        synchronized (this) {
-            route = keepingRoute(usual, device, usual.backend());
-            if (route == null) {
-                return Router.REFUSED; // another allocator is current by now
-            }
-            Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
-            if (free != null && !free.isEmpty()) {
-                long again = free.element();
-                kept.remove(new Kept(route, again));
-                free.remove();
-                return again;
-            }
-        }
-        long ready = eventStreams.ready(device);
-        long address = router.allocateThrough(route, byteSize, ready);
-        try {
-            registry.driver().streams().synchronize(device, ready);
-        } catch (RuntimeException | Error refusal) {
-            if (address != Router.REFUSED) {
                 router.free(address, ready); // the caller never gets it
             }
-            throw refusal;
         }
-        return address;
     }
 
-    /// Returns null if the usual allocator has drained.
-    private @Nullable Route keepingRoute(OpenAllocator usual, int device, DeviceAllocator then) {
-        Source source = new Source(usual, device, then);
-        Route present = keeping.get(source);
-        if (present != null) {
-            return present;
+    /// Returns a kept block that was freed where an equal one is wanted now, or 0.
+    private synchronized long reuse(Reusable wanted) {
+        Deque<Long> free = reusable.get(wanted);
+        if (free == null || free.isEmpty()) {
+            return 0;
         }
-        Route route = usual.openSibling(device);
-        if (route == null) {
-            return null;
-        }
-        try {
-            route.freeThrough(new GraphFrees(route, then));
-            keeping.put(source, route);
-            if (owns(route)) {
-                router.routes()
-                        .tellCaptures(route); // a stream of another capture under way may free a block that is back
-            }
-            return route;
-        } catch (Throwable failure) {
-            router.routes().close(route);
-            throw failure;
-        }
+        Long again = free.element();
+        kept.remove(again);
+        free.remove();
+        holders.revive(again);
+        return again;
     }
 
     /// Destroys a graph that nobody will launch, once the private allocators have drained: if their blocks are nodes
@@ -420,46 +358,66 @@ public final class GraphBlocks {
         return false;
     }
 
-    /// Returns whether the blocks of a route belong to these graphs.
-    synchronized boolean serves(Route route) {
-        return owns(route) || keeping.containsValue(route);
+    /// Returns whether a live block belongs to these graphs.
+    boolean owns(long address, Route route) {
+        return owns(route) || holders.owner(address) == this;
     }
 
-    /// Keeps a block that is being freed: one of another allocator, on a captured stream, or one that a
-    /// checkpoint noted.
+    /// Keeps a block that is being freed: one of another allocator, on a captured stream.
     ///
     /// @return false if the graphs are gone, since the capture has ended meanwhile
-    synchronized boolean keep(Route route, long address, long byteSize) {
-        if (gone) {
+    synchronized boolean keep(long address) {
+        if (!gone) {
+            enter(address);
+        }
+        return !gone;
+    }
+
+    /// Keeps a block of these graphs that is being freed.
+    ///
+    /// @return false if no graph uses it any more, or its private allocator keeps it
+    boolean keepsOwn(long address, long stream) {
+        Route route = router.routeOfBlock(address);
+        boolean inside = isInto(route.device(), stream);
+        long byteSize = router.byteSizeOf(address);
+        synchronized (this) {
+            if (!mayKeepOwn(address, route)) {
+                return false;
+            }
+            boolean again = inside && !checkpoints.hasNoted(address) && !usedElsewhere.contains(address);
+            Deque<Long> free = again
+                    ? reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
+                    : new ArrayDeque<>();
+            free.push(address);
+            try {
+                enter(address);
+            } catch (Throwable failure) {
+                free.pop();
+                throw failure;
+            }
+            usedElsewhere.remove(address);
+            return true;
+        }
+    }
+
+    private boolean mayKeepOwn(long address, Route route) {
+        return !gone && (!owns(route) || checkpoints.hasNoted(address));
+    }
+
+    /// Keeps a block of these graphs that other graphs kept until now.
+    ///
+    /// @return false if no graph uses it any more
+    private synchronized boolean takeOver(Long address, Route route) {
+        if (!mayKeepOwn(address, route)) {
             return false;
         }
-        DeviceAllocator target = route.usualFreeTarget();
-        DeviceAllocator then = target instanceof GraphFrees frees && frees.memory() == this ? frees.then : target;
-        if (target instanceof GraphFrees frees) {
-            frees.memory().uncharge(new Kept(route, address), byteSize);
-        }
-        OpenAllocator usual = registry.ownerOf(route); // its live block keeps it
-        Route own = Objects.requireNonNull(keepingRoute(usual, route.device(), then));
-        Kept block = new Kept(own, address);
-        enter(block);
-        try {
-            router.adopt(own, address, byteSize);
-        } catch (Throwable failure) {
-            kept.remove(block);
-            throw failure;
-        }
-        deferred(own, address, byteSize);
+        keepOn(address);
         return true;
     }
 
-    /// Keeps a block as [#keep] does. If the Java heap is full, the block is alive again.
-    boolean keepOrLeave(Route route, long address, long byteSize) {
-        try {
-            return keep(route, address, byteSize);
-        } catch (OutOfMemoryError full) {
-            router.adoptAgain(route, address, byteSize);
-            throw full;
-        }
+    private synchronized void keepOn(Long address) {
+        holders.passOn(address, this);
+        kept.add(address);
     }
 
     /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
@@ -478,82 +436,50 @@ public final class GraphBlocks {
         usedElsewhere.add(address);
     }
 
-    private synchronized boolean enter(Kept block) {
-        return kept.add(block);
-    }
-
-    private synchronized boolean isKept(Route route, long address) {
-        return kept.contains(new Kept(route, address));
-    }
-
-    /// Called when a block of a route of kept blocks is freed.
-    private void freed(Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        boolean inside = isInto(device, stream);
-        if (!keepsFreed(route, address, byteSize, stream, inside)) {
-            then.free(address, byteSize, device, stream);
-        }
-    }
-
-    /// @param inside whether the stream is captured into these graphs
-    private synchronized boolean keepsFreed(Route route, long address, long byteSize, long stream, boolean inside) {
-        boolean noted = checkpoints.hasNoted(address);
-        Kept block = gone && charged.isEmpty() ? null : blockOf(route, address, byteSize);
-        if (block == null) {
-            return false;
-        }
-        uncharge(block, byteSize);
-        if (gone || (!noted && owns(route) && !kept.contains(block))) {
-            return false;
-        }
-        router.adoptAgain(route, address, byteSize);
-        if (!enter(block)) {
-            throw new UnknownAddressException(address); // freed twice
-        }
-        deferred(route, address, byteSize);
-        if (!noted && !usedElsewhere.remove(address) && inside) {
-            reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
-                    .push(address);
-        }
-        return true;
-    }
-
-    /// Names a block that is being freed. If the Java heap is full, the block is alive again, since its free
-    /// can't be finished.
-    private Kept blockOf(Route route, long address, long byteSize) {
+    /// @throws UnknownAddressException if another free of the block came first; nothing changes then, nor after an
+    ///     error
+    private void enter(Long address) {
+        boolean isNew = kept.add(address);
+        boolean entered = false;
         try {
-            return new Kept(route, address);
-        } catch (OutOfMemoryError full) {
-            router.adoptAgain(route, address, byteSize);
-            throw full;
+            if (!isNew || !holders.keep(address, this)) {
+                throw new UnknownAddressException(address);
+            }
+            entered = true;
+        } finally {
+            if (isNew && !entered) {
+                kept.remove(address);
+            }
         }
+        router.ofLive(address, (at, byteSize, route) -> deferred(route, at, byteSize));
     }
 
     /// Makes kept blocks alive again.
     ///
     /// @throws IllegalStateException if one of them is not kept here; then none is made alive
     synchronized void revive(List<Long> addresses) {
-        List<Kept> blocks = addresses.stream()
-                .map(address -> new Kept(router.routeOfBlock(address), address))
-                .toList();
-        if (!kept.containsAll(blocks)) {
+        if (!kept.containsAll(addresses)) {
             throw new IllegalStateException("a block of the checkpoint is kept for other graphs: it was freed on a"
                     + " stream that was captured into them");
         }
-        blocks.forEach(kept::remove);
+        addresses.forEach(address -> {
+            kept.remove(address);
+            holders.revive(address);
+        });
     }
 
     /// Gives kept blocks of private allocators back, after all work.
     ///
     /// @throws CudaException if the driver refuses
     void giveBack(LongPredicate wanted) {
-        List<Kept> blocks;
+        List<Long> blocks;
         synchronized (this) {
             blocks = kept.stream()
-                    .filter(block -> owns(block.route) && wanted.test(block.address))
+                    .filter(address -> owns(router.routeOfBlock(address)) && wanted.test(address))
                     .toList();
         }
-        for (Kept block : blocks) {
-            free(block, eventStreams.behindAll(block.route.device()));
+        for (Long address : blocks) {
+            free(address, eventStreams.behindAll(router.deviceOf(address)));
         }
     }
 
@@ -571,17 +497,15 @@ public final class GraphBlocks {
             mayRun = false;
         }
         actions.forEach(this::run);
-        for (Kept block : keptForGraphsOnly()) {
-            free(block, eventStreams.ready(block.route.device()));
+        for (Long address : keptForGraphsOnly()) {
+            free(address, eventStreams.ready(router.deviceOf(address)));
         }
         for (OpenAllocator pool : own) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
         }
-        for (Kept block : allKept()) {
-            free(block, eventStreams.behindAll(block.route.device()));
+        for (Long address : allKept()) {
+            free(address, eventStreams.behindAll(router.deviceOf(address)));
         }
-        keeping.values().forEach(router.routes()::close);
-        keeping.clear();
         for (OpenAllocator pool : own) {
             pool.close();
             letGo(pool);
@@ -592,13 +516,13 @@ public final class GraphBlocks {
         }
     }
 
-    private synchronized List<Kept> allKept() {
+    private synchronized List<Long> allKept() {
         return List.copyOf(kept);
     }
 
-    private synchronized List<Kept> keptForGraphsOnly() {
-        return reusable.entrySet().stream()
-                .flatMap(each -> each.getValue().stream().map(address -> new Kept(each.getKey().route, address)))
+    private synchronized List<Long> keptForGraphsOnly() {
+        return reusable.values().stream()
+                .flatMap(Deque::stream)
                 .filter(kept::contains)
                 .toList();
     }
@@ -619,54 +543,36 @@ public final class GraphBlocks {
         }
     }
 
-    private void free(Kept block, long stream) {
+    private void free(Long address, long stream) {
         synchronized (this) {
-            if (!kept.remove(block)) {
+            if (!kept.remove(address)) {
                 return; // the block is alive again, or was given back
             }
         }
         try {
-            registry.observers().post(COMPLETED, router, block.route.device(), block.address, 0, 0);
-            router.free(block.address, stream);
+            Route route = router.routeOfBlock(address);
+            GraphBlocks owner = holders.owner(address);
+            if (owner != null && owner != this && owner.takeOver(address, route)) {
+                return;
+            }
+            registry.observers().post(COMPLETED, router, route.device(), address, 0, 0);
+            holders.forget(address);
+            router.freeKept(address, stream);
         } catch (OutOfMemoryError full) {
-            if (router.isLive(block.address)) { // else its allocator has the block back
-                enter(block);
+            if (router.isKept(address)) { // else its allocator has the block back
+                keepOn(address);
             }
             throw full;
         }
     }
 
-    private void deferred(Route route, long address, long byteSize) {
+    private boolean deferred(Route route, long address, long byteSize) {
         registry.observers().post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
+        return true;
     }
 
     @Override
     public String toString() {
         return "graph memory " + number;
-    }
-
-    /// Receives the frees of kept blocks.
-    private final class GraphFrees extends FreeTarget {
-        private final Route route;
-        private final DeviceAllocator then;
-
-        GraphFrees(Route route, DeviceAllocator then) {
-            this.route = route;
-            this.then = then;
-        }
-
-        GraphBlocks memory() {
-            return GraphBlocks.this;
-        }
-
-        @Override
-        public @Nullable String keeper(long address) {
-            return isKept(route, address) ? GraphBlocks.this.toString() : null;
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long stream) {
-            freed(route, then, address, byteSize, device, stream);
-        }
     }
 }

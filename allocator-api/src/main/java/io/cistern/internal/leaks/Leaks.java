@@ -69,7 +69,7 @@ public final class Leaks {
     public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
-            if (wanted.test(route) && route.keeper(address) == null) {
+            if (wanted.test(route)) {
                 blocks.add(block(address, byteSize, route));
             }
         });
@@ -79,8 +79,8 @@ public final class Leaks {
     /// Returns the blocks that programs have freed and graphs keep.
     public List<KeptBlock> kept() {
         List<KeptBlock> blocks = new ArrayList<>();
-        router.forEachLive((address, byteSize, route) -> {
-            String keeper = route.keeper(address);
+        router.forEachKept((address, byteSize, route) -> {
+            String keeper = router.keeper(address);
             if (keeper != null) {
                 blocks.add(new KeptBlock(address, byteSize, route.device(), route.toString(), keeper));
             }
@@ -93,7 +93,7 @@ public final class Leaks {
         long[] sum = new long[1];
         router.forEachLive((address, byteSize, route) -> {
             Site site = route.device() == device ? sites.find(address) : null;
-            if (site != null && site.isUnreachable() && route.keeper(address) == null) {
+            if (site != null && site.isUnreachable()) {
                 sum[0] += byteSize;
             }
         });

@@ -332,21 +332,6 @@ public final class OpenAllocator {
         return routes[route.device()].isSiblingOf(route);
     }
 
-    /// Opens one more route to this allocator, whose blocks are charged to no limit.
-    ///
-    /// @return null if this allocator has drained
-    public @Nullable Route openSibling(int device) {
-        if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
-            return null;
-        }
-        try {
-            return routing.openSibling(routes[device], backend, null, oneDrained);
-        } catch (Throwable failure) {
-            drained();
-            throw failure;
-        }
-    }
-
     /// Returns the plug-in's object, even after its routes have drained.
     public DeviceAllocator backend() {
         return backend;

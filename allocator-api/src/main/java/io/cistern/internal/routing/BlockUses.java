@@ -108,6 +108,9 @@ public final class BlockUses {
         /// Whether the stream of the free waits for all of them.
         final boolean ordered;
 
+        /// Whether the uses are forgotten.
+        boolean isTaken;
+
         private Waits(Long address, StreamUse[] uses, long captured, boolean ordered) {
             this.address = address;
             this.uses = uses;
@@ -137,6 +140,7 @@ public final class BlockUses {
     /// Forgets the uses of a block, before its address may be reused.
     synchronized void taken(Waits waits) {
         usesOfBlocks.remove(waits.address);
+        waits.isTaken = true;
     }
 
     /// Releases the streams that used the block.

@@ -1,25 +1,51 @@
 package io.cistern.internal.routing;
 
-/// Receives allocations while streams are captured into graphs. Routes of the captured devices refuse then, so
-/// the path of an ordinary allocation has nothing to check at any other time.
+import org.jspecify.annotations.Nullable;
+
+/// Decides about allocations and frees while streams are captured into graphs, and about the frees of blocks that
+/// [belong to graphs][Router#markOfGraph]. Routes of the captured devices refuse and leave their frees to this, so
+/// the path of an ordinary call has nothing to check at any other time.
+///
+/// A [kept][Router#keep] block stays counted and charged to its limits, until it goes back to its allocator.
 public interface CaptureRoutes {
+    /// What a free on a captured stream does.
+    enum CapturedFree {
+        /// The block is kept.
+        KEPT,
+
+        /// The graph's own allocator takes it on that stream.
+        OWN,
+
+        /// The stream is not captured any more.
+        NOT_CAPTURED
+    }
+
     /// Serves a request that a suspended route refused.
     long allocate(Route route, long byteSize, long stream);
 
-    /// Called for a new route, before it is used, and for one that sends its frees through other code.
+    /// Called for a new route, before it is used.
     void opened(Route route);
 
     /// Returns whether a stream is captured now; true also if the driver doesn't report it.
     boolean isCaptured(int device, long stream);
 
-    /// Frees a block on a captured stream: keeps it with the graph, or gives it back to the graph's own memory.
+    /// Keeps a block that is being freed, if a graph may use it.
     ///
-    /// @return false if the stream is not captured any more
-    /// @throws io.cistern.errors.UnusableStreamException if the capture was not announced; then the block is
-    ///     [kept][#keep]
-    boolean freeCaptured(Route route, long address, long byteSize, long stream);
+    /// @return false if its allocator gets it now; then no graph decides about it any more
+    /// @throws io.cistern.errors.UnusableStreamException if the stream is in a capture that was not announced; then
+    ///     the block is [kept][#keep]
+    boolean keeps(Route route, long address, long stream);
+
+    /// Keeps a block that is being freed and that a stream uses, if that stream is captured into other memory.
+    ///
+    /// @throws io.cistern.errors.UnusableStreamException as [#keeps]
+    CapturedFree freeCaptured(Route route, long address, long stream);
 
     /// Keeps a block that is being freed until it can go back after all work of the context: with the graph of
     /// a capture on its device, or until no capture is under way.
-    void keep(Route route, long address, long byteSize);
+    void keep(Route route, long address);
+
+    /// Returns the name of what keeps a block; null if nothing does.
+    @Nullable
+    String keeper(long address);
 }

@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
 /// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,
 /// swing its state from live to freeing (compare-and-set, so that one of two frees loses), read the owner,
 /// clear the key. Drain: swing the live records of a route to draining, so that their frees are counted. A live
-/// or draining record may also bear the mark *used*, which sends its free the same slow way: see [BlockUses].
+/// or draining record may also bear marks, which send its free the same slow way: *used* ([BlockUses]), *of a graph*
+/// and *kept* ([CaptureRoutes]). The program has freed a kept block, so it can't free it again.
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else. The
 /// thread that removes owns the record from the compare-and-set until it clears the record. Chunks are added
@@ -95,8 +96,16 @@ public final class OwnerTable {
     /// Added to live or draining if other streams use the block too.
     static final int USED = 4;
 
+    /// Added to live or draining if a graph decides what its free does.
+    static final int OF_GRAPH = 16;
+
+    /// Added to live or draining once the program has freed the block and a graph keeps it.
+    static final int KEPT = 32;
+
     /// Added to live while [#drain] reads the owner, which may have changed before: nobody else takes such a record.
     private static final int HELD = 8;
+
+    private static final int MARKS = USED | HELD | OF_GRAPH | KEPT;
 
     private static final long STATE_MASK = 0xFF;
 
@@ -273,7 +282,7 @@ public final class OwnerTable {
     }
 
     private static boolean isLive(long state) {
-        long kind = state & ~(USED | HELD);
+        long kind = state & ~MARKS;
         return kind == LIVE || kind == DRAINING;
     }
 
@@ -300,12 +309,43 @@ public final class OwnerTable {
 
     /// Marks a live block as used on other streams.
     ///
-    /// @return false if there is none
-    synchronized boolean markUsed(long address) {
-        return markUsed(address, FINE_SHIFT) || markUsed(address, COARSE_SHIFT);
+    /// @return false if there is none, or the program has freed it
+    boolean markUsed(long address) {
+        return mark(address, KEPT, USED, 0);
     }
 
-    private boolean markUsed(long address, int shift) {
+    /// Marks a live block, so that a graph decides what its free does.
+    void markOfGraph(long address) {
+        mark(address, 0, OF_GRAPH, 0);
+    }
+
+    /// Marks a live block as freed by the program and kept.
+    ///
+    /// @return false if there is none, or it was kept before
+    boolean keep(long address) {
+        return mark(address, KEPT, KEPT, 0);
+    }
+
+    /// Makes a kept block the program's again.
+    void revive(long address) {
+        mark(address, 0, 0, KEPT);
+    }
+
+    boolean isKept(long address) {
+        return isKept(address, FINE_SHIFT) || isKept(address, COARSE_SHIFT);
+    }
+
+    private boolean isKept(long address, int shift) {
+        long[] chunk = chunkOf(address, shift);
+        return chunk != null && (stateOf(chunk, slotOf(address, shift), address) & KEPT) != 0;
+    }
+
+    /// @param unless changes nothing if a record bears one of these marks
+    private synchronized boolean mark(long address, int unless, int add, int remove) {
+        return mark(address, FINE_SHIFT, unless, add, remove) || mark(address, COARSE_SHIFT, unless, add, remove);
+    }
+
+    private boolean mark(long address, int shift, int unless, int add, int remove) {
         long[] chunk = chunkOf(address, shift);
         if (chunk == null) {
             return false;
@@ -314,8 +354,11 @@ public final class OwnerTable {
         int state;
         do {
             state = stateOf(chunk, at, address);
-        } while (state != 0 && !KEY.compareAndSet(chunk, at, address | state, address | state | USED));
-        return state != 0;
+            if (state == 0 || (state & unless) != 0) {
+                return false;
+            }
+        } while (!KEY.compareAndSet(chunk, at, address | state, address | ((state | add) & ~remove)));
+        return true;
     }
 
     /// Returns the chunk with the live record of an address in one table, or null.
@@ -346,7 +389,7 @@ public final class OwnerTable {
     private static boolean drain(long[] chunk, int at, int route) {
         while (true) {
             long key = (long) KEY.getAcquire(chunk, at);
-            if ((key & STATE_MASK & ~(USED | HELD)) != LIVE || indexOf(chunk[at + 1]) != route) {
+            if ((key & STATE_MASK & ~MARKS) != LIVE || indexOf(chunk[at + 1]) != route) {
                 return false;
             }
             if ((key & HELD) != 0) {
@@ -360,7 +403,7 @@ public final class OwnerTable {
     }
 
     interface Visitor {
-        void record(long address, long owner);
+        void record(long address, long owner, boolean isKept);
     }
 
     /// Returns a directory with all chunks that there are now, for a visit without the lock, which others need to
@@ -380,7 +423,7 @@ public final class OwnerTable {
             for (int at = HEADER; chunk != null && at < chunk.length; at += RECORD) {
                 long key = (long) KEY.getAcquire(chunk, at);
                 if (isLive(key & STATE_MASK)) {
-                    visitor.record(key & ~STATE_MASK, chunk[at + 1]);
+                    visitor.record(key & ~STATE_MASK, chunk[at + 1], (key & KEPT) != 0);
                 }
             }
         }

@@ -37,12 +37,10 @@ public final class Route {
     /// Receives allocations: the allocator, or null while the route is closed, suspended or asleep.
     volatile @Nullable DeviceAllocator allocateTarget;
 
-    /// Receives frees: the allocator, or what [CaptureRoutes] puts in front of it while streams are captured. A thread
-    /// that frees on a captured stream comes after the begin of the capture.
+    /// Receives frees: the allocator, or null while the route is suspended, so that each free asks [CaptureRoutes]. A
+    /// thread that frees on a captured stream comes after the begin of the capture.
+    @Nullable
     DeviceAllocator freeTarget;
-
-    /// The receiver of frees at other times.
-    private DeviceAllocator usualFreeTarget;
 
     /// Whether allocations are refused for good.
     private volatile boolean closed;
@@ -77,7 +75,6 @@ public final class Route {
         this.allocator = allocator;
         this.allocateTarget = allocator;
         this.freeTarget = allocator;
-        this.usualFreeTarget = allocator;
         this.meter = meter;
         this.threads = threads;
         this.whenDrained = whenDrained;
@@ -107,13 +104,8 @@ public final class Route {
         return meter == other.meter;
     }
 
-    /// Names the route that serves instead of this one once this one is closed. Blocks that are freed in a way of
-    /// their own are freed in this way, too.
-    @SuppressWarnings("ReferenceEquality") // allocators may count as equal
+    /// Names the route that serves instead of this one once this one is closed.
     public void succeededBy(Route next) {
-        if (usualFreeTarget != allocator) {
-            next.freeThrough(usualFreeTarget);
-        }
         successor = next;
     }
 
@@ -140,17 +132,15 @@ public final class Route {
         return !closed;
     }
 
-    /// Sends allocations and frees through other code while streams of the device are captured.
-    ///
-    /// @param freesMeanwhile receives the frees
-    public synchronized void suspend(DeviceAllocator freesMeanwhile) {
-        freeTarget = freesMeanwhile;
+    /// Lets [CaptureRoutes] decide about allocations and frees while streams of the device are captured.
+    public synchronized void suspend() {
+        freeTarget = null;
         suspended = true;
         setAllocateTarget();
     }
 
     public synchronized void resume() {
-        freeTarget = usualFreeTarget;
+        freeTarget = allocator;
         suspended = false;
         setAllocateTarget();
     }
@@ -180,24 +170,6 @@ public final class Route {
         if (asleep) {
             throw new MemoryAsleepException(name, device, address);
         }
-    }
-
-    /// Sends frees to another receiver from now on, also outside captures: for blocks that only a graph may
-    /// give back.
-    public void freeThrough(DeviceAllocator other) {
-        usualFreeTarget = other;
-        freeTarget = other;
-    }
-
-    /// Returns the receiver of frees outside captures.
-    public DeviceAllocator usualFreeTarget() {
-        return usualFreeTarget;
-    }
-
-    /// Returns what keeps a block of this route although the program has freed it, for example the memory of a
-    /// graph; null if nothing does.
-    public @Nullable String keeper(long address) {
-        return usualFreeTarget instanceof FreeTarget target ? target.keeper(address) : null;
     }
 
     public DeviceAllocator allocator() {
@@ -254,7 +226,6 @@ public final class Route {
     private void forget() {
         allocator = Drained.INSTANCE;
         freeTarget = Drained.INSTANCE;
-        usualFreeTarget = Drained.INSTANCE;
         whenDrained = Drained.INSTANCE;
     }
 

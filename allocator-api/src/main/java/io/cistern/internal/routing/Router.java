@@ -153,23 +153,9 @@ public final class Router implements OwnerTable.Freeing {
     ///
     /// @return the address, or [#REFUSED] if the route is closed
     public long allocateThrough(Route route, long byteSize, long stream) {
-        long address = allocateSlowly(route, null, byteSize, stream, 0);
+        long address = allocateSlowly(route, null, byteSize, stream);
         Route successor = address == REFUSED ? route.successor() : null;
         return successor == null ? address : allocate(successor, byteSize, stream);
-    }
-
-    /// Records and counts a block for a route during the block's free, so that the allocator does not get it
-    /// back. The allocator has handed it out before.
-    public void adopt(Route route, long address, long byteSize) {
-        allocateSlowly(route, null, byteSize, 0, address);
-    }
-
-    /// Makes a block live again, unless it has an owner record by now. Its free can't be finished because the
-    /// Java heap is full, and its allocator did not get it back.
-    public void adoptAgain(Route route, long address, long byteSize) {
-        if (owners.ownerOf(address) == OwnerTable.NONE) {
-            adopt(route, address, byteSize);
-        }
     }
 
     /// Returns the calling thread's counters; null for a virtual thread.
@@ -188,17 +174,16 @@ public final class Router implements OwnerTable.Freeing {
             return 0;
         }
         try {
-            return Math.max(0, allocateSlowly(route, lender, byteSize, stream, 0));
+            return Math.max(0, allocateSlowly(route, lender, byteSize, stream));
         } catch (DeviceOutOfMemoryException | MemoryAsleepException none) {
             return 0;
         }
     }
 
-    /// Allocates for virtual threads, for lending and for [#adopt].
+    /// Allocates for virtual threads and for lending.
     ///
     /// @param lender gives only idle memory; null to ask the route's allocator
-    /// @param adopted a block that the allocator has handed out before, or 0 to allocate one
-    private long allocateSlowly(Route route, @Nullable MemoryReclaim lender, long byteSize, long stream, long adopted) {
+    private long allocateSlowly(Route route, @Nullable MemoryReclaim lender, long byteSize, long stream) {
         StackRoom.require();
         refuseThreadStream(route.device, stream);
         ThreadCounters counters = threads.enter();
@@ -207,10 +192,8 @@ public final class Router implements OwnerTable.Freeing {
         boolean beyond;
         try {
             if (route.isOpen()) {
-                if (adopted == 0) { // else this is part of a free
-                    route.requireAwake(0);
-                }
-                address = allocateWithin(route.budgets, lender, route, byteSize, stream, adopted);
+                route.requireAwake(0);
+                address = allocateWithin(route.budgets, lender, route, byteSize, stream);
             }
         } finally {
             beyond = counters.countAllocation(tally, byteSize, address != REFUSED);
@@ -222,18 +205,13 @@ public final class Router implements OwnerTable.Freeing {
     }
 
     private long allocateWithin(
-            @Nullable Budgets budgets,
-            @Nullable MemoryReclaim lender,
-            Route route,
-            long byteSize,
-            long stream,
-            long adopted) {
+            @Nullable Budgets budgets, @Nullable MemoryReclaim lender, Route route, long byteSize, long stream) {
         if (budgets != null) {
             budgets.take(route, byteSize, null);
         }
         long address = 0;
         try {
-            address = adopted != 0 ? adopted : made(lender, route, byteSize, stream);
+            address = made(lender, route, byteSize, stream);
             if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, route.index)) {
                 throw AddressCheck.illegal(this, route, find(address), address, byteSize, stream);
             }
@@ -323,12 +301,12 @@ public final class Router implements OwnerTable.Freeing {
     @Override
     public boolean free(Route route, long owner, long[] chunk, int at, long address, long stream) {
         ThreadCounters counters = counters();
-        if (counters == null) {
+        DeviceAllocator target = route.freeTarget;
+        if (counters == null || target == null) {
             refuseThreadStream(route.device, stream);
             return freeSlowly(chunk, at, address, stream, OwnerTable.NONE);
         }
         Tally tally = counters.of(route);
-        DeviceAllocator target = route.freeTarget;
         long byteSize = OwnerTable.byteSizeOf(owner);
         long taken;
         try {
@@ -365,45 +343,99 @@ public final class Router implements OwnerTable.Freeing {
         return true;
     }
 
-    /// Frees for virtual threads, for closing routes, for blocks that other streams used, and after lost races.
+    /// Frees for virtual threads, for suspended and closing routes, for marked blocks, and after lost races.
+    ///
+    /// A block that is kept keeps its record, so its counts and charges stay as they are, and a full Java heap
+    /// leaves it alive.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
         StackRoom.require();
-        int state = OwnerTable.LIVE;
-        long owner = taken;
-        Route route = owners.routeOf(taken == OwnerTable.NONE ? OwnerTable.ownerIn(chunk, at) : taken);
-        ThreadCounters counters = threads.enter();
-        Tally tally = counters.leaveWith(route);
-        BlockUses.Waits waits = null;
-        while (owner == OwnerTable.NONE) {
-            state = OwnerTable.stateOf(chunk, at, address);
-            if (state == 0) {
+        if (taken != OwnerTable.NONE) { // the block was freed twice, and its address is another block's now
+            Route route = owners.routeOf(taken);
+            ThreadCounters counters = threads.enter();
+            end(counters, counters.leaveWith(route), route, OwnerTable.LIVE, address, taken, stream, null);
+            return true;
+        }
+        while (true) {
+            int state = OwnerTable.stateOf(chunk, at, address);
+            if (state == 0 || (state & OwnerTable.KEPT) != 0) {
                 return false;
             }
-            waits = uses != null && (state & OwnerTable.USED) != 0
-                    ? uses.await(routes.captures, address, route.device, stream)
-                    : null;
-            owner = OwnerTable.take(chunk, at, address, state);
+            Route route = owners.routeOf(OwnerTable.ownerIn(chunk, at));
+            BlockUses others = (state & OwnerTable.USED) != 0 ? uses : null;
+            boolean freed;
+            if (others == null) {
+                freed = keeps(route, state, address, stream, null) || freed(chunk, at, address, stream, state, null);
+            } else {
+                freed = freedUsed(chunk, at, address, stream, state, route, others);
+            }
+            if (freed) {
+                return true;
+            }
         }
-        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address is another block's now
+    }
+
+    private boolean freedUsed(
+            long[] chunk, int at, long address, long stream, int state, Route route, BlockUses others) {
+        BlockUses.Waits waits = others.await(routes.captures, address, route.device, stream);
+        try {
+            return freedWithGraph(chunk, at, address, state, route, others, waits)
+                    || keeps(route, state, address, stream, waits)
+                    || freed(chunk, at, address, stream, state, waits);
+        } finally {
+            if (!waits.isTaken && owners.isKept(address)) {
+                others.taken(waits);
+                others.end(waits);
+            }
+        }
+    }
+
+    /// Takes a record and frees its block, whoever has freed the address before and allocated it again.
+    ///
+    /// @return false if the record is not in that state any more
+    private boolean freed(long[] chunk, int at, long address, long stream, int state, BlockUses.@Nullable Waits waits) {
+        Route route = owners.routeOf(OwnerTable.ownerIn(chunk, at));
+        ThreadCounters counters = threads.enter();
+        Tally tally = counters.leaveWith(route);
+        long owner = OwnerTable.take(chunk, at, address, state);
+        if (owner == OwnerTable.NONE) {
+            return false;
+        }
+        if (owners.routeOf(owner) != route) {
             route = owners.routeOf(owner);
             counters = threads.enter();
             tally = counters.leaveWith(route);
         }
-        boolean draining = (state & OwnerTable.DRAINING) != 0;
+        end(counters, tally, route, state, address, owner, stream, waits);
+        return true;
+    }
+
+    /// Frees the block of a record that was taken.
+    private void end(
+            ThreadCounters counters,
+            Tally tally,
+            Route route,
+            int state,
+            long address,
+            long owner,
+            long stream,
+            BlockUses.@Nullable Waits waits) {
         long byteSize = OwnerTable.byteSizeOf(owner);
+        BlockUses others = uses;
         try {
-            if (waits != null && uses != null) {
-                freeUsed(uses, waits, route, address, byteSize, stream);
-            } else {
-                route.freeTarget.free(address, byteSize, route.device, stream);
+            if (waits != null && others != null) {
+                others.taken(waits);
             }
+            route.allocator.free(address, byteSize, route.device, stream);
         } catch (Throwable failure) {
             noteFree(failure, route);
             throw failure;
         } finally {
+            if (waits != null && others != null) {
+                others.end(waits);
+            }
             // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
             // marked ones, for calls under way.
-            boolean last = draining && route.drainedOne();
+            boolean last = (state & OwnerTable.DRAINING) != 0 && route.drainedOne();
             if (route.budgets != null) {
                 route.budgets.giveBack(byteSize);
             }
@@ -412,70 +444,90 @@ public final class Router implements OwnerTable.Freeing {
                 route.drainedByFree();
             }
         }
-        return true;
     }
 
     private static void noteFree(Throwable failure, Route route) {
         FailureNote.add(failure, "allocator " + route.name + " was freeing a block on device " + route.device);
     }
 
-    /// Frees a block after its uses on other streams: with the graph, if one of these streams is captured, else
-    /// on the stream of the free. If that stream can't wait now, the block is kept.
-    private void freeUsed(
-            BlockUses others, BlockUses.Waits waits, Route route, long address, long byteSize, long stream) {
+    /// Keeps a block that is being freed: with a graph that may use it, or if the stream of the free can't wait now
+    /// for the other streams that use it.
+    private boolean keeps(Route route, int state, long address, long stream, BlockUses.@Nullable Waits waits) {
         CaptureRoutes captures = routes.captures;
-        boolean ordered = waits.ordered;
-        if (captures != null && waits.isCaptured()) {
-            if (keepUsed(captures, others, waits, true, route, address, byteSize)) {
-                return;
+        if (captures == null) {
+            return false;
+        }
+        if (waits != null && !waits.ordered && !(waits.isCaptured() && order(waits, route, stream))) {
+            captures.keep(route, address);
+            return true;
+        }
+        boolean isAsked = route.freeTarget == null || (state & OwnerTable.OF_GRAPH) != 0;
+        return isAsked && captures.keeps(route, address, stream);
+    }
+
+    /// Makes the stream of a free wait for the other users of a block, none of which is captured any more.
+    private boolean order(BlockUses.Waits waits, Route route, long stream) {
+        return uses != null && uses.order(waits, route.device, stream);
+    }
+
+    /// Serves the free of a block that a captured stream uses.
+    ///
+    /// @return false if that stream is not captured any more
+    private boolean freedWithGraph(
+            long[] chunk, int at, long address, int state, Route route, BlockUses others, BlockUses.Waits waits) {
+        CaptureRoutes captures = routes.captures;
+        if (captures == null || !waits.isCaptured()) {
+            return false;
+        }
+        synchronized (others) { // so that the stream can't end meanwhile
+            if (others.hasEnded(route.device, waits.captured)) {
+                return false;
             }
-            ordered = others.order(waits, route.device, stream);
-        }
-        if (!ordered && captures != null) {
-            keepUsed(captures, others, waits, false, route, address, byteSize);
-            return;
-        }
-        others.taken(waits);
-        try {
-            route.freeTarget.free(address, byteSize, route.device, stream);
-        } finally {
-            others.end(waits);
+            return switch (captures.freeCaptured(route, address, waits.captured)) {
+                case KEPT -> true;
+                case OWN -> freed(chunk, at, address, waits.captured, state, waits);
+                case NOT_CAPTURED -> false;
+            };
         }
     }
 
-    /// Keeps a block with its uses, for a graph or until no capture is under way. If the Java heap is full, the
-    /// block is alive again, and still used.
+    /// Marks a live block, so that each free of it asks [CaptureRoutes].
+    public void markOfGraph(long address) {
+        owners.markOfGraph(address);
+    }
+
+    /// Keeps a live block that the program frees: it stays counted and charged, and can't be freed any more.
     ///
-    /// @param forGraph whether a stream that uses it is captured
-    /// @return false if that stream is no longer captured
-    private boolean keepUsed(
-            CaptureRoutes captures,
-            BlockUses others,
-            BlockUses.Waits waits,
-            boolean forGraph,
-            Route route,
-            long address,
-            long byteSize) {
-        boolean ended = false;
-        try {
-            if (forGraph) {
-                synchronized (others) { // until the answer that stream can't end
-                    ended = others.hasEnded(route.device, waits.captured)
-                            || !captures.freeCaptured(route, address, byteSize, waits.captured);
-                }
-            } else {
-                captures.keep(route, address, byteSize);
-            }
-        } catch (OutOfMemoryError full) {
-            ended = owners.markUsed(address);
-            throw full;
-        } finally {
-            if (!ended) {
-                others.taken(waits);
-                others.end(waits);
-            }
-        }
-        return !ended;
+    /// @return false if no live block begins there
+    public boolean keep(long address) {
+        return owners.keep(address);
+    }
+
+    /// Makes a kept block the program's again.
+    public void revive(long address) {
+        owners.revive(address);
+    }
+
+    public boolean isKept(long address) {
+        return owners.isKept(address);
+    }
+
+    /// Returns the name of what keeps a block although the program has freed it; null if nothing does.
+    public @Nullable String keeper(long address) {
+        CaptureRoutes captures = routes.captures;
+        return captures == null || !owners.isKept(address) ? null : captures.keeper(address);
+    }
+
+    /// Frees a kept block, whatever [CaptureRoutes] says.
+    public void freeKept(long address, long stream) {
+        StackRoom.require();
+        owners.remove(address, stream, (_, _, chunk, at, _, _) -> {
+            int state;
+            do {
+                state = OwnerTable.stateOf(chunk, at, address);
+            } while (state != 0 && !freed(chunk, at, address, stream, state, null));
+            return true;
+        });
     }
 
     /// Notes that a stream exists.
@@ -535,8 +587,7 @@ public final class Router implements OwnerTable.Freeing {
     /// Returns whether a live block begins at an address. A block that is freed, but kept for a graph, is not
     /// live.
     public boolean isLive(long address) {
-        Route route = find(address);
-        return route != null && route.keeper(address) == null;
+        return find(address) != null && !owners.isKept(address);
     }
 
     private @Nullable Route find(long address) {
@@ -565,7 +616,18 @@ public final class Router implements OwnerTable.Freeing {
         R of(long address, long byteSize, Route route);
     }
 
-    /// Applies a function to the live block that begins at an address; null if none does.
+    /// Returns the size of a live block, kept or not.
+    ///
+    /// @throws UnknownAddressException if no live block begins there
+    public long byteSizeOf(long address) {
+        long owner = owners.ownerOf(address);
+        if (owner == OwnerTable.NONE) {
+            throw new UnknownAddressException(address);
+        }
+        return OwnerTable.byteSizeOf(owner);
+    }
+
+    /// Applies a function to the live block that begins at an address, kept or not; null if none does.
     public <R> @Nullable R ofLive(long address, BlockFunction<R> function) {
         long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
         return owner == OwnerTable.NONE
@@ -573,9 +635,22 @@ public final class Router implements OwnerTable.Freeing {
                 : function.of(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
     }
 
-    /// Visits all live blocks; weakly consistent while other threads allocate and free, exact when idle.
+    /// Visits all live blocks but kept ones; weakly consistent while other threads allocate and free, exact when
+    /// idle.
     public void forEachLive(BlockVisitor visitor) {
-        owners.forEachLive(
-                (address, owner) -> visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner)));
+        forEach(false, visitor);
+    }
+
+    /// Visits the kept blocks, as [#forEachLive] does the others.
+    public void forEachKept(BlockVisitor visitor) {
+        forEach(true, visitor);
+    }
+
+    private void forEach(boolean kept, BlockVisitor visitor) {
+        owners.forEachLive((address, owner, isKept) -> {
+            if (isKept == kept) {
+                visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
+            }
+        });
     }
 }

@@ -158,16 +158,11 @@ public final class Routes {
             indices++;
         }
         owners.routes[index] = route;
-        tellCaptures(route);
-        return route;
-    }
-
-    /// Reports a route that is new, or sends its frees through other code from now on.
-    public void tellCaptures(Route route) {
         CaptureRoutes told = captures;
         if (told != null) {
             told.opened(route);
         }
+        return route;
     }
 
     private int nextIndex() {

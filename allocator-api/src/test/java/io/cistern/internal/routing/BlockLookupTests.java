@@ -13,7 +13,7 @@ import io.cistern.spi.MemoryReclaim;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/// What the router says about live blocks, blocks that it adopts, and idle memory that another route lends.
+/// What the router says about live blocks and idle memory that another route lends.
 final class BlockLookupTests {
     private static final long BASE = 0x7f00_0000_0000L;
 
@@ -85,18 +85,6 @@ final class BlockLookupTests {
         router.requireAwake(block + 256);
         router.routes().wake(route);
         router.requireAwake(block);
-    }
-
-    @Test
-    void anAdoptedBlockIsLiveEvenWhileItsAllocatorSleeps() {
-        long block = lender.ledger.allocate(100, 3, 0);
-        router.routes().sleep(route);
-        router.adoptAgain(route, block, 100);
-        assertThat(route.statistics()).isEqualTo(new RouteStatistics(1, 0, 100, 100, 100));
-        router.adoptAgain(route, block, 100);
-        assertThat(route.statistics().allocations()).as("it has a record").isEqualTo(1);
-        router.free(block, 0);
-        assertThat(lender.ledger.freed).containsExactly(new Ledger.Freed(block, 100, 3, 0));
     }
 
     @Test

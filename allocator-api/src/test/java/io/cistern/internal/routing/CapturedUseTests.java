@@ -82,10 +82,11 @@ final class CapturedUseTests {
         }
     }
 
-    private static final class Captures implements CaptureRoutes {
+    private final class Captures implements CaptureRoutes {
         private final Set<Long> captured = new HashSet<>();
         private final List<String> kept = new ArrayList<>();
         private boolean ended;
+        private boolean isOwn;
 
         @Override
         public long allocate(Route route, long byteSize, long stream) {
@@ -104,14 +105,28 @@ final class CapturedUseTests {
         }
 
         @Override
-        public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-            kept.add("with the graph of " + Long.toHexString(stream));
-            return !ended;
+        public boolean keeps(Route route, long address, long stream) {
+            return false;
         }
 
         @Override
-        public void keep(Route route, long address, long byteSize) {
+        public CapturedFree freeCaptured(Route route, long address, long stream) {
+            kept.add("with the graph of " + Long.toHexString(stream));
+            if (isOwn) {
+                return CapturedFree.OWN;
+            }
+            return !ended && router.keep(address) ? CapturedFree.KEPT : CapturedFree.NOT_CAPTURED;
+        }
+
+        @Override
+        public void keep(Route route, long address) {
             kept.add("for later");
+            router.keep(address);
+        }
+
+        @Override
+        public String keeper(long address) {
+            return "a graph";
         }
     }
 
@@ -157,6 +172,17 @@ final class CapturedUseTests {
     }
 
     @Test
+    void aBlockOfTheGraphsOwnAllocatorIsFreedOnTheCapturedStream() {
+        router.routes().captures(captures);
+        captures.captured.add(C);
+        captures.isOwn = true;
+        long block = used(B, C);
+        router.free(block, A);
+        assertThat(ledger.freed).containsExactly(new Ledger.Freed(block, 100, DEVICE, C));
+        assertThat(order.asked).isEmpty();
+    }
+
+    @Test
     void aCaptureThatEndsMeanwhileLeavesAnOrdinaryFree() {
         router.routes().captures(captures);
         captures.captured.add(B);
@@ -195,7 +221,8 @@ final class CapturedUseTests {
     void whatAFreedBlockUsedIsForgotten() {
         long block = used(B);
         router.free(block, A);
-        router.adopt(route, block, 100);
+        ledger.next.set(block);
+        assertThat(router.allocate(route, 100, A)).isEqualTo(block);
         uses.recordUse(block, C);
         order.asked.clear();
         router.free(block, A);
@@ -298,7 +325,7 @@ final class CapturedUseTests {
     @Test
     void aSuspendedRouteLeavesRequestsToTheCapture() {
         router.routes().captures(captures);
-        route.suspend(ledger);
+        route.suspend();
         assertThat(router.allocate(route, 100, A)).isEqualTo(GIVEN);
         assertThat(captures.kept).containsExactly("allocate 100 on 1000");
         onVirtualThread(() -> assertThat(router.allocate(route, 200, B)).isEqualTo(GIVEN));
@@ -310,7 +337,7 @@ final class CapturedUseTests {
     @Test
     void aSuspendedRouteThatSleepsSaysSo() {
         router.routes().captures(captures);
-        route.suspend(ledger);
+        route.suspend();
         router.routes().sleep(route);
         assertThatThrownBy(() -> router.allocate(route, 100, A)).isInstanceOf(MemoryAsleepException.class);
         assertThat(captures.kept).isEmpty();

@@ -11,7 +11,7 @@ final class Ledger implements DeviceAllocator {
     record Freed(long address, long byteSize, int device, long stream) {}
 
     final List<Freed> freed = Collections.synchronizedList(new ArrayList<>());
-    private final AtomicLong next;
+    final AtomicLong next;
     private final long byteAlignment;
 
     Ledger(long firstAddress) {

@@ -47,7 +47,7 @@ final class OwnerRecordTests {
 
     private Map<Long, Long> live() {
         Map<Long, Long> live = new TreeMap<>();
-        table.forEachLive((address, owner) -> live.put(address, OwnerTable.byteSizeOf(owner)));
+        table.forEachLive((address, owner, _) -> live.put(address, OwnerTable.byteSizeOf(owner)));
         return live;
     }
 

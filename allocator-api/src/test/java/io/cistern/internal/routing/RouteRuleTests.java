@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryAsleepException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -16,6 +17,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -148,53 +150,72 @@ final class RouteRuleTests {
     }
 
     @Test
-    void aSuccessorFreesInTheSameWay() {
-        Route first = open("first", null);
-        FreeTarget target = new FreeTarget() {
-            @Override
-            public void free(long address, long byteSize, int device, long stream) {
-                ledger.free(-address, byteSize, device, stream);
-            }
-
-            @Override
-            public @Nullable String keeper(long address) {
-                return address == BASE ? "a graph" : null;
-            }
+    void freesOfASuspendedRouteAskTheCaptureUntilItResumes() {
+        Route route = open("first", null);
+        Graphs graphs = new Graphs();
+        routes.captures(graphs);
+        long[] blocks = {router.allocate(route, 100, 0), router.allocate(route, 100, 0), router.allocate(route, 100, 0)
         };
-        assertThat(first.keeper(BASE)).isNull();
-        first.freeThrough(target);
-        assertThat(first.keeper(BASE)).isEqualTo("a graph");
-        assertThat(first.keeper(BASE + 256)).isNull();
-        assertThat(first.usualFreeTarget()).isSameAs(target);
-        Budgets charged = Objects.requireNonNull(Budgets.of(null, budget));
-        Route next = routes.openSuccessor(first, ledger, charged, budget, () -> {});
-        assertThat(next.usualFreeTarget()).isSameAs(target);
-        next.suspend(ledger);
-        next.resume();
-        long block = router.allocate(next, 100, 0);
-        router.free(block, 0);
-        assertThat(ledger.freed).extracting(Ledger.Freed::address).containsExactly(-block);
-        Route other = open("other", null);
-        Route last = routes.openSuccessor(other, ledger, charged, budget, () -> {});
-        assertThat(last.usualFreeTarget()).isSameAs(ledger);
+        route.suspend();
+        graphs.keepsAll = true;
+        router.free(blocks[0], 0);
+        assertThat(ledger.freed).isEmpty();
+        graphs.keepsAll = false;
+        router.free(blocks[1], 0);
+        assertThat(ledger.freed).hasSize(1);
+        route.resume();
+        graphs.keepsAll = true;
+        router.free(blocks[2], 0);
+        assertThat(ledger.freed).hasSize(2);
     }
 
     @Test
-    void freesOfASuspendedRouteGoElsewhereUntilItResumes() {
-        Route route = open("first", null);
-        long[] blocks = {router.allocate(route, 100, 0), router.allocate(route, 100, 0)};
-        Ledger graph = new Ledger(BASE);
-        route.suspend(graph);
-        router.free(blocks[0], 0);
-        assertThat(graph.freed).hasSize(1);
-        route.resume();
-        router.free(blocks[1], 0);
-        assertThat(ledger.freed).hasSize(1);
+    void aKeptBlockStaysCountedAndChargedUntilItGoesBack() {
+        Graphs graphs = new Graphs();
+        graphs.keepsAll = true;
+        routes.captures(graphs);
+        Route route = open("first", budget);
+        long block = router.allocate(route, 100, 0);
+        router.markOfGraph(block);
+        RouteStatistics before = route.statistics();
+        router.free(block, 0);
+        for (int i = 0; i < 3; i++) {
+            assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> router.free(block, 0));
+        }
+        assertThat(route.statistics()).isEqualTo(before);
+        assertThat(budget.usedBytes()).isEqualTo(100);
+        assertThat(router.isLive(block)).isFalse();
+        assertThat(router.keeper(block)).isEqualTo("a graph");
+        router.revive(block);
+        assertThat(router.isLive(block)).isTrue();
+        assertThat(router.keeper(block)).isNull();
+        router.free(block, 0);
+        router.freeKept(block, 7);
+        assertThat(ledger.freed).containsExactly(new Ledger.Freed(block, 100, DEVICE, 7));
+        assertThat(route.statistics()).isEqualTo(new RouteStatistics(1, 1, 0, 100, 100));
+        assertThat(budget.usedBytes()).isZero();
+    }
+
+    @Test
+    void aClosedRouteDrainsWithItsKeptBlock() {
+        Graphs graphs = new Graphs();
+        graphs.keepsAll = true;
+        routes.captures(graphs);
+        AtomicInteger drained = new AtomicInteger();
+        Route route = routes.open("first", DEVICE, ledger, null, drained::incrementAndGet);
+        long block = router.allocate(route, 100, 0);
+        router.markOfGraph(block);
+        router.free(block, 0);
+        routes.close(route);
+        assertThat(drained).hasValue(0);
+        router.freeKept(block, 0);
+        assertThat(drained).hasValue(1);
     }
 
     /// Serves what is allocated while streams are captured.
     private final class Graphs implements CaptureRoutes {
         final List<String> told = new ArrayList<>();
+        boolean keepsAll;
 
         @Override
         public void opened(Route route) {
@@ -212,12 +233,22 @@ final class RouteRuleTests {
         }
 
         @Override
-        public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-            return false;
+        public boolean keeps(Route route, long address, long stream) {
+            return keepsAll && router.keep(address);
         }
 
         @Override
-        public void keep(Route route, long address, long byteSize) {}
+        public CapturedFree freeCaptured(Route route, long address, long stream) {
+            return CapturedFree.NOT_CAPTURED;
+        }
+
+        @Override
+        public void keep(Route route, long address) {}
+
+        @Override
+        public String keeper(long address) {
+            return "a graph";
+        }
     }
 
     @Test
@@ -227,7 +258,7 @@ final class RouteRuleTests {
         Route route = open("first", null);
         assertThat(graphs.told).containsExactly("first");
         assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE);
-        route.suspend(ledger);
+        route.suspend();
         assertThat(router.allocate(route, 100, 0)).isEqualTo(7L << 20);
         route.resume();
         assertThat(router.allocate(route, 100, 0)).isEqualTo(BASE + 256);

@@ -42,6 +42,7 @@ final class GraphWorkloads {
             program.allocate(3000, 0);
             destroyed(program, capture.end());
         }
+        program.allocate(3000, 2);
         GraphMemory.Checkpoint first = own.checkpoint();
         program.toClose.add(first);
         program.free(inside, 0);
@@ -96,6 +97,35 @@ final class GraphWorkloads {
             Thread.sleep(1);
         }
         GraphMemory.collect(program.memory);
+    }
+
+    /// A block of one graph that the capture of another one frees. The first keeps it once the other is gone.
+    static void passedOn(GpuProgram program) throws InterruptedException {
+        Allocator direct = program.memory.open("direct");
+        program.toClose.add(direct);
+        GraphMemory own = memory(program);
+        GraphMemory others = memory(program);
+        long result;
+        CudaGraph first;
+        try (GraphCapture capture = begin(program, 0, own)) {
+            result = program.allocate(direct, MIB, 0);
+            first = capture.endAndInstantiate();
+        }
+        program.toClose.add(first);
+        first.launch(program.streams[0]);
+        CudaGraph second;
+        try (GraphCapture capture = begin(program, 1, others)) {
+            program.free(result, 1);
+            second = capture.endAndInstantiate();
+        }
+        program.toClose.add(second);
+        second.launch(program.streams[1]);
+        program.gpu.streams().synchronize(0, program.streams[0]);
+        program.gpu.streams().synchronize(0, program.streams[1]);
+        second.close();
+        awaitEnd(program, others);
+        first.close();
+        awaitEnd(program, own);
     }
 
     /// Captures that come to nothing while blocks of theirs are alive.

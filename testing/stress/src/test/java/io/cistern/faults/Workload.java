@@ -411,6 +411,7 @@ enum Workload {
     CHECKPOINTS(false, GraphWorkloads::checkpoints),
     LAUNCHES(false, GraphWorkloads::launches),
     GIVEN_UP(false, GraphWorkloads::givenUp),
+    PASSED_ON(false, GraphWorkloads::passedOn),
     FORKS(false, GraphWorkloads::forks),
     ANNOUNCED(false, GraphWorkloads::announced),
     FULL_CAPTURE(false, GraphWorkloads::full),

@@ -1,0 +1,68 @@
+package io.cistern.internal.capture;
+
+import io.cistern.internal.routing.Router;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/// Finds the memory of graphs that decides about a block, by its address.
+///
+/// **Threads.** Any.
+final class BlockHolders {
+    private final Router router;
+
+    /// The memory of which a graph uses the block at each launch, whether the program has freed the block or not.
+    private final Map<Long, GraphBlocks> owners = new ConcurrentHashMap<>();
+
+    /// The memory that keeps the block, which the program has freed.
+    private final Map<Long, GraphBlocks> keepers = new ConcurrentHashMap<>();
+
+    BlockHolders(Router router) {
+        this.router = router;
+    }
+
+    /// Lets the memory decide about the free of a live block, unless another one does.
+    void own(Long address, GraphBlocks memory) {
+        owners.putIfAbsent(address, memory);
+        router.markOfGraph(address);
+    }
+
+    @Nullable
+    GraphBlocks owner(Long address) {
+        return owners.get(address);
+    }
+
+    /// Forgets a block that goes back to its allocator, before that can use the address again.
+    void forget(Long address) {
+        owners.remove(address);
+        keepers.remove(address);
+    }
+
+    /// Keeps a live block that the program frees.
+    ///
+    /// @return false if no live block begins there
+    boolean keep(Long address, GraphBlocks memory) {
+        keepers.put(address, memory);
+        if (router.keep(address)) {
+            return true;
+        }
+        keepers.remove(address, memory);
+        return false;
+    }
+
+    /// Names another keeper of a kept block.
+    void passOn(Long address, GraphBlocks memory) {
+        keepers.put(address, memory);
+    }
+
+    /// Makes a kept block the program's again.
+    void revive(Long address) {
+        keepers.remove(address);
+        router.revive(address);
+    }
+
+    @Nullable
+    GraphBlocks keeper(Long address) {
+        return keepers.get(address);
+    }
+}
