@@ -543,7 +543,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
     /// together, and reports the memory that stayed, with reasons. Pools give theirs too; [Pools#trimAllOthers]
-    /// leaves them out.
+    /// leaves them out. With [TrimMode#SYNCHRONIZE] the memory of closed graphs goes back after their launches.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0, of those that the allocators know to have
     ///     reserved
@@ -556,7 +556,11 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     TrimResult trim(int device, long keepBytes, TrimMode mode, Predicate<OpenAllocator> which) {
-        captures.collect();
+        if (mode == TrimMode.SYNCHRONIZE && captures.awaitsGraphs(checked(device))) {
+            captures.collectClosed(device);
+        } else {
+            captures.collect();
+        }
         List<OpenAllocator> trimmed = registry.all().stream().filter(which).toList();
         try {
             return WholeTrim.all(trimmed, checked(device), keepBytes, mode);

@@ -304,6 +304,9 @@ public final class MemoryPool extends Allocator {
         } catch (RuntimeException | Error failure) {
             failures.add(failure);
         }
+        if (!isDrained()) {
+            memory().captures.collectFinished();
+        }
         failures.rethrow();
     }
 

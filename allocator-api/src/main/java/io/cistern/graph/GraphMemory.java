@@ -55,12 +55,13 @@ public final class GraphMemory {
     }
 
     /// Gives back the memory of graphs that are gone. While a capture is under way, memory stays that work outside
-    /// the graphs used too. This happens without a call when a capture begins or ends, at a trim, and when memory
-    /// runs out.
+    /// the graphs used too. The driver may report the end of a graph a little after its last launch; if the device
+    /// is idle, this waits for the reports. Memory goes back without a call when a capture begins or ends, at a
+    /// trim, when a pool closes, and when memory runs out or a limit refuses.
     ///
     /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {
-        return captures(memory).collect();
+        return captures(memory).collectFinished();
     }
 
     static Captures captures(DeviceMemory memory) {

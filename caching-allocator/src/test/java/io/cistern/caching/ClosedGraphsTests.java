@@ -1,0 +1,69 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.CudaStream;
+import io.cistern.MemoryPool;
+import io.cistern.Scope;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
+import io.cistern.spi.TrimMode;
+import org.junit.jupiter.api.RepeatedTest;
+
+/// When the memory of closed graphs is back, though the driver reports their end later.
+final class ClosedGraphsTests extends PoolFixture {
+    private final CudaStream graphs = CudaStream.ofForeign(memory, DEVICE, stream);
+    private final MemoryPool pool =
+            builder().spec("caching").limitBytes(2 * MIB).open();
+
+    ClosedGraphsTests() {
+        super(64 * MIB);
+    }
+
+    /// Launches a graph that keeps two blocks, waits for it, and closes it.
+    private void runGraph() {
+        try (Scope _ = pool.enter()) {
+            long before = memory.allocate(MIB, DEVICE, stream);
+            CudaGraph graph;
+            try (GraphCapture capture = GraphCapture.begin(graphs, CaptureMode.GLOBAL)) {
+                memory.free(memory.allocate(MIB, DEVICE, stream), stream);
+                memory.free(before, stream);
+                graph = capture.endAndInstantiate();
+            }
+            graph.launch(graphs);
+            graphs.synchronize();
+            graph.close();
+        }
+    }
+
+    @RepeatedTest(50)
+    void aTrimThatWaitsGivesTheirMemoryBack() {
+        runGraph();
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(pool.statistics(DEVICE).requestedBytes()).isZero();
+        pool.close();
+        assertThat(pool.isDrained()).isTrue();
+    }
+
+    @RepeatedTest(50)
+    void aCollectionGivesTheirMemoryBack() {
+        runGraph();
+        assertThat(GraphMemory.collect(memory)).isTrue();
+        assertThat(pool.statistics(DEVICE).requestedBytes()).isZero();
+    }
+
+    @RepeatedTest(50)
+    void theCloseOfAPoolGivesTheirMemoryBack() {
+        runGraph();
+        pool.close();
+        assertThat(pool.isDrained()).isTrue();
+    }
+
+    @RepeatedTest(50)
+    void aRequestThatTheLimitWouldRefuseGetsTheirMemory() {
+        runGraph();
+        memory.free(pool.allocate(2 * MIB, DEVICE, stream), stream);
+    }
+}
