@@ -122,11 +122,17 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to
     /// a foreign stream, and nothing the second time.
     ///
+    /// @throws IllegalStateException while its [capture][io.cistern.graph.GraphCapture] is under way: end or
+    ///     close the capture first
     /// @throws CudaException if the driver refuses; close again then
     @Override
     public void close() {
         if (!own) {
             return;
+        }
+        if (!isDestroyed() && memory.captures.isOrigin(device, raw)) {
+            throw new IllegalStateException(
+                    this + " is being captured: end or close its GraphCapture first, then close the stream");
         }
         try {
             if (end()) {

@@ -75,6 +75,10 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         }
     }
 
+    final boolean isDestroyed() {
+        return destroyed;
+    }
+
     private synchronized boolean beginDestroying() {
         boolean first = !destroyed;
         destroyed = true;

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaStream;
 import io.cistern.MemoryPool;
@@ -9,8 +10,10 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
+import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
 
 /// When the memory of closed graphs is back, though the driver reports their end later.
 final class ClosedGraphsTests extends PoolFixture {
@@ -65,5 +68,19 @@ final class ClosedGraphsTests extends PoolFixture {
     void aRequestThatTheLimitWouldRefuseGetsTheirMemory() {
         runGraph();
         memory.free(pool.allocate(2 * MIB, DEVICE, stream), stream);
+    }
+
+    @Test
+    void aStreamIsNotClosedDuringItsCapture() {
+        CudaStream captured = CudaStream.open(memory, DEVICE);
+        GraphCapture capture = GraphCapture.begin(captured, CaptureMode.GLOBAL);
+        assertThatIllegalStateException()
+                .isThrownBy(captured::close)
+                .withMessageContaining("end or close its GraphCapture first, then close the stream");
+        assertThat(captured.handle()).as("it is still open").isNotZero();
+        capture.close();
+        captured.close();
+        captured.close();
+        assertThat(pool.sleep(SleepMode.DROP)).isNotNull();
     }
 }

@@ -219,6 +219,16 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
+    /// Returns whether the announced capture of a stream has not ended.
+    public boolean isOrigin(int device, long stream) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
+            if (capture.device == device && capture.origin == stream && !capture.isOver) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     public boolean isOn(int device) {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == device) {
