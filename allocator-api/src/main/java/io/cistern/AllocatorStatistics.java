@@ -17,9 +17,10 @@ import java.util.function.ToLongFunction;
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
 ///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a
-///     limit. Otherwise it is never too low, and too high by at most 2 % or 4 KiB for each thread, whichever is
-///     more. If threads take turns every few allocations, it may be 64 KiB for each thread, so that they need not
-///     wait for each other
+///     limit. Otherwise it is never too low, and too high by at most 2 % in all or 4 KiB for each thread, whichever
+///     is more. If threads take turns every few allocations, it may be 64 KiB for each thread, so that they need not
+///     wait for each other. It also counts the blocks that other threads are freeing at that moment, whose bytes a
+///     limit may have given to others already: so it may be higher than a limit that was never exceeded
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
 /// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator can't
