@@ -147,7 +147,7 @@ public final class Leaks {
     @SuppressWarnings("ReferenceEquality")
     private void dropped(long address, @Nullable Site site) {
         LiveBlock block = router.ofLive(address, (at, byteSize, route) -> {
-            if (sites.find(at) != site || route.keeper(at) != null) {
+            if (sites.find(at) != site || router.isKept(at)) {
                 return null;
             }
             if (site != null) {

@@ -118,8 +118,10 @@ final class GraphLimitsTests {
     @ParameterizedTest
     @MethodSource("specs")
     void aRefusedCallChangesNoCounter(String spec) {
-        try (MemoryPool pool =
-                        MemoryPool.builder(memory).spec(spec).limitBytes(4 * MIB).open();
+        try (MemoryPool pool = MemoryPool.builder(memory)
+                        .spec(spec)
+                        .limitBytes(4 * MIB)
+                        .open();
                 Scope _ = pool.enter()) {
             long before = memory.allocate(MIB, DEVICE, stream.handle());
             long result;
