@@ -20,7 +20,7 @@ public record UnusableMemory(Reason reason, long byteSize, String holder, String
         IDLE_ELSEWHERE("idle"),
         /// Freed blocks that work of a stream may still use.
         WAITING("freed, waiting for work that may use it"),
-        /// Idle memory whose addresses are in a captured graph.
+        /// Idle memory whose addresses are in a captured graph, and freed blocks that graphs keep.
         CAPTURED("idle, in a captured graph"),
         /// Another allocator or pool of the process holds it.
         OTHER_ALLOCATOR("idle"),

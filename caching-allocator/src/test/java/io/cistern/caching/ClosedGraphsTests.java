@@ -1,12 +1,14 @@
 package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.CudaStream;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
@@ -68,6 +70,22 @@ final class ClosedGraphsTests extends PoolFixture {
     void aRequestThatTheLimitWouldRefuseGetsTheirMemory() {
         runGraph();
         memory.free(pool.allocate(2 * MIB, DEVICE, stream), stream);
+    }
+
+    @Test
+    void theReportOfARefusalSaysWhatGraphsKeep() {
+        CudaGraph graph;
+        try (Scope _ = pool.enter();
+                GraphCapture capture = GraphCapture.begin(graphs, CaptureMode.GLOBAL)) {
+            memory.free(memory.allocate(MIB, DEVICE, stream), stream);
+            graph = capture.endAndInstantiate();
+        }
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> pool.allocate(2 * MIB, DEVICE, stream))
+                .satisfies(refused -> assertThat(refused.report().orElseThrow().text())
+                        .contains("unusable: 1048576 bytes idle, in a captured graph, kept by " + graph.memory()
+                                + ": close its graphs"));
+        graph.close();
     }
 
     @Test

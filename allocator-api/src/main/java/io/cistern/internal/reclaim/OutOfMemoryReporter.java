@@ -2,6 +2,7 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.LinearMemory.MemoryInfo;
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
@@ -24,6 +25,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -44,7 +46,7 @@ final class OutOfMemoryReporter {
         int device = refusing.device();
         List<AllocatorMemory> allocators = allocators(refusing, device);
         boolean byLimit = failure.isByLimit() || failure.isAboveLimit(); // then no idle memory would have helped
-        List<UnusableMemory> unusable = byLimit ? List.of() : unusable(refusing, device, allocators);
+        List<UnusableMemory> unusable = byLimit ? keptByGraphs(device) : unusable(refusing, device, allocators);
         Optional<MemoryInfo> info =
                 known(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
         OptionalLong free = info.stream().mapToLong(MemoryInfo::freeBytes).findFirst();
@@ -78,12 +80,27 @@ final class OutOfMemoryReporter {
                         List.of()));
             }
         }
+        all.addAll(keptByGraphs(device));
         allocators.stream().skip(1).filter(each -> each.idleBytes() > 0).forEach(other -> {
             String remedy = other.tag().isEmpty() ? "" : "a pool opened with lendsToOthers(true) serves other requests";
             all.add(new UnusableMemory(Reason.OTHER_ALLOCATOR, other.idleBytes(), "in " + other.name(), remedy));
         });
         all.sort(Comparator.comparingLong(UnusableMemory::byteSize).reversed());
         return all;
+    }
+
+    /// Returns the bytes of freed blocks that graphs keep, for each memory of graphs.
+    private List<UnusableMemory> keptByGraphs(int device) {
+        Map<String, Long> bytes = new TreeMap<>();
+        for (KeptBlock block : registry.leaks().kept()) {
+            if (block.device() == device) {
+                bytes.merge(block.graph(), block.byteSize(), Long::sum);
+            }
+        }
+        return bytes.entrySet().stream()
+                .map(each -> new UnusableMemory(
+                        Reason.CAPTURED, each.getValue(), "kept by " + each.getKey(), "close its graphs"))
+                .toList();
     }
 
     private List<AllocatorMemory> allocators(Route refusing, int device) {

@@ -561,7 +561,7 @@ public final class Registry {
         return router;
     }
 
-    Leaks leaks() {
+    public Leaks leaks() {
         return leaks;
     }
 
