@@ -81,7 +81,8 @@ public final class GraphMemory {
     }
 
     /// Returns the framework's counts of a device only for these graphs. Kept blocks of other allocators are
-    /// in the figures of those. All figures are 0 once the memory went back.
+    /// in the figures of those. The requested bytes include blocks that were freed, whose memory the graphs
+    /// keep, and count memory that serves again once. All figures are 0 once the memory went back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {

@@ -218,6 +218,7 @@ public final class GraphBlocks {
             return allocateKept(usual, byteSize, stream);
         }
         Route pool = poolOf(allocator).route(usual.device(), allocator.limitOf(usual));
+        pool.retainFreed();
         last = new Served(usual, usual.budgets(), pool);
         return allocateThrough(pool, byteSize, stream);
     }

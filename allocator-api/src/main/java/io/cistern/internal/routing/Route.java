@@ -48,6 +48,10 @@ public final class Route {
     /// Whether streams of the device are captured. Guarded by this.
     private boolean suspended;
 
+    /// The bytes of freed blocks that stay counted and charged, for later blocks; null if frees give them back at
+    /// once, below 0 once nothing is retained any more.
+    private volatile @Nullable AtomicLong retained;
+
     /// Whether the memory of the allocator is asleep.
     private volatile boolean asleep;
 
@@ -134,14 +138,14 @@ public final class Route {
 
     /// Lets [CaptureRoutes] decide about allocations and frees while streams of the device are captured.
     public synchronized void suspend() {
-        freeTarget = null;
         suspended = true;
+        setFreeTarget();
         setAllocateTarget();
     }
 
     public synchronized void resume() {
-        freeTarget = allocator;
         suspended = false;
+        setFreeTarget();
         setAllocateTarget();
     }
 
@@ -153,6 +157,59 @@ public final class Route {
     synchronized void wake() {
         asleep = false;
         setAllocateTarget();
+    }
+
+    private void setFreeTarget() {
+        freeTarget = suspended || retained != null ? null : allocator;
+    }
+
+    /// Keeps the bytes of freed blocks counted and charged from now on, and spends them on later blocks, until the
+    /// route closes: only graphs use its blocks, and a graph keeps the memory of its blocks.
+    public synchronized void retainFreed() {
+        if (retained == null) {
+            retained = new AtomicLong();
+            setFreeTarget();
+        }
+    }
+
+    /// Retains the bytes of a block that is being freed, or could not be allocated.
+    ///
+    /// @return false if they go back to the budgets now
+    boolean retains(long byteSize) {
+        AtomicLong its = retained;
+        return its != null && its.getAndUpdate(now -> now < 0 ? now : now + byteSize) >= 0;
+    }
+
+    /// Takes retained bytes for a block.
+    ///
+    /// @return how many of its bytes are counted and charged already
+    long takeRetained(long byteSize) {
+        AtomicLong its = retained;
+        return its == null
+                ? 0
+                : Math.min(byteSize, Math.max(0, its.getAndUpdate(now -> now - Math.min(byteSize, Math.max(0, now)))));
+    }
+
+    /// Gives the retained bytes back, since the route has closed. If the Java heap is full, they stay counted until
+    /// the route has drained.
+    void releaseRetained() {
+        AtomicLong its = retained;
+        if (its == null || its.get() < 0) {
+            return;
+        }
+        try {
+            ThreadCounters counters = threads.enter();
+            Tally tally = counters.leaveWith(this);
+            long bytes = its.getAndSet(-1);
+            if (bytes > 0) {
+                if (budgets != null) {
+                    budgets.giveBack(bytes);
+                }
+                counters.countReleased(tally, bytes);
+            }
+        } catch (OutOfMemoryError full) {
+            // Nothing has changed.
+        }
     }
 
     private void setAllocateTarget() {
@@ -194,6 +251,7 @@ public final class Route {
 
     void drained() {
         try {
+            releaseRetained();
             leaveBudgets(null);
             retire.accept(this);
         } finally {

@@ -189,14 +189,20 @@ public final class Router implements OwnerTable.Freeing {
         ThreadCounters counters = threads.enter();
         Tally tally = counters.leaveBeginning(route);
         long address = REFUSED;
+        long again = 0;
         boolean beyond;
         try {
             if (route.isOpen()) {
                 route.requireAwake(0);
-                address = allocateWithin(route.budgets, lender, route, byteSize, stream);
+                again = route.takeRetained(byteSize);
+                address = allocateWithin(route.budgets, lender, route, byteSize, again, stream);
             }
         } finally {
-            beyond = counters.countAllocation(tally, byteSize, address != REFUSED);
+            if (address == REFUSED && again > 0) {
+                route.retains(again); // the route is not closed before this allocation ends
+                again = 0;
+            }
+            beyond = counters.countAllocation(tally, byteSize, again, address != REFUSED);
         }
         if (beyond) {
             tally.meter.raise(tally, byteSize);
@@ -205,9 +211,15 @@ public final class Router implements OwnerTable.Freeing {
     }
 
     private long allocateWithin(
-            @Nullable Budgets budgets, @Nullable MemoryReclaim lender, Route route, long byteSize, long stream) {
-        if (budgets != null) {
-            budgets.take(route, byteSize, null);
+            @Nullable Budgets budgets,
+            @Nullable MemoryReclaim lender,
+            Route route,
+            long byteSize,
+            long again,
+            long stream) {
+        long more = byteSize - again;
+        if (budgets != null && more > 0) {
+            budgets.take(route, more, null);
         }
         long address = 0;
         try {
@@ -219,7 +231,7 @@ public final class Router implements OwnerTable.Freeing {
         } catch (Throwable failure) {
             AddressCheck.giveBackUnrecorded(route, address, byteSize, stream, failure);
             if (budgets != null) {
-                budgets.giveBack(byteSize);
+                budgets.giveBack(more);
             }
             throw explained(route, byteSize, failure);
         }
@@ -436,10 +448,11 @@ public final class Router implements OwnerTable.Freeing {
             // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
             // marked ones, for calls under way.
             boolean last = (state & OwnerTable.DRAINING) != 0 && route.drainedOne();
-            if (route.budgets != null) {
+            boolean retained = route.retains(byteSize);
+            if (route.budgets != null && !retained) {
                 route.budgets.giveBack(byteSize);
             }
-            counters.countFree(tally, byteSize);
+            counters.countFree(tally, retained ? 0 : byteSize);
             if (last) {
                 route.drainedByFree();
             }

@@ -233,6 +233,7 @@ public final class Routes {
     public void close(Route route) {
         route.refuse();
         awaitAllocations(route);
+        route.releaseRetained();
         long marked = route.live() == 0 ? 0 : owners.drain(route.index);
         while (route.live() > route.draining(marked)) {
             pause();

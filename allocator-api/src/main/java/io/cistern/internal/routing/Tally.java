@@ -139,6 +139,15 @@ final class Tally extends LinePadding {
         FREES.setRelease(this, frees + 1);
     }
 
+    /// Counts bytes of blocks that were freed before.
+    void released(long byteSize) {
+        long now = requested - byteSize;
+        REQUESTED.setOpaque(this, now);
+        if (now < (long) FLOOR.getOpaque(this)) {
+            lower(now);
+        }
+    }
+
     /// Gives back the bytes that the thread is not likely to need.
     private void lower(long now) {
         AtomicLong peak = meter.peak(); // before anything changes: a reset from here on begins with less

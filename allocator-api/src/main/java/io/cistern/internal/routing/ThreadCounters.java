@@ -83,10 +83,12 @@ public final class ThreadCounters extends ThreadState {
 
     /// Enters, counts the end of an allocation in a tally of these counters, and leaves.
     ///
+    /// @param again how many of the bytes are counted already
     /// @param gaveBlock false if the attempt gave no block
     /// @return as for [Tally#allocated]
-    boolean countAllocation(Tally tally, long byteSize, boolean gaveBlock) {
+    boolean countAllocation(Tally tally, long byteSize, long again, boolean gaveBlock) {
         enterShared();
+        tally.requested -= again;
         long requested = tally.requested;
         long ended = tally.allocations + tally.failures;
         try {
@@ -105,6 +107,13 @@ public final class ThreadCounters extends ThreadState {
             active = 0;
             throw full;
         }
+    }
+
+    /// Enters, counts bytes as no longer requested that no block had, and leaves.
+    void countReleased(Tally tally, long byteSize) {
+        enterShared();
+        tally.released(byteSize);
+        leave();
     }
 
     /// Enters, counts a free in a tally of these counters, and leaves.

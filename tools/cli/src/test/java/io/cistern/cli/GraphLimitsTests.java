@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.AllocatorStatistics;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
+import io.cistern.ScopeOptions;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -113,6 +115,31 @@ final class GraphLimitsTests {
             letGo();
             assertThat(used.getAsLong()).isEqualTo(requested.getAsLong()).isZero();
         }
+    }
+
+    @ParameterizedTest
+    @MethodSource("specs")
+    void aScopeIsChargedForWhatItsGraphsKeep(String spec) {
+        memory.setCurrent(spec);
+        MemoryLimit limit = MemoryLimit.of("request", 6 * MIB);
+        LongSupplier requested = () -> memory.statistics(DEVICE).requestedBytes();
+        try (Scope _ = memory.current(DEVICE).enter(ScopeOptions.all().limit(limit))) {
+            fill(limit::usedBytes, requested);
+        }
+        letGo();
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isZero();
+    }
+
+    @ParameterizedTest
+    @MethodSource("specs")
+    void aDeviceIsChargedForWhatItsGraphsKeep(String spec) {
+        memory.setCurrent(spec);
+        MemoryLimit limit = memory.limits().device(DEVICE);
+        limit.setByteSize(6 * MIB);
+        LongSupplier requested = () -> memory.statistics(DEVICE).requestedBytes();
+        fill(limit::usedBytes, requested);
+        letGo();
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isZero();
     }
 
     @ParameterizedTest
