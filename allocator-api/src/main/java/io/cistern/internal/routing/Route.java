@@ -177,7 +177,7 @@ public final class Route {
     /// @return false if they go back to the budgets now
     boolean retains(long byteSize) {
         AtomicLong its = retained;
-        return its != null && its.getAndUpdate(now -> now < 0 ? now : now + byteSize) >= 0;
+        return its != null && moves(its, byteSize) != 0;
     }
 
     /// Takes retained bytes for a block.
@@ -185,9 +185,23 @@ public final class Route {
     /// @return how many of its bytes are counted and charged already
     long takeRetained(long byteSize) {
         AtomicLong its = retained;
-        return its == null
-                ? 0
-                : Math.min(byteSize, Math.max(0, its.getAndUpdate(now -> now - Math.min(byteSize, Math.max(0, now)))));
+        return its == null ? 0 : -moves(its, -byteSize);
+    }
+
+    /// Adds to the retained bytes, or takes as many as there are. Needs no Java heap, since frees come here.
+    ///
+    /// @return the change
+    private static long moves(AtomicLong its, long change) {
+        long now;
+        long moved;
+        do {
+            now = its.get();
+            if (now < 0) {
+                return 0;
+            }
+            moved = Math.max(change, -now);
+        } while (!its.compareAndSet(now, now + moved));
+        return moved;
     }
 
     /// Gives the retained bytes back, since the route has closed. If the Java heap is full, they stay counted until
