@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A [kept][Router#keep] block stays counted and charged to its limits, until it goes back to its allocator.
 public interface CaptureRoutes {
-    /// What a free on a captured stream does.
+    /// The effect of a free on a captured stream.
     enum CapturedFree {
         /// The block is kept.
         KEPT,
