@@ -34,7 +34,7 @@ import java.util.function.LongSupplier;
 /// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that
 /// was seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait,
 /// one has to roll back. But while such a thread's task holds memory, no other task has to split, since the
-/// thread may wait for a network or another process, and go on. It has [a long time][#LONGEST_WAIT] for that.
+/// thread may be waiting for a network or another process and go on soon. It has [a long time][#LONGEST_WAIT] for that.
 /// After that the others count it as part of a deadlock, and their exceptions say where it waits and how much its
 /// task holds. A thread that waits even longer should [say so][#outside].
 ///
