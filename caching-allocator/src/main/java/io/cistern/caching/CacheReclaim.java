@@ -115,9 +115,6 @@ final class CacheReclaim {
         if (!MemoryRefusal.isOutOfMemory(refusal)) {
             throw refusal;
         }
-        if (asked > limit.maxBytes()) {
-            throw nothingHelped(asked, refusal, List.of());
-        }
         long address = allocateFromAny(shard, size);
         return address != 0 ? address : allocateAfterSteps(shard, size, asked, refusal);
     }
@@ -128,7 +125,7 @@ final class CacheReclaim {
     }
 
     private long allocateAfterSteps(Shard shard, long size, long asked, RuntimeException refusal) {
-        Set<ReclaimStep> allowed = allowed(refusal);
+        Set<ReclaimStep> allowed = allowed(asked, refusal);
         boolean idleFirst = allowed.contains(ReclaimStep.IDLE_PAGES);
         List<TriedStep> tried = new ArrayList<>();
         for (Step each : steps(shard, size)) {
@@ -156,8 +153,11 @@ final class CacheReclaim {
         throw nothingHelped(asked, refusal, tried);
     }
 
-    private Set<ReclaimStep> allowed(RuntimeException refusal) {
+    private Set<ReclaimStep> allowed(long asked, RuntimeException refusal) {
         Set<ReclaimStep> allowed = new HashSet<>(choice.steps());
+        if (asked > limit.maxBytes()) {
+            allowed.clear();
+        }
         if (!givesBack || isRejection(refusal)) {
             allowed.retainAll(KEEP_ALL);
         }

@@ -53,11 +53,9 @@ public final class Events {
     public static final Factory<TriedStep> RECLAIMED =
             (step, device, byteSize, _, _, _) -> new MemoryEvent.Reclaimed(device, byteSize, step);
 
+    /// Arguments: report; 1 if a limit refused the request, else 0.
     public static final Factory<OutOfMemoryReport> OUT_OF_MEMORY =
-            (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report, false);
-
-    public static final Factory<OutOfMemoryReport> LIMIT_REACHED =
-            (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report, true);
+            (report, _, byLimit, _, _, _) -> new MemoryEvent.OutOfMemory(report, byLimit == 1);
 
     /// Arguments: any text; the stream, the block's address.
     public static final Factory<String> USE_RECORDED =

@@ -244,7 +244,7 @@ final class ReclaimAttempt {
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
             boolean byLimit = last.isByLimit() || last.isAboveLimit();
-            registry.observers().tell(byLimit ? Events.LIMIT_REACHED : Events.OUT_OF_MEMORY, report);
+            registry.observers().tell(Events.OUT_OF_MEMORY, report, report.device(), byLimit ? 1 : 0, 0, 0, 0);
         }
         return last.with(report);
     }

@@ -538,7 +538,7 @@ final class CisternAutoConfigurationTests {
     }
 
     @Test
-    void theLogNamesTheSettingsThatAMemoryOfTheApplicationsOwnDoesNotFollow() {
+    void theLogNamesSettingsThatTheApplicationsMemoryIgnores() {
         assertThat(WithFormerMemory.FORMER.moduleSupport().settings()).doesNotContainKey("cistern.limit");
         try (var _ = run(WithFormerMemory.class, WebApplicationType.NONE, "cistern.limit=1MiB")) {
             assertThat(log.messages())

@@ -169,7 +169,7 @@ class ConformanceFindsMistakesTests {
     }
 
     @Test
-    void memoryThatIsReusedWhileTheEndedStreamOfItsFreeStillRunsIsFound() {
+    void memoryReusedWhileTheEndedStreamOfItsFreeRunsIsFound() {
         assertThat(causesInContext(
                         "StreamTests",
                         context -> new BrokenAllocators.KeepsWhatEndedStreamsFree(context.upstream("uses"))))

@@ -27,7 +27,7 @@ final class GpuProgram {
     static final String LOST = "device memory is lost";
     static final String LEAKED = "a block that nobody was given is live";
     static final long CAPACITY = 1L << 30;
-    private static final long LIMIT = 900L << 20;
+    static final long LIMIT = 900L << 20;
     private static final int STREAMS = 3;
 
     final SimulatedGpu gpu;

@@ -43,7 +43,7 @@ final class HandleWorkloads {
     /// Takes the workspaces of streams that are not set.
     private static void askForTooMuch(GpuProgram program) {
         try {
-            program.allocate(GpuProgram.CAPACITY, 0);
+            program.allocate(GpuProgram.LIMIT, 0);
         } catch (DeviceOutOfMemoryException refused) {
             program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
         }

@@ -140,7 +140,7 @@ class FencesTests {
     }
 
     @Test
-    void aFreeIsFencedBehindAllWhileItsHandleMayMeanAStreamThatEndedAndStillRuns() {
+    void aFreeIsFencedBehindAllWhileItsHandleMayMeanAnEndedStream() {
         order.busy.add(STREAM);
         fences.closed(STREAM, fences.end(STREAM));
         fences.opened(STREAM);
