@@ -55,9 +55,10 @@ public final class GraphMemory {
     }
 
     /// Gives back the memory of graphs that are gone. While a capture is under way, memory stays that work outside
-    /// the graphs used too. The driver may report the end of a graph a little after its last launch; if the device
-    /// is idle, this waits for the reports. Memory goes back without a call when a capture begins or ends, at a
-    /// trim, when a pool closes, and when memory runs out or a limit refuses.
+    /// the graphs used too. The driver may report the end of a graph a little after its last launch. So for each
+    /// device with graphs that the program has closed, this waits for the reports, for 20 ms at most. Memory goes
+    /// back without a call when a capture begins or ends, at a trim, when a pool closes, and when memory runs out
+    /// or a limit refuses.
     ///
     /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {

@@ -18,7 +18,6 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -46,8 +45,6 @@ public final class Captures implements CaptureRoutes {
 
     /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
     private static final Consumer<Throwable> LOGGING = Captures::log;
-
-    private static final long MAX_FENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final Registry registry;
     private final Router router;
@@ -485,35 +482,14 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// Gives memory back as [#collect()] does, also that of graphs that the program has closed, if their work
-    /// has ended: the driver reports their end a little later, so this waits for the reports of an idle device.
+    /// has ended: the driver reports their end a little later, so this waits a little for the reports.
     public boolean collectFinished() {
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
-            if (newest == null && closedGraphs.anyUntold(device) && isIdle(device)) {
-                closedGraphs.awaitTold(device);
+            if (newest == null) {
+                closedGraphs.awaitTold(device, ClosedGraphs.SOON_MILLIS);
             }
         }
         return collect();
-    }
-
-    /// Returns whether a device has no work. A fence on an idle device passes a little after it was recorded.
-    private boolean isIdle(int device) {
-        try {
-            long fence = order.recordAll(device);
-            try {
-                long end = System.nanoTime() + MAX_FENCE_NANOS;
-                while (!order.passed(device, fence)) {
-                    if (System.nanoTime() - end > 0) {
-                        return false;
-                    }
-                    Thread.onSpinWait();
-                }
-                return true;
-            } finally {
-                order.release(device, fence);
-            }
-        } catch (CudaException | OutOfMemoryError untold) {
-            return false;
-        }
     }
 
     private boolean collect(Consumer<Throwable> failed) {
@@ -646,7 +622,7 @@ public final class Captures implements CaptureRoutes {
         } catch (CudaException | OutOfMemoryError refused) {
             return; // the driver may not tell either
         }
-        closedGraphs.awaitTold(device);
+        closedGraphs.awaitTold(device, ClosedGraphs.LATEST_MILLIS);
     }
 
     /// Gives up announced captures that never ended, and gives back the memory of graphs that the program has

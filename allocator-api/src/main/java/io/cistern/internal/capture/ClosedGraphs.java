@@ -8,7 +8,10 @@ import java.util.concurrent.TimeUnit;
 /// **Threads.** Any. Counting needs no Java heap.
 final class ClosedGraphs {
     /// A driver that has not told by then may never tell.
-    private static final long MAX_WAIT_MILLIS = 1000;
+    static final long LATEST_MILLIS = 1000;
+
+    /// By then a driver has told, if the work of the graph has ended.
+    static final long SOON_MILLIS = 20;
 
     /// By device. Guarded by this, as are the two flags of each capture.
     private final int[] untold;
@@ -37,11 +40,10 @@ final class ClosedGraphs {
         return untold[device] > 0;
     }
 
-    /// Waits until the driver has reported a device's closed graphs, at most for [#MAX_WAIT_MILLIS] and until an
-    /// interrupt.
-    synchronized void awaitTold(int device) {
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MAX_WAIT_MILLIS);
-        long left = MAX_WAIT_MILLIS;
+    /// Waits until the driver has reported a device's closed graphs, at most until an interrupt.
+    synchronized void awaitTold(int device, long mostMillis) {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(mostMillis);
+        long left = mostMillis;
         while (untold[device] > 0 && left > 0) {
             try {
                 wait(left);

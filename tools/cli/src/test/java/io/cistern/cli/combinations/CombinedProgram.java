@@ -11,6 +11,7 @@ import io.cistern.Scope;
 import io.cistern.ScopeOptions;
 import io.cistern.cli.combinations.Combination.Compaction;
 import io.cistern.cli.combinations.Combination.Devices;
+import io.cistern.cli.combinations.Combination.Graphs;
 import io.cistern.cli.combinations.Combination.History;
 import io.cistern.cli.combinations.Combination.Limit;
 import io.cistern.cli.combinations.Combination.Sleep;
@@ -73,6 +74,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A program on simulated GPUs, as a [Combination] says. Its rounds are:
@@ -439,10 +441,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
                             .filter(buffer -> buffer.device() == ordinal)
                             .mapToLong(SpillableBuffer::byteSize)
                             .sum()
-                    + GraphMemory.kept(memory).stream()
-                            .filter(kept -> kept.device() == ordinal)
-                            .mapToLong(KeptBlock::byteSize)
-                            .sum();
+                    + bytesOfGraphs(ordinal);
             long counted = memory.statistics(device).requestedBytes();
             require(counted == bytes, () -> counted + " bytes are counted on device " + ordinal + ", not " + bytes);
         }
@@ -625,8 +624,8 @@ final class CombinedProgram implements RefusalOracle.Holdings {
                 .filter(block -> filling.contains(block.address()))
                 .mapToLong(LiveBlock::byteSize)
                 .sum();
-        boolean isOfBuffers =
-                !limit.equals(scopeLimit) && (!limit.name().equals("allocator") || combination.has(Way.CURRENT));
+        boolean isOfCurrent = !limit.name().equals("allocator") || combination.has(Way.CURRENT);
+        boolean isOfBuffers = !limit.equals(scopeLimit) && isOfCurrent;
         long ofBuffers = !isOfBuffers
                 ? 0
                 : workers.stream()
@@ -634,12 +633,33 @@ final class CombinedProgram implements RefusalOracle.Holdings {
                         .filter(buffer -> !isOfDevice || buffer.device() == 0)
                         .mapToLong(SpillableBuffer::byteSize)
                         .sum();
-        return ofBlocks + ofFilling + ofBuffers;
+        long ofGraphs = !isOfCurrent
+                ? 0
+                : IntStream.range(0, isOfDevice ? 1 : deviceCount())
+                        .mapToLong(this::bytesOfGraphs)
+                        .sum();
+        return ofBlocks + ofFilling + ofBuffers + ofGraphs;
+    }
+
+    /// Returns the bytes of blocks that graphs keep, or have from allocators of their own.
+    private long bytesOfGraphs(int device) {
+        return GraphMemory.kept(memory).stream()
+                        .filter(kept -> kept.device() == device)
+                        .mapToLong(KeptBlock::byteSize)
+                        .sum()
+                + workers.stream()
+                        .mapToLong(worker -> worker.bytesOfGraphs(device))
+                        .sum();
     }
 
     @Override
     public boolean captures() {
         return false;
+    }
+
+    @Override
+    public boolean hasCaptured() {
+        return combination.has(Graphs.CAPTURED);
     }
 
     @Override

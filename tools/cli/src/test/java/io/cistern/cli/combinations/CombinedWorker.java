@@ -10,6 +10,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.pressure.RetryOom;
 import io.cistern.pressure.SpillStore;
 import io.cistern.pressure.SpillableBuffer;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -44,6 +46,9 @@ final class CombinedWorker {
     private final List<Block> blocks = new ArrayList<>();
     private final List<Buffer> buffers = new ArrayList<>();
     private final List<Captured> graphs = new ArrayList<>();
+
+    /// The memory of all captures.
+    private final List<GraphMemory> memories = new CopyOnWriteArrayList<>();
     private final int id;
     private int seeds;
     private long operations;
@@ -457,6 +462,7 @@ final class CombinedWorker {
         long byteSize = random.nextLong(4, MIB) & -4;
         Gpu gpu = program.gpus.get(device);
         try (GraphCapture capture = GraphCapture.begin(program.memory, device, stream, CaptureMode.RELAXED)) {
+            memories.add(capture.memory());
             int seed = ++seeds;
             long address = called(() -> program.memory.allocate(byteSize, device, stream));
             working(() -> driver.copies().fillWords(device, address, seed, byteSize / 4, stream));
@@ -466,6 +472,13 @@ final class CombinedWorker {
             graphs.add(new Captured(graph, device, stream));
             working(() -> graph.launch(stream));
         }
+    }
+
+    /// Returns the bytes that graphs of this worker have from allocators of their own.
+    long bytesOfGraphs(int device) {
+        return memories.stream()
+                .mapToLong(each -> each.statistics(device).requestedBytes())
+                .sum();
     }
 
     private void trim() {

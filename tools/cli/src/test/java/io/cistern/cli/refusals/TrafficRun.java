@@ -57,6 +57,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     private String poolSpec = "";
     private @Nullable SpillStore store;
     private @Nullable GraphCapture capture;
+    private boolean hasCaptured;
     private int capturedStream = -1;
     private @Nullable ExecutorService elsewhere;
     private int refusals;
@@ -510,6 +511,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     private GraphCapture beginCapture(int stream) {
         GraphCapture begun = GraphCapture.begin(memory, 0, streams[stream], CaptureMode.RELAXED);
         capture = begun;
+        hasCaptured = true;
         capturedStream = stream;
         return begun;
     }
@@ -548,6 +550,11 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     @Override
     public boolean captures() {
         return capture != null;
+    }
+
+    @Override
+    public boolean hasCaptured() {
+        return hasCaptured;
     }
 
     @Override
