@@ -79,10 +79,20 @@ public final class BlockUses {
     public void recordUse(long address, long stream) {
         Route route = router.routeOfBlock(address);
         Router.refuseThreadStream(route.device, stream);
+        if (router.isKept(address)) {
+            throw new UnknownAddressException(address);
+        }
         StreamUses uses = route.allocator.extension(StreamUses.class).orElse(null);
-        if (uses == null || !uses.recordUse(address, route.device, stream)) {
+        boolean told = uses != null && uses.recordUse(address, route.device, stream);
+        if (!told || isCaptured(route.device, stream)) {
             note(address, name(route.device, stream));
         }
+    }
+
+    /// Whether a graph gets the use: then the graph keeps the block, which no allocator can know.
+    private boolean isCaptured(int device, long stream) {
+        CaptureRoutes captures = router.routes().captures;
+        return captures != null && captures.isCaptured(device, stream);
     }
 
     /// Marks the record first: a thread that frees a marked block waits here until the use is noted.

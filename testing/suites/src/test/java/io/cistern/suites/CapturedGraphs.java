@@ -9,6 +9,7 @@ import io.cistern.Scope;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
@@ -380,6 +381,26 @@ public abstract class CapturedGraphs extends GraphFixture {
         launch(executable);
         assertHolds(result, MIB, 77);
         memory.free(result, stream);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void aGraphKeepsABlockThatItUsesAndAnotherStreamFrees(String spec) {
+        memory.setCurrent(spec);
+        long block = memory.allocate(MIB, DEVICE, other);
+        driver.streams().synchronize(DEVICE, other);
+        GraphCapture capture = capture();
+        write(block, MIB, 5, stream);
+        memory.recordUse(block, stream);
+        memory.free(block, other);
+        assertThatThrownBy(() -> memory.recordUse(block, other)).isInstanceOf(UnknownAddressException.class);
+        long executable = executable(capture);
+        long next = memory.allocate(MIB, DEVICE, other);
+        write(next, MIB, 1, other);
+        driver.streams().synchronize(DEVICE, other);
+        launch(executable);
+        assertHolds(next, MIB, 1);
+        memory.free(next, other);
     }
 
     @ParameterizedTest
