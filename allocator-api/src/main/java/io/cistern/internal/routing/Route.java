@@ -180,6 +180,12 @@ public final class Route {
         return its != null && moves(its, byteSize) != 0;
     }
 
+    /// Returns whether bytes of freed blocks are counted and charged.
+    boolean retainsAny() {
+        AtomicLong its = retained;
+        return its != null && its.get() > 0;
+    }
+
     /// Takes retained bytes for a block.
     ///
     /// @return how many of its bytes are counted and charged already

@@ -304,16 +304,16 @@ public final class Routes {
         });
     }
 
-    /// Charges later blocks of a route to other budgets, if it has no live blocks. No new allocation may begin
-    /// meanwhile.
+    /// Charges later blocks of a route to other budgets, if it has no live blocks and retains no bytes. No new
+    /// allocation may begin meanwhile.
     ///
-    /// @return false if it has live blocks
+    /// @return false if it has live blocks, or bytes that stay charged to the present budgets
     public boolean recharge(Route route, Budgets budgets) {
         if (route.live() != 0) {
             return false;
         }
         awaitAllocations(route);
-        if (route.live() != 0) {
+        if (route.live() != 0 || route.retainsAny()) {
             return false;
         }
         route.charge(budgets);

@@ -125,6 +125,20 @@ final class RouteRuleTests {
         assertThat(budget.room()).isEqualTo(1000);
     }
 
+    @Test
+    void aRouteThatRetainsBytesStaysChargedForThem() {
+        Route route = open("of a graph", budget);
+        route.retainFreed();
+        router.free(router.allocate(route, 600, 0), 0);
+        Budget next = new Budget("next", 500, null);
+        assertThat(routes.recharge(route, Objects.requireNonNull(Budgets.of(null, next))))
+                .isFalse();
+        assertThat(budget.usedBytes()).isEqualTo(600);
+        routes.close(route);
+        assertThat(budget.usedBytes()).isZero();
+        assertThat(next.room()).isEqualTo(500);
+    }
+
     /// What the thread had leased of the former budget goes back to it.
     @Test
     void aRechargedRouteGivesItsLeasesBack() {
