@@ -192,7 +192,9 @@ public final class Fences {
         made.fence = recordFree(key);
         synchronized (ends) {
             long end = --lastEnd;
-            if (made.fence != PASSED) {
+            if (allFinished) {
+                release(made.fence); // the last `releasePassed` may be over
+            } else if (made.fence != PASSED) {
                 try {
                     ends.put(end, made);
                 } catch (OutOfMemoryError failure) {

@@ -78,6 +78,18 @@ class FencesTests {
         assertThat(order.openFences()).isZero();
     }
 
+    /// A stream ends on one thread while another thread closes the allocator.
+    @Test
+    void theFenceOfAnEndIsReleasedAlthoughAllWorkFinishesMeanwhile() {
+        order.recording = _ -> {
+            fences.finishAll();
+            fences.releasePassed();
+        };
+        long end = fences.end(STREAM);
+        assertThat(order.openFences()).isZero();
+        assertThat(fences.passed(end)).isTrue();
+    }
+
     @Test
     void theHostWaitsForTheWorkBeforeAFence() {
         order.busy.add(STREAM);
