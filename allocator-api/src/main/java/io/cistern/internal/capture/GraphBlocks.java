@@ -169,8 +169,11 @@ public final class GraphBlocks {
         return false;
     }
 
-    /// Whether a stream is known to be captured into these graphs.
+    /// Whether a stream is known to be captured into these graphs. Nobody may ask the driver about one that has ended.
     private boolean isInto(int device, long stream) {
+        if (router.hasEnded(device, stream)) {
+            return false;
+        }
         try {
             for (StreamCapture capture : into) {
                 if (!capture.isOver && capture.device == device && capture.holds(stream)) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
+import io.cistern.CudaStream;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.UnknownAddressException;
@@ -82,6 +83,23 @@ public abstract class CheckpointedGraphs extends GraphFixture {
                 assertThat(captureScratch(shared, 4)).doesNotContain(first.address);
                 assertHolds(first.address, MIB, 7);
             }
+        }
+        free(first.address);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void aBlockThatIsFreedOnAnEndedStreamDuringTheNextCaptureIsRestoredToo(String spec) {
+        memory.setCurrent(spec);
+        Result first = captureResult(7);
+        CudaStream ended = CudaStream.open(memory, DEVICE);
+        long handle = ended.handle();
+        ended.close();
+        try (GraphMemory.Checkpoint checkpoint = shared.checkpoint()) {
+            GraphCapture capture = capture(shared);
+            memory.free(first.address, handle);
+            executable(capture);
+            assertThat(checkpoint.restore()).containsExactly(first.address);
         }
         free(first.address);
     }
