@@ -89,7 +89,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
 
     @ParameterizedTest
     @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
-    void aBlockThatIsFreedOnAnEndedStreamDuringTheNextCaptureIsRestoredToo(String spec) {
+    void aBlockFreedOnAnEndedStreamInTheNextCaptureIsRestored(String spec) {
         memory.setCurrent(spec);
         Result first = captureResult(7);
         CudaStream ended = CudaStream.open(memory, DEVICE);
