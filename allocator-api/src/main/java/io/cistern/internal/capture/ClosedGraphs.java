@@ -40,7 +40,7 @@ final class ClosedGraphs {
         return untold[device] > 0;
     }
 
-    /// Waits until the driver has reported a device's closed graphs, at most until an interrupt.
+    /// Waits until the driver has reported a device's closed graphs, for at most `mostMillis` and until an interrupt.
     synchronized void awaitTold(int device, long mostMillis) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(mostMillis);
         long left = mostMillis;

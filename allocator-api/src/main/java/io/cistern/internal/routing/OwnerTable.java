@@ -309,7 +309,7 @@ public final class OwnerTable {
 
     /// Marks a live block as used on other streams.
     ///
-    /// @return false if there is none, or the program has freed it
+    /// @return false if no live block begins there, or the program has freed it
     boolean markUsed(long address) {
         return mark(address, KEPT, USED, 0);
     }
@@ -321,7 +321,7 @@ public final class OwnerTable {
 
     /// Marks a live block as freed by the program and kept.
     ///
-    /// @return false if there is none, or it was kept before
+    /// @return false if no live block begins there, or it was kept before
     boolean keep(long address) {
         return mark(address, KEPT, KEPT, 0);
     }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// What graphs keep is charged to each limit, whichever allocator it comes from, and counted like every other block.
+/// Blocks that graphs keep are charged to each limit and counted like every other block, with each allocator.
 final class GraphLimitsTests {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
