@@ -21,8 +21,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// Its memory goes back after [#close], once the last launch has ended. The graph may outlive the [DeviceMemory]: it
 /// can still be launched, and its memory goes back when it is closed.
 ///
-/// A block that was allocated in the capture and not freed there has the same address in each launch, with the results
-/// of the last one.
+/// A block that was allocated in the capture and not freed there has the same address in each launch, and holds the
+/// results of the last one.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
@@ -36,7 +36,7 @@ public final class CudaGraph implements AutoCloseable {
     private volatile boolean closed;
     private final Runnable destroying = this::destroy;
 
-    /// The captured graph, of which the driver needs nothing any more; 0 once it is destroyed.
+    /// The captured graph, which the driver no longer needs; 0 once it is destroyed.
     private volatile long template;
 
     private volatile boolean isExecutableDestroyed;
@@ -45,7 +45,7 @@ public final class CudaGraph implements AutoCloseable {
     private volatile boolean wasLaunched;
 
     /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
-    /// keeps. Everything that it needs of the Java heap is allocated before the capture ends.
+    /// keeps. All Java objects that it needs are allocated before the capture ends.
     CudaGraph(Graphs graphs, OutOfMemoryHandler outOfMemory, int device, GraphCapture capture) {
         this.outOfMemory = outOfMemory;
         this.graphs = graphs;
@@ -121,7 +121,7 @@ public final class CudaGraph implements AutoCloseable {
 
     /// Returns the driver's handle, a `CUgraphExec`.
     public long handle() {
-        wasLaunched = true; // maybe soon
+        wasLaunched = true; // the caller may launch it
         return executable;
     }
 

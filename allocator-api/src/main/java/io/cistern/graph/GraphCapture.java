@@ -93,11 +93,11 @@ public final class GraphCapture implements AutoCloseable {
     }
 
     /// Announces a capture that other code begins, right before it begins; or right after, if no other thread uses
-    /// the device through this library in between, and nothing was allocated on the stream. Other threads may wait
-    /// for the device while they know of no capture, which would invalidate it. A program that does not announce a
-    /// capture breaks the contract: the stream would get memory that other work uses between two launches.
+    /// the device through this library in between, and nothing was allocated on the stream. Until it is announced,
+    /// other threads may wait for the device, which would invalidate the capture. A program that does not announce
+    /// a capture breaks the contract: the stream would get memory that other work uses between two launches.
     ///
-    /// @return the memory of the graph to come
+    /// @return the memory of the graph that the capture will make
     /// @throws IndexOutOfBoundsException if there is no such device
     public static GraphMemory announce(DeviceMemory memory, int device, long stream) {
         GraphMemory own = GraphMemory.of(memory);
@@ -121,7 +121,8 @@ public final class GraphCapture implements AutoCloseable {
     /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
     ///     the capture failed or its graph is already destroyed
     /// @throws IllegalStateException if no capture of that stream was announced
-    /// @throws CudaException if the driver does not report the graph's end; then the memory is kept for good
+    /// @throws CudaException if the driver refuses to report when the graph will be gone; then the memory is
+    ///     kept for good
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
         StreamCapture capture = captures.announced(device, stream);
@@ -143,8 +144,8 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture.
     ///
     /// @return the graph, which the caller destroys; its memory is kept until it and its executables are gone
-    /// @throws CudaException as [Graphs#endCapture], or if the driver does not report the graph's
-    ///     end; then there is no graph, and the memory goes back
+    /// @throws CudaException as [Graphs#endCapture], or if the driver refuses to report when the graph will be
+    ///     gone; then there is no graph, and the memory goes back
     /// @throws IllegalStateException if it has ended
     public long end() {
         if (ended) {
@@ -155,7 +156,8 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
-    /// Ends the capture in the driver. If there is no graph, but no capture either, that is announced.
+    /// Ends the capture in the driver. If that fails although the stream is no longer captured, this announces
+    /// the end.
     private long endInDriver() {
         try {
             long graph = graphs.endCapture(capture.device(), capture.origin());
@@ -178,7 +180,7 @@ public final class GraphCapture implements AutoCloseable {
         }
     }
 
-    /// Called when the graph of this capture has no executable.
+    /// Called when the driver has made no executable of the graph of this capture.
     void graphFailed(long graph) {
         captures.graphFailed(capture, graph);
     }
@@ -192,7 +194,7 @@ public final class GraphCapture implements AutoCloseable {
     ///
     /// @return the graph, which the caller closes
     /// @throws CudaException as for [#end], or if the driver can't make an executable of the graph;
-    ///     then nothing is left
+    ///     then the graph is destroyed, once its live blocks are freed
     /// @throws IllegalStateException if the capture has ended
     public CudaGraph endAndInstantiate() {
         OutOfMemoryHandler outOfMemory =

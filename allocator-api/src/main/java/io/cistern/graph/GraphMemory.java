@@ -16,15 +16,16 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives
-/// as long as the last of its graphs and their executables. Then it goes back; memory that work outside the
-/// graphs used too only while no capture is under way. Live blocks of it stay valid until they are freed.
+/// as long as the last of its graphs and their executables. Then it goes back. Memory that work outside the
+/// graphs also used goes back only while no capture is under way. Live blocks stay valid until they are freed.
 ///
-/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
-/// the next one, so **launch such graphs in the order of their captures and never side by side**; their
-/// results are overwritten by the next launch of another one.
+/// Several graphs may share one memory: pass it to the next capture. Then a block that one capture freed may
+/// serve the next one, so **launch such graphs in the order of their captures and never concurrently**; the
+/// next launch of one overwrites the results of the others.
 ///
-/// The memory also keeps blocks that were allocated before and freed on a captured stream, such as a library's
-/// workspace, since the graph may use them; and pinned memory that captured work uses, whenever it is closed.
+/// The memory also keeps blocks that were allocated before the capture and freed on a captured stream, such as
+/// a library's workspace, since the graph may use them. It keeps pinned memory that captured work uses, too,
+/// even if the program closes it.
 ///
 /// Two objects for the memory of the same graphs are equal.
 ///
@@ -54,11 +55,11 @@ public final class GraphMemory {
                 .map(blocks -> new GraphMemory(memory, blocks));
     }
 
-    /// Gives back the memory of graphs that are gone. While a capture is under way, memory stays that work outside
-    /// the graphs used too. The driver may report the end of a graph a little after its last launch. So for each
-    /// device with graphs that the program has closed, this waits for the reports, for 20 ms at most. Memory goes
-    /// back without a call when a capture begins or ends, at a trim, when a pool closes, and when memory runs out
-    /// or a limit refuses.
+    /// Gives back the memory of graphs that are gone. While a capture is under way, memory that work outside the
+    /// graphs also used stays. The driver may report the end of a graph a little after its last launch. So for
+    /// each device with graphs that the program has closed, this waits for the reports, for 20 ms at most. Memory
+    /// also goes back without this call: when a capture begins or ends, at a trim, when a pool closes, and when
+    /// memory runs out or a limit refuses.
     ///
     /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {
@@ -74,16 +75,16 @@ public final class GraphMemory {
     }
 
     /// Returns the bytes that are reserved only for these graphs, as far as the allocators report it. Kept
-    /// blocks of other allocators are in the figures of those.
+    /// blocks of other allocators count in the statistics of those allocators.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns the framework's counts of a device only for these graphs. Kept blocks of other allocators are
-    /// in the figures of those. The requested bytes include blocks that were freed, whose memory the graphs
-    /// keep, and count memory that serves again once. All figures are 0 once the memory went back.
+    /// Returns the framework's counts of a device only for these graphs. Kept blocks of other allocators count
+    /// in the statistics of those allocators. The requested bytes include freed blocks whose memory the graphs
+    /// keep; memory that is reused counts once. All figures are 0 once the memory went back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {
@@ -128,8 +129,8 @@ public final class GraphMemory {
     }
 
     /// Keeps this memory until the result is closed, for graphs of which the program has no handle, because a
-    /// framework captures them and tells only when one of its graphs is gone. Hold it before the capture's [end
-    /// is announced][GraphCapture#announceEnd] with graph 0.
+    /// framework captures them and reports only when one of its graphs is gone. Hold it before the capture's
+    /// [end is announced][GraphCapture#announceEnd] with graph 0.
     ///
     /// @return a hold; closing it says that those graphs and their executables are gone
     /// @throws IllegalStateException if the graphs of this memory are gone
@@ -173,10 +174,10 @@ public final class GraphMemory {
 
     /// A record of the blocks of some graphs that were alive at a moment.
     ///
-    /// It is for graphs that share memory if one of several may follow another. Take a checkpoint after the
-    /// capture of the first, and restore it before the capture of each graph that may follow. So none of these
-    /// gets the memory where the first leaves its results, although the program freed them after an earlier
-    /// run, and all of them share the rest.
+    /// It is for graphs that share memory, if any one of several may follow the same first graph. Take a
+    /// checkpoint after the capture of the first, and restore it before the capture of each graph that may
+    /// follow. So none of these gets the memory where the first leaves its results, although the program freed
+    /// them after an earlier run, and all of them share the rest.
     ///
     /// ```java
     /// GraphMemory shared = first.memory();
@@ -191,8 +192,8 @@ public final class GraphMemory {
     /// graphs of which only one can run. The statistics and limits count such a block, and [GraphMemory#leaks]
     /// doesn't list it.
     ///
-    /// Destroy no graph whose blocks an open checkpoint noted, unless with all others of this memory:
-    /// the driver may give the addresses of a graph that is gone to another one.
+    /// Destroy no graph whose blocks an open checkpoint noted, unless you destroy all graphs of this memory:
+    /// the driver may give the addresses of a graph that is gone to another graph.
     ///
     /// **Threads.** Any; but no other thread may allocate or free blocks of these graphs meanwhile.
     public static final class Checkpoint implements AutoCloseable {
