@@ -40,7 +40,8 @@ public final class Listeners {
     /// for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
-        /// Frees memory that the program can spare. The request throws what this throws, and is not tried further.
+        /// Frees memory that the program can spare. If this throws, the request fails with the same exception and
+        /// is not retried.
         ///
         /// @param device the device
         /// @param byteSize bytes that are wanted, at least 1
@@ -69,66 +70,66 @@ public final class Listeners {
         /// outside all locks, and may allocate, free, trim and wait. Exceptions are logged.
         ///
         /// @param device the device
-        /// @param bytesOverBudget how many bytes more, as the driver said last
+        /// @param bytesOverBudget the excess in bytes that the driver reported last
         void overBudget(int device, long bytesOverBudget);
     }
 
     /// The program's promise to launch no work for a while. Nothing else lets live memory move.
     ///
-    /// [Compaction][ReclaimStep#COMPACTION] exchanges the pages under live blocks. For a moment an address has
-    /// no memory, and work of the device that uses the address then ends the context. Only the program knows
-    /// which threads give a device work. So this is the contract, for refused requests and for
-    /// [Allocator#compact] alike:
+    /// [Compaction][ReclaimStep#COMPACTION] replaces the pages under live blocks. For a moment an address has
+    /// no memory, and work that uses it at that moment ends the context. Only the program knows which threads
+    /// launch work. So this is the contract, for refused requests and for [Allocator#compact] alike:
     ///
     /// 1. **Without a registered pause nothing moves.** A refused request says how much could have been freed.
-    /// 2. **During a pause no thread gives the device work** on memory of Cistern: no launch, copy, fill or
-    ///    graph, on any stream, by any library. The thread that compacts waits for all work that the device was
-    ///    given before, so that work must not need a paused thread to go on. Threads may allocate and free;
-    ///    what Cistern itself copies meanwhile, to spill for example, waits for the end of the pause.
-    /// 3. **A thread that waits inside an allocation is paused.** It may wait for its turn to reclaim, for another
-    ///    thread's frees or pause, or as part of a task for other tasks. Before it waits it calls [#rest] of all
-    ///    pauses. The thread that compacts is paused, too, before it asks for the pause.
+    /// 2. **During a pause no thread launches work** on memory of Cistern: no kernel, copy, fill or graph, on
+    ///    any stream, by any library. The thread that compacts waits for all work that was launched before, so
+    ///    that work must not depend on a paused thread. Threads may allocate and free; what Cistern itself
+    ///    copies meanwhile, to spill for example, waits for the end of the pause.
+    /// 3. **A thread that waits inside an allocation counts as paused.** It may wait for its turn to reclaim, for
+    ///    another thread's frees or pause, or as part of a task for other tasks. Before it waits it calls [#rest]
+    ///    of all pauses. The thread that compacts does the same before it asks for the pause.
     /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
     ///    request is refused with that reason.
     ///
-    /// A pause may take locks that threads hold while they give the device work. If threads also hold these locks
-    /// while they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each
-    /// other until the bound ends the wait. [#of] does all this for a lock.
+    /// A pause may take locks that threads hold while they launch work. If threads also hold these locks while
+    /// they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each other until
+    /// the bound ends the wait. [#of] does all this for a lock.
     ///
-    /// A pool that [sleeps][MemoryPool#sleep] asks no pause: that call is itself the program's word for the
-    /// memory of that pool.
+    /// A pool that [sleeps][MemoryPool#sleep] needs no pause: by that call the program itself promises to
+    /// launch no work on the pool's memory.
     @FunctionalInterface
     public interface WorkPause {
-        /// Stops the other threads from giving a device work. It is called on the thread that compacts, under no
-        /// lock of Cistern, one call at a time for a device memory. It may take locks and free memory; requests
-        /// that it makes are served without compaction. If it throws, nothing moves.
+        /// Stops the other threads from launching work on a device. It is called on the thread that compacts,
+        /// under no lock of Cistern, one call at a time for a device memory. It may take locks and free memory;
+        /// requests that it makes are served without compaction. If it throws, nothing moves.
         ///
         /// @param device the device
-        /// @param atMost how long it may wait; seconds, of which it should need milliseconds
+        /// @param atMost how long it may wait: a few seconds, of which it should need only milliseconds
         /// @return a registration; closing it ends the pause. Empty if the program can't pause in time; then
         ///     nothing moves
         Optional<Registration> begin(int device, Duration atMost);
 
-        /// Gives up what the calling thread holds and [#begin] may wait for. It is called on a thread of the
-        /// program that is about to wait inside an allocation or [Allocator#compact], under no lock of Cistern.
-        /// As with [java.util.concurrent.locks.Condition#await], other threads may get in meanwhile. By default
-        /// it does nothing: right if threads hold nothing of that kind while they allocate.
+        /// Releases what the calling thread holds and [#begin] may wait for, such as a lock. It is called on a
+        /// thread of the program that is about to wait inside an allocation or [Allocator#compact], under no
+        /// lock of Cistern. As with [java.util.concurrent.locks.Condition#await], other threads may acquire it
+        /// meanwhile. By default it does nothing, which is right if threads hold nothing of that kind while
+        /// they allocate.
         ///
-        /// @return a registration, which the same thread closes after the wait; closing it takes everything
-        ///     back
+        /// @return a registration, which the same thread closes after the wait; closing it reacquires
+        ///     everything
         default Registration rest() {
             return () -> {};
         }
 
-        /// Returns the pause of a program of which one thread does all work: it allocates and gives the device
-        /// work. While that thread is in an allocation the program is paused, so there is nothing to stop.
+        /// Returns the pause of a program in which a single thread allocates and launches all work. While that
+        /// thread is in an allocation, the program is paused, so there is nothing to stop.
         static WorkPause ofOneThread() {
             return (_, _) -> Optional.of(() -> {});
         }
 
-        /// Returns a pause that takes the exclusive side of a lock. Threads hold either side while they give a
-        /// device work. They may hold it while they allocate: a thread that waits there gives it up, as
-        /// often as it holds it, and takes it back afterwards.
+        /// Returns a pause that takes the exclusive side of a lock. Threads hold either side while they launch
+        /// work. They may hold it while they allocate: a thread that waits there releases all its holds, and
+        /// reacquires them afterwards.
         static WorkPause of(ReentrantReadWriteLock work) {
             return new LockPause(work);
         }
@@ -156,8 +157,8 @@ public final class Listeners {
     ///
     /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which
     ///     comes after the idle memory of all allocators, for memory that is moved elsewhere and will be
-    ///     wanted again. As long as the listener frees what is wanted and the request still finds no room, it
-    ///     is called again, for twice as many bytes each time
+    ///     wanted again. As long as the listener frees what is wanted and the request still finds no room, the
+    ///     listener is called again, for twice as many bytes each time
     /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
@@ -187,8 +188,8 @@ public final class Listeners {
     /// threshold. It is called once for each rise, and at once if the use is above the threshold already. Rises
     /// while a call is due or under way lead to one more call.
     ///
-    /// Thresholds are checked when a thread renews its byte lease, which is some MiB apart, and when an
-    /// allocator obtains memory or gives it back. So an allocation does not pay for them.
+    /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator obtains
+    /// memory or gives it back. So an allocation does not pay for them.
     ///
     /// @param byteSize the threshold in bytes, at least 0
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
@@ -213,8 +214,8 @@ public final class Listeners {
     /// budgets.
     ///
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver can't
-    ///     tell, as [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] says with the reason
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver doesn't
+    ///     report it; [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] has the reason
     /// @throws IndexOutOfBoundsException if there is no such device
     public Registration onOverBudget(int device, OverBudget listener) {
         return notifier.onOverBudget(Devices.check(device, deviceCount), bytes -> listener.overBudget(device, bytes))
@@ -231,11 +232,10 @@ public final class Listeners {
     /// Registers an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
     ///
     /// Observers are called within the program's call, on several threads at once and outside all locks of
-    /// allocators. An event comes after those that it follows from: a block after the segment that it lies in.
-    /// It comes on the thread that caused it; that of a segment may come on another thread, which uses the
-    /// segment. They should be quick. Their exceptions are logged once and
-    /// change nothing for the program. No observer is notified of events that an observer causes in the same device
-    /// memory.
+    /// allocators. An event comes after those that it follows from: that of a block after that of its segment. It
+    /// comes on the thread that caused it; only the event of a segment may come on another thread, which uses the
+    /// segment. Observers should be quick. Their exceptions are logged once and change nothing for the program. No
+    /// observer is notified of events that an observer causes in the same device memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
@@ -252,7 +252,8 @@ public final class Listeners {
     }
 
     private Registration observe(Observers.Observer observer) {
-        Registration registration = () -> observers.remove(observer); // first: an added observer can be removed
+        // Made first, so that an added observer can always be removed.
+        Registration registration = () -> observers.remove(observer);
         observers.add(observer);
         return registration;
     }

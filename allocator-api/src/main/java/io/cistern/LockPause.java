@@ -29,7 +29,7 @@ record LockPause(ReentrantReadWriteLock work) implements Listeners.WorkPause {
         unlock(work.readLock(), shared);
         unlock(work.writeLock(), exclusive);
         return () -> {
-            lock(work.writeLock(), exclusive); // first: the shared side can't be exchanged for it
+            lock(work.writeLock(), exclusive); // first: the shared side can't be upgraded to it
             lock(work.readLock(), shared);
         };
     }

@@ -32,8 +32,8 @@ public final class ModuleSupport {
         /// Returns its name in the setting.
         String name();
 
-        /// Returns the driver that a device memory uses instead of another one. An observer that watches driver
-        /// calls returns one that forwards them. Called before [#observe].
+        /// Returns the driver that a device memory uses instead of the given one. An observer that watches
+        /// driver calls returns one that forwards them. Called before [#observe].
         ///
         /// @param driver the driver that the program gave
         default CudaDriver around(CudaDriver driver) {
@@ -89,10 +89,10 @@ public final class ModuleSupport {
         return NamedObservers.problems(names);
     }
 
-    /// Lets an integration report live blocks at the end of the process. The JVM's own hook would report while others
-    /// still free theirs.
+    /// Lets an integration report live blocks at the end of the process. A shutdown hook of the JVM would report
+    /// while other hooks still free their blocks.
     ///
-    /// @param atEnd takes what reports to standard error; called at most once in a process
+    /// @param atEnd takes an action that reports to standard error; called at most once in a process
     public static void reportLeaksBy(Consumer<Runnable> atEnd) {
         Leaks.reportBy(atEnd);
     }
@@ -143,7 +143,7 @@ public final class ModuleSupport {
     /// of the program has passed.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device; its last mark counts
+    /// @param event a `CUevent` of any device; its most recent recording counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event
     public void recordUseUntil(long address, long event) {
@@ -152,8 +152,8 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether a live block begins at an address. After a free that threw, it tells whether the free can
-    /// be repeated: not if only a graph keeps the block.
+    /// Returns whether a live block begins at an address. After a free that threw, the result says whether the
+    /// free can be repeated, which it can't if only a graph keeps the block.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
@@ -168,8 +168,8 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether any pool is asleep, which is rare. Code needs to find a block and
-    /// [require][#requireAwake] that it is awake only if so.
+    /// Returns whether any pool is asleep, which is rare. Only then does code need to find a block and
+    /// [require][#requireAwake] that it is awake.
     public boolean isAnyAsleep() {
         return pools.anyAsleep;
     }
@@ -233,8 +233,8 @@ public final class ModuleSupport {
     }
 
     /// Enqueues work on live memory where the program may not expect it, such as a copy in the middle of an
-    /// allocation. It waits, with a bound, while live memory moves, and meanwhile none moves. The caller
-    /// holds no lock.
+    /// allocation. It waits, with a bound, while live memory moves; no live memory moves until the work is
+    /// enqueued. The caller holds no lock.
     ///
     /// @param otherwise the result if the time is up and nothing was done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {

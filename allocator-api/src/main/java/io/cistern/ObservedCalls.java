@@ -6,8 +6,8 @@ import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Router;
 
-/// Notifies observers of a program's allocations and frees: the steps before and after each call. Neither an
-/// observer's failure nor its need of Java heap changes anything for the program.
+/// Notifies observers of a program's allocations and frees: the steps before and after each call. If an
+/// observer fails, or finds the Java heap full, nothing changes for the program.
 ///
 /// **Threads.** Any.
 final class ObservedCalls {
@@ -39,8 +39,8 @@ final class ObservedCalls {
         return observers.anyOfBlocks() ? System.nanoTime() : NO_TIME;
     }
 
-    /// Called after an allocation, failed or not. It delivers the events that the allocator posted, and then tells
-    /// of the block, with a later time.
+    /// Called after an allocation, failed or not. It delivers the events that the allocator posted, and then the
+    /// block's own event, with a later time.
     ///
     /// @param address 0 if the allocation failed
     void allocated(long address, long stream, long begun) {

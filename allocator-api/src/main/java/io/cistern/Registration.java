@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// **Threads.** Any thread may close it at any time.
 @FunctionalInterface
 public interface Registration extends AutoCloseable {
-    /// Adds a listener to others. Closing the registration removes it once, even if it was added twice.
+    /// Adds a listener to a collection. Closing the registration removes it once, even if it was added twice.
     ///
-    /// @param listeners a collection for any thread
+    /// @param listeners a thread-safe collection
     static <T> Registration in(Collection<T> listeners, T listener) {
         AtomicBoolean closed = new AtomicBoolean();
         listeners.add(listener);

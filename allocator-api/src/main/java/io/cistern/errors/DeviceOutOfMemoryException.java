@@ -73,7 +73,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// @param byteSize bytes requested by the caller
     /// @param device the device
     /// @param levels each limit with its use, for people
-    /// @param above whether the request is larger than such a limit
+    /// @param above whether the request is larger than one of them
     public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels, boolean above) {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, above, List.of());
     }
@@ -130,7 +130,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     }
 
     /// Returns whether the request is larger than a limit or than an option of the allocator allows, so that a retry is
-    /// useless: request less, or raise that.
+    /// useless: request less, or raise the limit or the option.
     public boolean isAboveLimit() {
         return aboveLimit;
     }

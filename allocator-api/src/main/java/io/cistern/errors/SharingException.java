@@ -17,7 +17,7 @@ public final class SharingException extends CisternException {
         NOT_SUPPORTED,
         /// The memory can't be shared: its pool was not created for it, or it is not a whole allocation.
         NOT_SHAREABLE,
-        /// No process is there, or it does not answer.
+        /// No process serves at the path, it does not answer, or this process can't serve there.
         UNREACHABLE,
         /// The other process belongs to another user.
         WRONG_USER,
