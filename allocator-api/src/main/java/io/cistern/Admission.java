@@ -3,9 +3,8 @@ package io.cistern;
 import io.cistern.cuda.settings.ByteSizes;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Device memory that other code takes for itself, such as a library that allocates past Cistern. It is
-/// counted like a block from the moment it is admitted until it is closed. [DeviceMemory#admit] and
-/// [DeviceLimits#admit] admit.
+/// Device memory that other code takes for itself, such as a library that allocates without Cistern. It counts
+/// like a block from its admission until [#close]. [DeviceMemory#admit] and [DeviceLimits#admit] admit it.
 ///
 /// ```java
 /// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
@@ -13,17 +12,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// **Counted** are the admitted bytes against the limits of the device and of the device memory, in
-/// statistics,
-/// events, leaks and reports, under an allocator named `admitted`. Their address there is none of the
-/// device's.
+/// **Counting.** The admitted bytes are charged to the limits of the device and of the device memory.
+/// Statistics, events, leaks and reports show them under an allocator named `admitted`, at an address that the
+/// device does not have.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Admission implements AutoCloseable {
     /// How an admission is decided, after the limits.
     public enum Basis {
-        /// The estimates are trusted: the device's memory, less its reserve, what all allocators have
-        /// reserved and what is admitted. Other processes are not seen.
+        /// The estimates are trusted: bytes are admitted from the device's memory, less its reserve, what all
+        /// allocators have reserved and what is already admitted. The memory of other processes is not
+        /// considered.
         ESTIMATE,
         /// The bytes that the driver says are free, less the reserve and all that is admitted and not
         /// [taken][Admission#taken] yet.
@@ -54,9 +53,9 @@ public final class Admission implements AutoCloseable {
         return device;
     }
 
-    /// Records that the other code has its memory, so the driver's free bytes no longer include it. An
-    /// admission by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call it
-    /// leaves room until the [#close], which is safe and admits less.
+    /// Records that the other code has its memory, so the driver's free bytes no longer include it. Later
+    /// admissions by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call they leave
+    /// room until the [#close], which is safe but admits less.
     public void taken() {
         if (!closed.get() && taken.compareAndSet(false, true)) {
             admissions.taken(device, byteSize);

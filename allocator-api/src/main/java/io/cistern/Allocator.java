@@ -117,8 +117,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and
-    /// lifted. It is the one that it was opened with, if any. Limits of scopes and of the device memory hold
-    /// as well. An allocator around another one has the limit that this one was opened with.
+    /// lifted. It is the limit that the allocator was opened with, if any. Limits of scopes and of the device
+    /// memory hold as well. An [adaptor][OpenOptions#around] that was opened without a limit shares the limit
+    /// that its upstream had then.
     public MemoryLimit limit() {
         LimitHandle set = opened.limit();
         if (set == null) {
@@ -256,9 +257,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Compacts live memory on a device and gives the freed memory back to the driver, for example before a
-    /// server's rush hour. No address changes. Pages that their source needs, that are captured or asleep
-    /// stay. The program must have [registered][Listeners#onCompaction] a [pause][Listeners.WorkPause];
-    /// without one nothing moves.
+    /// server's rush hour. No address changes. Pages that their source needs, or that are captured or asleep,
+    /// stay. The program must have [registered][Listeners#onCompaction] a [pause][Listeners.WorkPause]; without
+    /// one nothing moves.
     ///
     /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -301,7 +302,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         if (!opened.isDrained()) {
             opened.extension(MemoryStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
             long current = figures.getOrDefault("requested_bytes.all.current", 0L);
-            // An allocator may know its peak less exactly, as the sum of several.
+            // An allocator may know its peak less exactly, as the sum of several peaks.
             figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
@@ -328,7 +329,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// [MemoryReclaim] and [MemorySleep] to itself, since they move live memory: [#compact] and
     /// [MemoryPool#sleep] call them when that is safe.
     ///
-    /// @return empty if it lacks it
+    /// @return the ability; empty if the allocator lacks it
     public <T> Optional<T> extension(Class<T> type) {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
@@ -347,8 +348,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Its blocks have no owner in the framework, so what is built on it may hand them out as its own, or cut
     /// them. They are charged to this allocator's own limit, and to no other.
     ///
-    /// @return an allocator to close when nothing more is allocated from it. Its blocks may be freed after that;
-    ///     this one's memory stays until then
+    /// @return an allocator, which the caller closes when it allocates nothing more from it. Its blocks may be
+    ///     freed later; until they are, this allocator keeps its memory
     /// @throws IllegalStateException if this allocator is closed
     public DeviceAllocator asUpstream() {
         return memory.registry.builtOn(opened);

@@ -18,13 +18,14 @@ import java.util.function.ToLongFunction;
 /// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
 ///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a
 ///     limit. Otherwise it is never too low, and too high by at most 2 % in all or 4 KiB for each thread, whichever
-///     is more. If threads take turns every few allocations, it may be 64 KiB for each thread, so that they need not
-///     wait for each other. It also counts the blocks that other threads are freeing at that moment, whose bytes a
-///     limit may have given to others already: so it may be higher than a limit that was never exceeded
+///     is more. If threads take turns every few allocations, the error may be 64 KiB for each thread, so that they
+///     need not wait for each other. The peak also includes blocks that other threads are freeing at that moment,
+///     whose bytes a limit may already have granted to other requests. So it may be higher than a limit that was
+///     never exceeded
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
-/// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator can't
-///     tell
+/// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator doesn't
+///     report them
 public record AllocatorStatistics(
         long allocations,
         long frees,
@@ -33,8 +34,8 @@ public record AllocatorStatistics(
         long requestedPeakBytes,
         long requestedTotalBytes,
         OptionalLong reservedBytes) {
-    /// Returns the sum of several statistics. The peak is the sum of the peaks, which need not be of one
-    /// moment. The reserved bytes are the sum of those that are known, empty if none are.
+    /// Returns the sum of several statistics. The peak is the sum of the peaks, which may have occurred at
+    /// different moments. The reserved bytes are the sum of those that are known, empty if none are.
     public static AllocatorStatistics sum(List<AllocatorStatistics> all) {
         LongSummaryStatistics reserved =
                 all.stream().flatMapToLong(each -> each.reservedBytes.stream()).summaryStatistics();

@@ -29,7 +29,7 @@ public final class Allocators {
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
     ///     [DeviceMemory#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
-    ///     current allocator stays then
+    ///     current allocator does not change then
     public static Allocator setCurrent(String spec) {
         return DeviceMemory.system().setCurrent(spec);
     }

@@ -49,7 +49,7 @@ final class Attachments {
         return null;
     }
 
-    /// Returns the newest object that has an ability.
+    /// Returns the newest object that is an instance of a type.
     <T> Optional<T> find(Class<T> ability) {
         for (Attached each : attached) {
             if (ability.isInstance(each.object)) {

@@ -62,7 +62,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return events().hasPassed(device, handle());
     }
 
-    /// Waits until the stream has passed the mark; a virtual thread leaves its carrier meanwhile.
+    /// Waits until the stream has passed the mark; a virtual thread unmounts from its carrier meanwhile.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed

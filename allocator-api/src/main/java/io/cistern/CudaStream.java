@@ -20,7 +20,7 @@ import java.util.Objects;
 /// device, or of both streams if the handle has been reused.
 ///
 /// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream
-/// names another stream on each thread.
+/// names a different stream on each thread.
 public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
@@ -43,7 +43,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Creates a stream with a priority, which does not wait for the legacy default stream.
     ///
-    /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
+    /// @param priority work of streams with lower numbers runs first, 0 is the default; clamped to the range of
+    ///     the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
         return created(memory, device, memory.driver().streams().create(checked(memory, device), true, priority));
@@ -67,7 +68,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return memory;
     }
 
-    /// Waits until all its work is done; a virtual thread leaves its carrier meanwhile.
+    /// Waits until all its work is done; a virtual thread unmounts from its carrier meanwhile.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -119,8 +120,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to
-    /// a foreign stream, and nothing the second time.
+    /// Announces the end and destroys the stream. Work that was enqueued on it still runs to its end. Does
+    /// nothing to a foreign stream, and nothing the second time.
     ///
     /// @throws IllegalStateException while its [capture][io.cistern.graph.GraphCapture] is under way: end or
     ///     close the capture first

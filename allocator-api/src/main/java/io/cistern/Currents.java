@@ -6,11 +6,12 @@ import io.cistern.internal.registry.Registry;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 
-/// Chooses and exchanges the current allocators of one [DeviceMemory], one for each device.
+/// Chooses and replaces the current allocators of one [DeviceMemory], one for each device.
 /// [DeviceMemory#currents] returns it.
 ///
 /// Live blocks go back to the allocators that made them, whichever is current. An allocator that the framework
-/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. Allocators of the program stay open.
+/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. Allocators that the program opened
+/// stay open.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {
@@ -20,8 +21,8 @@ public final class Currents {
         this.registry = registry;
     }
 
-    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] does so by a
-    /// spec.
+    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] does so from
+    /// a spec.
     ///
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
@@ -80,7 +81,7 @@ public final class Currents {
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
-    /// @return the exchanges, a line for each device: `device 0: caching -> async`
+    /// @return the changes, a line for each device: `device 0: caching -> async`
     /// @throws ConfigurationException if the named allocator can't be opened; nothing changes then
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]; nothing changes then
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]

@@ -17,16 +17,17 @@ import org.jspecify.annotations.Nullable;
 /// memory.limits().setReserve(0, 1L << 30);          // left to kernels and libraries
 /// ```
 ///
-/// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take memory past every
-/// allocator. A reserve leaves them some: allocators give back idle memory, and are refused more, before the
-/// driver's free bytes fall below it. One thread watches it while there is a reserve, and gives idle memory
-/// back as soon as the reserve is not whole. Cached blocks of `caching` are handed out as before.
+/// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take device memory without
+/// asking any allocator. A reserve leaves them some: allocators give back idle memory, and are refused more,
+/// before the driver's free bytes fall below it. While there is a reserve, one thread watches it and gives idle
+/// memory back as soon as fewer bytes are free. Cached blocks of `caching` are handed out as before.
 ///
-/// Only the driver knows whether a block of `async` needs more memory, and only its code whether one of a C
-/// library, of an allocator of the program, or of a plug-in without sources does. While there is a reserve, each
-/// of their allocations asks the driver for its free bytes; a block that came out of the reserve goes back at
-/// once and is refused. The driver itself may use the reserve: for managed memory, which it moves to the host when
-/// others need the device, and for graphs of `async` when they are launched; the watch then restores the reserve.
+/// Only the driver knows whether a block of `async` needs more memory. For blocks of a C library, of an allocator
+/// of the program or of a plug-in without sources, only its own code knows. While there is a reserve, each
+/// allocation from one of these asks the driver for its free bytes; if the block came out of the reserve, it goes
+/// back at once and the request is refused. The driver itself may use the reserve: for managed memory, which it
+/// moves to the host when others need the device, and for graphs of `async` when they are launched; the watching
+/// thread then restores the reserve.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceLimits {
@@ -60,8 +61,8 @@ public final class DeviceLimits {
         return limits[Devices.check(device, limits.length)];
     }
 
-    /// Reserves bytes of a device for code that allocates past Cistern. Idle memory is given back now if
-    /// fewer are free. Memory of blocks is not taken away.
+    /// Reserves bytes of a device for code that allocates without Cistern. If fewer bytes are free, allocators
+    /// give back idle memory now. Live blocks keep their memory.
     ///
     /// @param byteSize bytes; 0 for no reserve
     /// @throws IllegalArgumentException if it is negative, or the device has fewer
@@ -84,21 +85,20 @@ public final class DeviceLimits {
         return memory.registry.reserves().of(Devices.check(device, limits.length));
     }
 
-    /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound for the
-    /// wait.
+    /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound on the wait.
     ///
     /// @param longest how long to wait; zero to be refused at once
-    /// @param basis by what it is decided, after the limits
+    /// @param basis how it is decided, after the limits
     /// @throws IllegalArgumentException if the bytes or the time are negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time, could never be,
-    ///     or the thread has to wait and is interrupted, which it stays
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time or could never be,
+    ///     or the thread has to wait and is interrupted; it stays interrupted
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {
         return memory.admissions.admit(device, byteSize, longest, basis);
     }
 
-    /// Returns the memory of all devices.
+    /// Returns the bytes of all devices together.
     static long capacity(DeviceMemory memory) {
         return IntStream.range(0, memory.environment().deviceCount())
                 .mapToLong(device -> memory.driver().devices().totalBytes(device))

@@ -55,8 +55,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver. It allocates and frees, opens allocators and pools, knows
-/// which allocator is current and which one made each block, and counts, limits and reports.
+/// The device memory of one driver. It allocates and frees memory, opens allocators and pools, records which
+/// allocator is current and which one made each block, and counts, limits and reports memory use.
 ///
 /// Most programs use the process's own, [#system], or its static form [Allocators].
 ///
@@ -70,8 +70,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
-/// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the
-/// stream given to [#free] is the stream of the last use.
+/// **Streams.** Memory is reused in stream order, as [io.cistern.spi.DeviceAllocator] says: the stream given to
+/// [#free] is the stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
     // Every allocation and free reads these.
     final Router router = new Router();
@@ -165,13 +165,14 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// Notes a pool as the object by which programs know its allocator, before others can find that.
+    /// Records a pool as the object by which programs know its allocator, before other threads can find that
+    /// allocator.
     void know(OpenAllocator opened, MemoryPool pool) {
         facades.put(opened, pool);
     }
 
-    /// Returns that object for an allocator that was opened just now. If the Java heap is full, this closes the
-    /// allocator, since nobody else knows it.
+    /// Returns the object by which programs know an allocator that was opened just now. If the Java heap is
+    /// full, this closes the allocator, since nobody else knows it.
     Allocator facadeOfNew(OpenAllocator opened) {
         try {
             return facade(opened);
@@ -243,19 +244,19 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Makes the allocator of a spec current for all devices. Blocks that are alive go back to the allocators that
     /// made them. Allocations by other threads go to the former allocator or to the new one; none fails because of
-    /// the exchange.
+    /// the change.
     ///
-    /// **Life.** The allocator belongs to the framework, as one that a setting names: once it is current on no
-    /// device, it closes, and its memory goes back with its last block. Until then the same spec means the same
-    /// allocator. An allocator of [#open] stays open until the program closes it. [#currents] has the other ways to
-    /// choose.
+    /// **Lifetime.** The framework owns the allocator, like one that a setting names: once it is current on no
+    /// device, it closes, and its memory goes back when its last block is freed. Until then the same spec gives the
+    /// same allocator. An allocator that [#open] returned stays open until the program closes it. [#currents] has
+    /// the other ways to choose.
     ///
     /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
-    ///     current allocator stays then
+    ///     current allocator does not change then
     /// @throws IllegalStateException if this device memory is closed, or if the calling thread is in the middle
     ///     of an allocation or a free of an allocator that this would close, as for [Allocator#close]; the current
-    ///     allocator stays then
+    ///     allocator does not change then
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
     ///     suppressed in it. All of them are closed then, and the new one is current
     public Allocator setCurrent(String spec) {
@@ -266,7 +267,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the object that chooses and exchanges the current allocators.
+    /// Returns the object that chooses and replaces the current allocators.
     public Currents currents() {
         return currents;
     }
@@ -449,8 +450,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams must have
-    ///     been [recorded][#recordUse], or come before the event too. Its last mark counts; after this call the
-    ///     program may record it again or destroy it
+    ///     been [recorded][#recordUse], or come before the event too. Its most recent recording counts; after
+    ///     this call the program may record it again or destroy it
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
     ///     then
@@ -482,7 +483,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// call.
     ///
     /// Nothing happens before the free. If the allocator can't wait for other streams
-    /// ([io.cistern.spi.StreamUses]), the stream of the free waits for them then.
+    /// itself ([io.cistern.spi.StreamUses]), the free makes its own stream wait for them.
     ///
     /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
@@ -543,10 +544,11 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
     /// together, and reports the memory that stayed, with reasons. Pools give theirs too; [Pools#trimAllOthers]
-    /// leaves them out. With [TrimMode#SYNCHRONIZE] the memory of closed graphs goes back after their launches.
+    /// leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the launches of closed graphs and gives
+    /// their memory back, unless a capture is under way.
     ///
-    /// @param keepBytes bytes that may stay reserved, at least 0, of those that the allocators know to have
-    ///     reserved
+    /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that the allocators report as
+    ///     reserved count
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with its allocator's name and
@@ -598,18 +600,18 @@ public final class DeviceMemory implements AutoCloseable {
         registry.streamWaits(device, stream, awaited);
     }
 
-    /// Admits memory that other code takes for itself, such as a library that allocates past Cistern. Waits
-    /// until the bytes fit into the device, beside its reserve and all that allocators hold and others were
-    /// admitted, and into its limit. Requests are admitted in the order in which they came. Idle memory is
-    /// given back first. [DeviceLimits#admit] has a bound for the wait, and decides by the driver's free
-    /// bytes if that is wanted.
+    /// Admits memory that other code takes for itself, such as a library that allocates without Cistern. Waits
+    /// until the limit of the device allows the bytes, and the device has room for them in addition to its
+    /// reserve, all memory that allocators hold, and earlier admissions. Requests are admitted in the order in
+    /// which they came. Idle memory is given back first. [DeviceLimits#admit] takes a bound on the wait, and
+    /// can decide by the driver's free bytes.
     ///
     /// @param byteSize how much the other code will take; the estimate is trusted
     /// @return the admission, to be closed when the memory is free again
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread has to wait and is
-    ///     interrupted, which it stays
+    ///     interrupted; it stays interrupted
     /// @throws IllegalStateException if this device memory is closed
     public Admission admit(int device, long byteSize) {
         return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);
@@ -626,9 +628,9 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the statistics of a device, summed over all allocators that are open or still have
     /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
-    /// had requested at one moment, those closed since included; it is at most 2 % too high, for small sums
-    /// some KiB a thread. Reserved bytes are those of the allocators that report them; those of a pool on another
-    /// allocator count once.
+    /// had requested at one moment, those closed since included; it is at most 2 % too high, or a few KiB for
+    /// each thread if the sum is small. Reserved bytes are those of the allocators that report them; those of a
+    /// pool on another allocator count once.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
     /// [#allocators]. The peak here starts again with the last of these calls.
@@ -661,10 +663,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Closes all allocators. One with live blocks gives its memory back when the last of them
-    /// is freed. [Graphs][io.cistern.graph.GraphMemory] which still exist keep their memory. It goes back
-    /// when their [CudaGraph][io.cistern.graph.CudaGraph] is closed; that of other graphs when it is
-    /// [collected][io.cistern.graph.GraphMemory#collect] after their end. If a `CudaGraph` was closed
-    /// already, this call waits for its launches. Closing twice does nothing.
+    /// is freed. [Graphs][io.cistern.graph.GraphMemory] that still exist keep their memory until their
+    /// [CudaGraph][io.cistern.graph.CudaGraph] is closed; other graphs keep it until it is
+    /// [collected][io.cistern.graph.GraphMemory#collect] after their end. If a `CudaGraph` was closed already,
+    /// this call waits for its launches. Closing twice does nothing.
     ///
     /// Afterwards opening and allocating throw [IllegalStateException]. Live blocks can still be
     /// freed, and ends of streams announced.
@@ -739,8 +741,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested on all devices together, over all allocators,
-        /// which may span several device memories.
+        /// Sets a limit on the bytes requested on all devices together, over all allocators. One limit may span
+        /// several device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -793,7 +795,8 @@ public final class DeviceMemory implements AutoCloseable {
             return limits;
         }
 
-        /// Returns the limit that a setting makes. Its name says which, for the message of a refusal.
+        /// Returns the limit that a setting makes. The name of the limit includes the setting, for the message
+        /// of a refusal.
         ///
         /// @throws IllegalSettingException if the setting is neither a number of bytes from 1 nor a share
         private @Nullable MemoryLimit setLimit(int device) {
@@ -817,7 +820,7 @@ public final class DeviceMemory implements AutoCloseable {
         /// the same thread or after its thread has ended, or when the device memory closes. The
         /// warning names the place that entered it.
         ///
-        /// It makes allocations outside scopes, and entering one, slower; off, it costs
+        /// Reporting slows down allocations outside scopes, and entering a scope. While it is off, it costs
         /// nothing.
         public Builder reportScopes(boolean report) {
             this.reportScopes = report;
@@ -826,8 +829,8 @@ public final class DeviceMemory implements AutoCloseable {
 
         private volatile boolean isWarned;
 
-        /// Once, but not when the device memory opens: if the settings choose the allocator, that fails and says the
-        /// same.
+        /// Warns of wrong settings, once, when the first allocator opens. When the device memory opens it would
+        /// be too early: if the settings choose the allocator, that choice fails and says the same.
         void warnOfSettings() {
             if (isWarned) {
                 return;
@@ -841,8 +844,8 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Opens the device memory.
         ///
-        /// @throws ConfigurationException if the setting of a limit is not a number of bytes, or that of a
-        ///     check is unknown; the message names all other wrong settings, too
+        /// @throws ConfigurationException if the setting of a limit is neither a number of bytes nor a share,
+        ///     or the setting of a check has an unknown value; the message names all other wrong settings, too
         public DeviceMemory open() {
             try {
                 NamedObservers named = NamedObservers.of(settings);

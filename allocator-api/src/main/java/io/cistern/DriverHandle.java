@@ -27,7 +27,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         this.own = own;
     }
 
-    /// Checks the ordinal before the driver does, whose error would not say which devices there are.
+    /// Checks the ordinal before the driver does: the driver's error would not say which devices there are.
     ///
     /// @return the ordinal
     /// @throws IndexOutOfBoundsException if there is no such device

@@ -9,9 +9,9 @@ import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates host memory that the driver pins again for each block, for programs without a cache of pinned
-/// memory. A block that the driver refuses to unpin is *owed*: each later allocation and close of a block tries again,
-/// and so does the end of the device memory.
+/// Allocates pinned host memory by one driver call for each block, for programs without a cache of pinned memory. A
+/// block that the driver refuses to unpin is *owed*: each later allocation and close of a block tries again, and so
+/// does the end of the device memory.
 ///
 /// **Threads.** Any.
 final class DriverHostMemory implements HostMemory, AutoCloseable {

@@ -6,8 +6,8 @@ import io.cistern.internal.routing.LimitHandle;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// A limit on the bytes that are requested at once, in a tree of limits: of the process, of pools, of
-/// scopes, of tasks. It is set, raised, lowered and lifted at any time.
+/// A limit on the requested bytes of all blocks that are charged to it, in a tree of limits: for the process,
+/// for pools, scopes and tasks. It can be set, raised, lowered and lifted at any time.
 ///
 /// ```java
 /// memory.limits().device(0).setShare(0.8);                                        // at any time
@@ -35,10 +35,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.
 ///
-/// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
-/// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
-/// is freed, wherever that happens. The devices of one limit count together. A limit that a device or an
-/// allocator gets later counts the blocks that are alive then, too.
+/// A block is charged, with the bytes asked for, to each limit that applies and to all limits above it, to each
+/// limit once: those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays
+/// charged until it is freed, wherever that happens. The devices of one limit count together. A limit that a
+/// device or an allocator gets later counts the blocks that are alive then, too.
 ///
 /// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
@@ -58,12 +58,12 @@ public final class MemoryLimit {
     /// The device, allocator or device memory that a limit belongs to.
     ///
     /// @param begin charges blocks to the limit; called before its first change
-    /// @param capacity the memory that a share is of; 0 if there is none
+    /// @param capacity the memory that a share refers to; 0 if there is none
     /// @param used the requested bytes until the limit begins
     record Home(@Nullable Runnable begin, LongSupplier capacity, LongSupplier used) {
         static final Home NONE = of(() -> 0);
 
-        /// Returns the home of a limit that somebody charges blocks to.
+        /// Returns the home of a limit to which blocks are charged from the beginning.
         static Home of(LongSupplier capacity) {
             return new Home(null, capacity, () -> 0);
         }
@@ -81,7 +81,7 @@ public final class MemoryLimit {
     /// Creates a limit without a parent.
     ///
     /// @param name a name for messages
-    /// @param byteSize the most bytes requested at once; [Long#MAX_VALUE] for no limit until one is set
+    /// @param byteSize the most bytes in use at a time; [Long#MAX_VALUE] for no limit until one is set
     /// @throws IllegalArgumentException if `byteSize` is negative
     public static MemoryLimit of(String name, long byteSize) {
         return new MemoryLimit(LimitHandle.of(name, byteSize, null), Home.NONE);
@@ -100,7 +100,7 @@ public final class MemoryLimit {
     /// Creates a limit under this one: its bytes count against both.
     ///
     /// @param name a name for messages
-    /// @param byteSize the most bytes requested at once; may be more than this limit, which holds too
+    /// @param byteSize the most bytes in use at a time; may be more than this limit, which holds too
     /// @throws IllegalArgumentException if `byteSize` is negative
     public MemoryLimit child(String name, long byteSize) {
         begin();
@@ -112,7 +112,7 @@ public final class MemoryLimit {
         return handle.budget().name();
     }
 
-    /// Returns the most bytes requested at once; [Long#MAX_VALUE] if there is no limit now.
+    /// Returns the most bytes that may be in use at a time; [Long#MAX_VALUE] if there is no limit now.
     public long byteSize() {
         return handle.budget().limitBytes();
     }
@@ -127,7 +127,7 @@ public final class MemoryLimit {
     /// use takes nothing away; it refuses allocations until enough was freed. An allocation that is under way
     /// in another thread happens before the change or after it.
     ///
-    /// @param byteSize the most bytes requested at once from now on
+    /// @param byteSize the most bytes in use at a time from now on
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an
     ///     allocation

@@ -218,9 +218,10 @@ public final class MemoryPool extends Allocator {
     /// devices. Graphs over the memory stay valid, and can be launched again after [#wake].
     ///
     /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` in it throw
-    /// [io.cistern.errors.MemoryAsleepException]. Work that gets bare addresses, by a launch or a graph, is not
-    /// noticed and reads memory that is not there. Blocks can be freed, and freed memory does not wake. Limits
-    /// and statistics go on; the reserved bytes are those that had to stay. The pool can be closed.
+    /// [io.cistern.errors.MemoryAsleepException]. Cistern does not notice work that uses bare addresses, in a
+    /// launch or a graph; such work accesses memory that is not mapped. Blocks can be freed, and their memory
+    /// does not come back when the pool wakes. Limits and statistics stay in effect; the reserved bytes are
+    /// those that had to stay. The pool can be closed.
     ///
     /// **Kept contents** are in pinned host memory: in the cache of `cistern-device-buffers`, if the program
     /// uses that, else in memory that is pinned for this sleep.
@@ -243,9 +244,8 @@ public final class MemoryPool extends Allocator {
     /// their idle memory back first.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is still too little memory; the
-    ///     pool sleeps on, and nothing is lost
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the pool sleeps on, and nothing
-    ///     is lost
+    ///     pool stays asleep, and nothing is lost
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the pool stays asleep, and nothing is lost
     public void wake() {
         new PoolSleep(memory(), List.of(this)).wake();
     }
@@ -429,9 +429,8 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the pool's own limit on the bytes requested from it at once, on all devices together:
-        /// never exceeded, and nothing that fits is refused. [Allocator#limit] changes it later.
-        /// Replaces an earlier [#limit].
+        /// Sets the pool's own limit on the bytes in use at a time, on all devices together: never exceeded,
+        /// and nothing that fits is refused. [Allocator#limit] changes it later. Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {

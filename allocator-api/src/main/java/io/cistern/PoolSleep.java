@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **Sleep**: each pool refuses allocations and waits for those under way, then its allocator gives the
 /// memory back. If one pool fails, the pools before it are woken.
-/// 2. **Wake**: the memory of all pools comes back before any of it is used again. If one pool fails, all sleep
-/// on, and nothing is lost.
+/// 2. **Wake**: the memory of all pools comes back before any of it is used again. If one pool fails, all stay
+/// asleep, and nothing is lost.
 ///
 /// **Threads.** Any. Pools are locked in the order of their ids.
 final class PoolSleep {

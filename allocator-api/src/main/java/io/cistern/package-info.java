@@ -18,12 +18,12 @@
 /// | to | take |
 /// |---|---|
 /// | allocate, free, open allocators | [Allocators], [DeviceMemory], [OpenOptions], [Allocator] |
-/// | choose or exchange the current allocator | [Currents] |
+/// | choose or replace the current allocator | [Currents] |
 /// | use memory of a private pool | [MemoryPool], [Pools] |
 /// | send a region of code to an allocator or pool | [Scope], [ScopeOptions], [ScopeCarrier] |
 /// | limit memory | [MemoryLimit] |
 /// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#leaks] |
-/// | hear of thresholds, pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
+/// | be notified of thresholds, memory pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
 /// | make streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
 /// | build a module on device memory | [ModuleSupport] |
 package io.cistern;
