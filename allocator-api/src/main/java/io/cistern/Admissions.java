@@ -19,9 +19,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// Admits memory that other code takes: as blocks of an allocator that makes no memory, and only has them
-/// counted.
-/// So limits, figures, leaks, events and reports know them, and the search for memory serves them.
+/// Admits memory that other code takes: as blocks of an allocator that provides no memory and exists only so
+/// that they are counted. So limits, statistics, leaks, events and reports include them, and the reclaim steps
+/// are tried for them.
 ///
 /// **Order.** For each device the requests are decided one after the other, in the order in which they came.
 ///
@@ -37,7 +37,7 @@ final class Admissions implements DeviceAllocator {
     private static final long PAUSE_NANOS = 500_000;
     private static final long LONGEST_PAUSE_NANOS = 20_000_000;
 
-    /// While a request waits, the whole search for memory is repeated so rarely.
+    /// While a request waits and does not seem to fit, it repeats all reclaim steps only this often.
     private static final long SEARCH_NANOS = 250_000_000;
 
     private final DeviceMemory memory;
@@ -49,7 +49,7 @@ final class Admissions implements DeviceAllocator {
 
     /// The admissions on one device.
     private static final class OfDevice {
-        /// Held by the request that is decided. Fair, so the others follow in their order.
+        /// Held by the request that is being decided. Fair, so the others follow in their order.
         final ReentrantLock turn = new ReentrantLock(true);
 
         final AtomicLong admitted = new AtomicLong();
@@ -58,7 +58,7 @@ final class Admissions implements DeviceAllocator {
         /// Changes whenever an admission ends.
         final AtomicLong ended = new AtomicLong();
 
-        /// The basis of the request that is decided. Guarded by its turn.
+        /// The basis of the request that is being decided. Guarded by its turn.
         Admission.Basis basis = Admission.Basis.ESTIMATE;
     }
 
@@ -80,7 +80,8 @@ final class Admissions implements DeviceAllocator {
     /// Waits until the bytes are admitted.
     ///
     /// @param longest null to wait as long as it takes
-    /// @throws DeviceOutOfMemoryException if they can never be, or not in time, or the thread is interrupted
+    /// @throws DeviceOutOfMemoryException if they can never be admitted, or not in time, or the thread is
+    ///     interrupted
     Admission admit(int device, long byteSize, @Nullable Duration longest, Admission.Basis basis) {
         OpenAllocator opened = allocator().opened();
         Route route = opened.route(device);
@@ -253,7 +254,7 @@ final class Admissions implements DeviceAllocator {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    "not admitted: " + Math.max(0, room) + " bytes could be, "
+                    "not admitted: only " + Math.max(0, room) + " bytes could be, "
                             + (devices[device].basis == Admission.Basis.FREE_MEMORY
                                     ? "according to the driver"
                                     : "given what is reserved and admitted"));

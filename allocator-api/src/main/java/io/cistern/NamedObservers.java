@@ -20,7 +20,7 @@ import java.util.stream.Stream;
 /// Finds and starts the observers that the setting `cistern.observe` names. A diagnostic must not stop a
 /// program, so problems are logged.
 final class NamedObservers {
-    /// The observer of the level of `cistern.check` with that name.
+    /// The observer that `cistern.check=streams` starts.
     private static final String STREAMS = "streams";
 
     private static final Set<String> OF_OBSERVABILITY = Set.of("history", "jfr", "jmx", "nvtx", "snapshots");
@@ -55,7 +55,7 @@ final class NamedObservers {
                 }
             }
         } catch (RuntimeException | ServiceConfigurationError | LinkageError broken) {
-            LOGGER.log(Level.WARNING, "observers can't be found for " + asked.source(), broken);
+            LOGGER.log(Level.WARNING, "can't load the observers of " + asked.source(), broken);
         }
     }
 
@@ -108,7 +108,7 @@ final class NamedObservers {
 
     private static String unknown(String name, Map<String, ModuleSupport.Observer> found) {
         if (name.equals(STREAMS)) {
-            return "the check of streams is in cistern-stream-hazards, which is not on the class path";
+            return "the stream check is in cistern-stream-hazards, which is not on the class path";
         }
         if (OF_OBSERVABILITY.contains(name)) {
             return "observer '" + name + "' is in cistern-observability, which is not on the class path";

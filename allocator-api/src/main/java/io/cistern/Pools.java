@@ -61,8 +61,8 @@ public final class Pools {
     /// Gives idle memory of all allocators outside pools back to the driver, until they have at most
     /// `keepBytes` reserved together. [DeviceMemory#trim] trims pools too.
     ///
-    /// @param keepBytes bytes that may stay reserved, at least 0, of those that these allocators know to have
-    ///     reserved
+    /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that these allocators report as
+    ///     reserved count
     /// @return the bytes given back, and the memory that stays, without the pools
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -72,7 +72,7 @@ public final class Pools {
     }
 
     /// Puts all pools with a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them
-    /// fails, the others are awake again.
+    /// fails, the others are woken again.
     ///
     /// @return the bytes given back and the memory that stays, of all of them
     /// @throws IllegalArgumentException if no pool has the tag
@@ -85,7 +85,7 @@ public final class Pools {
     ///
     /// @throws IllegalArgumentException if no pool has the tag
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all of them; all
-    ///     sleep on then
+    ///     stay asleep then
     public void wake(String tag) {
         new PoolSleep(memory, tagged(tag)).wake();
     }
@@ -130,7 +130,7 @@ public final class Pools {
         Deque<Scope> scopes = begun.get(key);
         if (scopes == null) {
             throw new IllegalStateException(
-                    pool + " was not begun on device " + device + " by thread " + ThreadNames.ofCaller());
+                    "no scope of " + pool + " was begun on device " + device + " by thread " + ThreadNames.ofCaller());
         }
         scopes.element().close();
         scopes.pop();

@@ -67,7 +67,8 @@ public final class Scope implements AutoCloseable {
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {
         if (Thread.currentThread() != owner) {
-            throw new WrongThreadException("the scope of " + allocator + " was opened by " + ThreadNames.of(owner));
+            throw new WrongThreadException(
+                    "the scope of " + allocator + " was opened by thread " + ThreadNames.of(owner));
         }
         if (closed) {
             return;

@@ -183,9 +183,10 @@ final class FaultyNeighbourTests {
     void allHearOfStreams() {
         CudaStream stream = CudaStream.open(memory, 0);
         CudaStream other = CudaStream.open(memory, 0);
-        assertNamed(() -> stream.await(other), "allocator bad heard that a stream of device 0 waits for another");
+        assertNamed(
+                () -> stream.await(other), "allocator bad was notified that a stream of device 0 waits for another");
         assertThat(called).containsExactly("before", "after");
-        assertNamed(stream::close, "allocator bad heard that a stream of device 0 ends");
+        assertNamed(stream::close, "allocator bad was notified that a stream of device 0 ends");
         assertThat(called).containsExactly("before", "after");
     }
 

@@ -11,7 +11,7 @@ final class MissingObserverTests {
         assertThat(NamedObservers.problems("jfr, streams"))
                 .containsExactly(
                         "observer 'jfr' is in cistern-observability, which is not on the class path",
-                        "the check of streams is in cistern-stream-hazards, which is not on the class path");
+                        "the stream check is in cistern-stream-hazards, which is not on the class path");
     }
 
     @Test

@@ -17,7 +17,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 public interface MemorySleep {
     /// Returns whether this allocator, as it was opened, can sleep.
     default Availability canSleep() {
-        return Availability.no("its allocator can't");
+        return Availability.no("its allocator doesn't support it");
     }
 
     /// Gives back all physical memory that may go. A call while asleep retries the memory that had to stay, and

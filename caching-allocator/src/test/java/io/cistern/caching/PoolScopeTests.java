@@ -157,7 +157,7 @@ class PoolScopeTests extends PoolFixture {
     void endingWhatWasNotBegunHereIsAnError() throws InterruptedException {
         assertThatIllegalStateException()
                 .isThrownBy(() -> memory.pools().end(pool, DEVICE))
-                .withMessageContaining("was not begun");
+                .withMessageContaining("was begun");
         memory.pools().begin(pool, DEVICE);
         List<Throwable> failures = new ArrayList<>();
         Thread thread = Thread.ofPlatform().start(() -> {

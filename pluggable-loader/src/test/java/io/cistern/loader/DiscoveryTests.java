@@ -108,10 +108,10 @@ class DiscoveryTests {
     void aNameOfCisternsOwnSaysWhichArtifactBringsIt() {
         assertThatThrownBy(() -> discover().allocator("async"))
                 .hasMessageStartingWith(
-                        "no allocator is named 'async'; add cistern-async-allocator, which brings it; known, nearest first: ");
+                        "no allocator is named 'async'; add cistern-async-allocator, which provides it; known, nearest first: ");
         assertThatThrownBy(() -> discover().source("vmm"))
                 .hasMessageStartingWith(
-                        "no segment source is named 'vmm'; add cistern-nccl-allocator, which brings it; ");
+                        "no segment source is named 'vmm'; add cistern-nccl-allocator, which provides it; ");
     }
 
     @Test
@@ -229,7 +229,8 @@ class DiscoveryTests {
                         Map.entry("p of " + priority, "fails in priority(): java.lang.AssertionError: !"),
                         Map.entry(
                                 "a.Shout of " + shout,
-                                "calls itself 'LOUD Name'; a name is lower-case letters, digits, '-' and '_'"));
+                                "calls itself 'LOUD Name'; a name consists of lower-case letters, digits, '-' and"
+                                        + " '_', and begins with a letter or digit"));
         assertThat(catalog.allocator("direct").name()).isEqualTo("direct");
     }
 

@@ -393,9 +393,7 @@ public final class Captures implements CaptureRoutes {
             return find(device, stream);
         }
         throw new UnusableStreamException(
-                device,
-                stream,
-                "it is captured into a graph, which was not announced: call GraphCapture.announce first");
+                device, stream, "it is in a capture that was not announced: call GraphCapture.announce first");
     }
 
     /// Makes the usual allocators give back idle memory, without waiting.

@@ -34,7 +34,7 @@ public final class CisternArtifacts {
     /// own that is not always present, and the known names.
     public static String cure(String name, Collection<String> known) {
         String artifact = BY_NAME.get(name);
-        return (artifact == null ? "" : "add " + artifact + ", which brings it; ") + "known, nearest first: "
+        return (artifact == null ? "" : "add " + artifact + ", which provides it; ") + "known, nearest first: "
                 + NearestName.listed(name, known);
     }
 }

@@ -4,7 +4,7 @@ package io.cistern.internal.names;
 /// digit first. It compares characters itself, since the program checks names at startup and would have to load
 /// the JDK's patterns.
 public final class Names {
-    static final String RULE = "lower-case letters, digits, '-' and '_'";
+    static final String RULE = "consists of lower-case letters, digits, '-' and '_', and begins with a letter or digit";
 
     private Names() {}
 
@@ -15,7 +15,7 @@ public final class Names {
 
     /// Words a breach of the rule.
     public static String illegal(String name) {
-        return "calls itself '" + name + "'; a name is " + RULE;
+        return "calls itself '" + name + "'; a name " + RULE;
     }
 
     /// Returns whether a name keeps the rule.

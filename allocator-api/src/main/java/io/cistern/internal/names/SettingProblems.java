@@ -51,7 +51,7 @@ public final class SettingProblems {
                     one.source(),
                     "there is no setting '" + one.key() + "'; known, nearest first: "
                             + NearestName.listed(one.key(), known(one))
-                            + (one.key().startsWith(DEFINE) ? "; NAME is " + Names.RULE : "")));
+                            + (one.key().startsWith(DEFINE) ? "; NAME " + Names.RULE : "")));
         }
         return problems;
     }

@@ -188,7 +188,8 @@ final class OutOfMemoryReporter {
             report.processes().stream()
                     .filter(each -> each.byteSize().orElse(0) >= failure.byteSize())
                     .max(Comparator.comparingLong(each -> each.byteSize().orElse(0)))
-                    .ifPresent(each -> advice.add("process " + each.processId() + " holds enough for it"));
+                    .ifPresent(
+                            each -> advice.add("process " + each.processId() + " holds enough memory for the request"));
             OptionalLong free = report.freeBytes();
             List<AllocatorMemory> allocators = report.allocators();
             long usable = free.orElse(Long.MAX_VALUE / 2)

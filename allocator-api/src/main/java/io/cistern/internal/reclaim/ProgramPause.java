@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// wait for it has a bound.
 public final class ProgramPause implements AutoCloseable {
     /// How a program allows it, for people.
-    static final String NOT_ALLOWED = "live memory moves only while the program pauses; register with"
-            + " Listeners.onCompaction how it does, or WorkPause.ofOneThread() if one thread does all work";
+    static final String NOT_ALLOWED = "live memory moves only while the program pauses; register a pause"
+            + " with Listeners.onCompaction: WorkPause.ofOneThread() suffices if one thread does all work";
 
     /// How long a pause may take to begin: longer than a thread usually keeps what it gives the device work
     /// under, and shorter than other threads wait for their turn to reclaim.

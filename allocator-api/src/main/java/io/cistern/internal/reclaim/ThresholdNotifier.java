@@ -118,7 +118,7 @@ public final class ThresholdNotifier {
             try {
                 end(notice);
             } catch (CudaException refused) {
-                log().log(Level.WARNING, "a listener for memory pressure stays registered with the driver", refused);
+                log().log(Level.WARNING, "a listener for the budget stays registered with the driver", refused);
             }
         }
     }
@@ -147,7 +147,7 @@ public final class ThresholdNotifier {
                 try {
                     call.run();
                 } catch (Throwable thrown) {
-                    log().log(Level.ERROR, "a listener for memory pressure threw", thrown);
+                    log().log(Level.ERROR, "a listener for a threshold or the budget threw an exception", thrown);
                 }
             }
         }

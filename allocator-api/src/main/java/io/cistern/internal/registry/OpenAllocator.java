@@ -575,9 +575,9 @@ public final class OpenAllocator {
     }
 
     private IllegalStateException inside(String what, String instead) {
-        return new IllegalStateException("allocator " + spec + " " + what + ", in the middle of an"
-                + " allocation or a free of its own, of a listener that makes room for one, or of a call that a thread"
-                + " in one waits for: " + instead
+        return new IllegalStateException("allocator " + spec + " " + what + ": this thread is inside"
+                + " an allocation or a free of it, inside a listener that makes room for one, or inside a call that such"
+                + " a thread waits for; " + instead
                 + " after that call, or on another thread that the call doesn't wait for");
     }
 
@@ -609,7 +609,7 @@ public final class OpenAllocator {
     }
 
     private void noteStream(Throwable failure, String what, int device) {
-        FailureNote.add(failure, "allocator " + spec + " heard that a stream of device " + device + " " + what);
+        FailureNote.add(failure, "allocator " + spec + " was notified that a stream of device " + device + " " + what);
     }
 
     private void opened() {

@@ -64,7 +64,7 @@ final class AddressCheck {
                                         ? "where a live block already begins: 0x"
                                         : at < address
                                                 ? "which lies in the live block that begins at 0x"
-                                                : "which is too near the live block that begins at 0x")
+                                                : "which overlaps the live block that begins at 0x")
                         .append(Long.toHexString(at))
                         .append(" of ")
                         .append(ByteSizes.count(bytes));
@@ -74,7 +74,7 @@ final class AddressCheck {
     }
 
     private static String builtOn(Route holder) {
-        return ", one of the open allocator " + holder.name + ": an allocator can't hand out another's blocks as"
+        return ", a block of the open allocator " + holder.name + ": an allocator can't hand out another's blocks as"
                 + " its own;"
                 + " open it around that one with OpenOptions.around";
     }

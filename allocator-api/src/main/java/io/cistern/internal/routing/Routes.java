@@ -167,8 +167,9 @@ public final class Routes {
 
     private int nextIndex() {
         if (indices == OwnerTable.MAX_ROUTES) {
-            throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES
-                    + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
+            throw new IllegalStateException(
+                    "more than " + OwnerTable.MAX_ROUTES
+                            + " allocators, counted once for each device and limit, are open or have live blocks in one DeviceMemory");
         }
         if (indices == owners.routes.length) {
             Route[] more = Arrays.copyOf(owners.routes, 2 * indices);

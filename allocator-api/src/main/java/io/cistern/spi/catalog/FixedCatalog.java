@@ -19,8 +19,9 @@ import java.util.stream.Stream;
 
 /// A catalogue of providers that the program gave. It looks for no others. Immutable.
 final class FixedCatalog implements Catalog {
-    private static final String NOTHING_GIVEN = "there is no catalogue: add cistern-pluggable-loader, or pass one to"
-            + " DeviceMemory.builder(driver).catalog(…)";
+    private static final String NOTHING_GIVEN =
+            "the catalogue has none; add cistern-pluggable-loader, or pass another to"
+                    + " DeviceMemory.builder(driver).catalog(…)";
 
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
@@ -55,7 +56,7 @@ final class FixedCatalog implements Catalog {
         return allocators.keySet().stream()
                 .findFirst()
                 .map(name -> new Choice(AllocatorSpec.parse(name), "the first that the program gave"))
-                .orElseThrow(() -> new ConfigurationException("no allocator can be current: the program gave none"));
+                .orElseThrow(() -> new ConfigurationException("no allocator can be current: " + NOTHING_GIVEN));
     }
 
     private static Entry entry(Kind kind, String name, Object provider, int priority) {

@@ -44,7 +44,8 @@ class SettingProblemsTests {
                 .singleElement()
                 .asString()
                 .contains("there is no setting 'cistern.define.Nest'; known, nearest first: cistern.define.NAME")
-                .endsWith("; NAME is lower-case letters, digits, '-' and '_'");
+                .endsWith(
+                        "; NAME consists of lower-case letters, digits, '-' and '_', and begins with a letter or digit");
     }
 
     /// Problems are listed one a line, and sorted by line.

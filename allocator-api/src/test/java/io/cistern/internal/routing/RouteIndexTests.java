@@ -168,7 +168,8 @@ class RouteIndexTests {
         }
         assertThatIllegalStateException()
                 .isThrownBy(this::open)
-                .withMessageStartingWith("more than 65536 allocators, one for each device and limit, are open");
+                .withMessageStartingWith(
+                        "more than 65536 allocators, counted once for each device and limit, are open");
         router.routes().close(open.getFirst());
         router.routes().close(open());
     }

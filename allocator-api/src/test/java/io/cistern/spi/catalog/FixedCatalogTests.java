@@ -52,7 +52,7 @@ class FixedCatalogTests {
     @Test
     void theJarOfAnAbsentAllocatorIsNamed() {
         assertThatThrownBy(() -> Catalog.of(List.of(slow), List.of()).allocator("caching"))
-                .hasMessage("no allocator is named 'caching'; add cistern-caching-allocator, which brings it; known,"
+                .hasMessage("no allocator is named 'caching'; add cistern-caching-allocator, which provides it; known,"
                         + " nearest first: slow");
     }
 
@@ -61,15 +61,16 @@ class FixedCatalogTests {
         assertThatThrownBy(() -> Catalog.of(List.of(new Named("Bump", 1)), List.of()))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessage(Named.class.getName()
-                        + " calls itself 'Bump'; a name is lower-case letters, digits, '-' and '_'");
+                        + " calls itself 'Bump'; a name consists of lower-case letters, digits, '-' and '_', and"
+                        + " begins with a letter or digit");
     }
 
     @Test
     void whereNothingWasGivenTheCureIsTold() {
         assertThatThrownBy(() -> Catalog.of(List.of(), List.of()).allocator("caching"))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessage("no allocator is named 'caching': there is no catalogue:"
-                        + " add cistern-pluggable-loader, or pass one to"
+                .hasMessage("no allocator is named 'caching': the catalogue has none;"
+                        + " add cistern-pluggable-loader, or pass another to"
                         + " DeviceMemory.builder(driver).catalog(…)");
     }
 
@@ -99,7 +100,9 @@ class FixedCatalogTests {
 
         assertThatThrownBy(() -> catalog.choose(mock(DeviceEnvironment.class)))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessage("no allocator can be current: the program gave none");
+                .hasMessage("no allocator can be current: the catalogue has none;"
+                        + " add cistern-pluggable-loader, or pass another to"
+                        + " DeviceMemory.builder(driver).catalog(…)");
     }
 
     @Test

@@ -28,7 +28,7 @@ class MissingArtifactTests {
         assertThat(own).extracting(Catalog.Entry::name).contains("async", "caching", "nccl", "limit", "arbiter");
         for (Catalog.Entry entry : own) {
             assertThatThrownBy(() -> nothing.allocator(entry.name()))
-                    .hasMessageMatching("no allocator is named '.*'; add [a-z-]+, which brings it; .*")
+                    .hasMessageMatching("no allocator is named '.*'; add [a-z-]+, which provides it; .*")
                     .satisfies(refusal -> assertThat(entry.origin())
                             .contains(String.valueOf(refusal.getMessage())
                                     .replaceAll(".*; add cistern-([a-z-]+),.*", "$1")));
