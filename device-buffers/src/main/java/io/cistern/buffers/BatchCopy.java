@@ -103,7 +103,8 @@ sealed interface BatchCopy {
         }
     }
 
-    /// A copy from host memory that may not be pinned: a batch would read it only when the stream gets there.
+    /// A copy from host memory, pinned or not. A batch would read unpinned memory only when the stream reaches the
+    /// copy.
     record HostToDevice(DeviceBuffer device, MemorySegment source) implements BatchCopy {
         @Override
         public void check(long stream, CopyMode mode) {
@@ -118,7 +119,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// A copy to host memory that may not be pinned.
+    /// A copy to host memory, pinned or not.
     record DeviceToHost(MemorySegment target, DeviceBuffer device) implements BatchCopy {
         @Override
         public void check(long stream, CopyMode mode) {

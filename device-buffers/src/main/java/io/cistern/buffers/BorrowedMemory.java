@@ -5,8 +5,8 @@ import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.Objects;
 
-/// Memory of another library that no allocator knows. It remembers itself whether other streams used it, and
-/// tells its owner at its end.
+/// Memory of another library, unknown to all allocators. This object remembers whether other streams used the
+/// memory, and notifies the owner when the buffer is closed.
 final class BorrowedMemory implements Lifetime {
     private final DeviceBuffer.ForeignOwner owner;
     private volatile boolean usedElsewhere;
@@ -21,7 +21,7 @@ final class BorrowedMemory implements Lifetime {
         return true;
     }
 
-    /// Returns whether the owner has it back.
+    /// Returns whether the memory was given back to its owner.
     boolean hasEnded() {
         return ended;
     }
@@ -31,8 +31,8 @@ final class BorrowedMemory implements Lifetime {
         usedElsewhere = true;
     }
 
-    /// The per-thread default stream is a different stream on the closing thread. The legacy default stream
-    /// waits for all of them.
+    /// The closing thread may have another per-thread default stream. The legacy default stream waits for those of
+    /// all threads.
     @Override
     public void close(DeviceBuffer buffer, long address) {
         boolean ofThread = buffer.stream() == Streams.PER_THREAD_DEFAULT;
@@ -52,7 +52,7 @@ final class BorrowedMemory implements Lifetime {
         close(buffer, address);
     }
 
-    /// Streams that used the memory may have ended since, and a new stream may have the handle. So the fence
+    /// Streams that used the memory may have ended since, and new streams may have their handles. So the fence
     /// covers all streams.
     private static void awaitAll(DeviceBuffer buffer, long stream) {
         StreamOrder order = buffer.memory().moduleSupport().streams();

@@ -53,8 +53,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         ADDRESS.lazySet(this, address);
     }
 
-    /// Returns the address of the first byte; 0 for a buffer of 0 bytes. The address is valid until the buffer
-    /// is closed: enqueue the work that uses it before.
+    /// Returns the address of the first byte; 0 for a buffer of 0 bytes. The address is valid until the buffer is
+    /// closed: enqueue all work that uses it before the close.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena has ended
     /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as
@@ -96,7 +96,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     }
 
     /// Returns the bytes that [DeviceBuffer#resize] can give the buffer without another block: those from its
-    /// beginning to the end of its block. Only [#byteSize] if other buffers hold the block too, or the buffer
+    /// beginning to the end of its block. Returns [#byteSize] if other buffers hold the block too, or the buffer
     /// does not own its memory.
     ///
     /// @throws IllegalStateException if the buffer is closed
@@ -114,7 +114,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// Called before the buffer moves to another stream. If others hold the block too, the last to close frees it
     /// in the order of its own stream alone, so the uses on both streams are recorded.
     ///
-    /// @param last a stream whose present end comes after the work of this buffer's
+    /// @param last a stream whose later work runs after the work of this buffer's stream
     final void recordMove(long last, long newStream) {
         if (withoutView() instanceof SharedBlock block && !block.hasOneHolder()) {
             recordUse(last);
@@ -135,7 +135,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
             if (size == 0 && offset == 0) {
                 block.emptied(begin);
             }
-            block.retain(); // last, since a holder that was not made would never be closed
+            block.retain(); // last: a part whose creation failed would never be closed
             return part;
         } finally {
             address = start;
@@ -164,7 +164,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return block;
     }
 
-    /// Returns the host's view of a buffer that is not a slice, and ends it with the buffer.
+    /// Returns the host's view of a buffer that is not a slice. The view ends with the buffer.
     final MemorySegment viewed() {
         if (lifetime instanceof ParentBuffer || lifetime instanceof ArenaGeneration) {
             throw notOwner();
@@ -196,8 +196,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     }
 
     private UnsupportedOperationException notOwner() {
-        return new UnsupportedOperationException(
-                this + " does not own its memory: take the slice of the buffer that does");
+        return new UnsupportedOperationException(this + " does not own its memory: use the buffer that does");
     }
 
     /// Marks the buffer as busy. Other threads' closes and changes wait until the address is written again.
@@ -262,13 +261,13 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream. If that was closed before, the memory is reused only
+    /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused only
     /// after the work of all streams of the device. Closing twice does nothing.
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
     ///     still open then. Or for a stream in an unannounced capture while another capture is announced; the
     ///     buffer is closed then, and its memory is freed later
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
+    /// @throws io.cistern.errors.UnknownAddressException if the program already freed the block by its address; the
     ///     buffer is closed then
     public void close() {
         long taken = take();
@@ -293,8 +292,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Returns whether the calling thread can't free in the order of the buffer's stream. Other streams that are
-    /// [unusable][UnusableStreamException] are in a capture: then the block is freed later.
+    /// Returns whether the calling thread can't free in the order of the buffer's stream. Any other
+    /// [unusable][UnusableStreamException] stream is in a capture: then the block is freed later.
     final boolean isFreeRefused() {
         return stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual();
     }
@@ -304,7 +303,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
+    /// @throws io.cistern.errors.UnknownAddressException if the program already freed the block by its address; the
     ///     buffer is closed then
     public void closeAfter(long event) {
         long taken = take();

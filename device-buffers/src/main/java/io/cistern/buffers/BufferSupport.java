@@ -7,7 +7,8 @@ import java.util.LinkedHashMap;
 ///
 /// **Threads.** Any.
 final class BufferSupport implements AutoCloseable {
-    /// The most names of arenas whose sizes are remembered: a program may name each arena after its task.
+    /// The most arena names whose sizes are remembered. There is a limit, since a program may name each arena after
+    /// its task.
     static final int MAX_ARENA_NAMES = 1024;
 
     final CopyOptions copyOptions = new CopyOptions();
@@ -15,7 +16,7 @@ final class BufferSupport implements AutoCloseable {
     final PageableCopies pageableCopies;
     final ForeignMemory foreign;
 
-    /// By the arenas' names, the one asked for last at the end. Guarded by itself.
+    /// By the arenas' names, least recently used first. Guarded by itself.
     private final LinkedHashMap<String, ArenaSizes> arenaSizes = new LinkedHashMap<>(16, 0.75f, true);
 
     private BufferSupport(DeviceMemory memory) {

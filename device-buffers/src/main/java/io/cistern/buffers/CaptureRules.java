@@ -6,7 +6,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import java.lang.foreign.MemorySegment;
 
-/// Refuses what a capture forbids before the driver is asked, whose refusal would end the capture.
+/// Refuses calls that a capture forbids before they reach the driver, because the driver's refusal would end the
+/// capture.
 final class CaptureRules {
     private CaptureRules() {}
 
@@ -39,7 +40,7 @@ final class CaptureRules {
         }
     }
 
-    /// Checks that a captured stream does not wait for one that is not.
+    /// Checks that a captured stream does not wait for one that is not captured.
     ///
     /// @param later the stream that is to wait
     static void requireOrder(DeviceMemory memory, int device, long stream, int laterDevice, long later) {
@@ -47,7 +48,8 @@ final class CaptureRules {
             throw refused(
                     later,
                     "it can't wait for stream 0x" + Long.toHexString(stream)
-                            + ", which is not: let it wait before the capture, then name the stream in the copy");
+                            + ", which is not: order the streams before the capture, then pass this stream to the"
+                            + " copy");
         }
     }
 

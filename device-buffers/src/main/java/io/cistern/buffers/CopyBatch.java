@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Copies that are enqueued together. All are checked before the first is enqueued, and a blocking batch waits
-/// once for all copies but those to arrays.
+/// Copies that are enqueued together. All are checked before the first is enqueued. A blocking batch waits once for
+/// all its copies, and separately only for copies to arrays.
 ///
 /// ```java
 /// new CopyBatch().toDevice(x, floats).toDevice(y, more).onDevice(z, x).submit(stream, CopyMode.BLOCKING);
@@ -15,8 +15,8 @@ import java.util.List;
 /// The copies have the effect of running in the order in which they were added. Sizes and modes are as for
 /// [DeviceBuffer]'s copies.
 ///
-/// Copies on one device, and from and to a [PinnedBuffer], go to the driver in one call if the driver takes
-/// batches (CUDA 13.0) and no copy writes memory that another one reads or writes. All others go one by one.
+/// Copies on one device, and from and to a [PinnedBuffer], go to the driver in one call if the driver takes batches
+/// (CUDA 13.0 or later) and no copy writes memory that another one reads or writes. All others go one by one.
 ///
 /// **Threads.** One thread at a time.
 public final class CopyBatch {
@@ -28,7 +28,7 @@ public final class CopyBatch {
     /// Adds a copy of host memory to the beginning of a buffer.
     ///
     /// @return this
-    /// @throws IndexOutOfBoundsException if it is longer than the buffer
+    /// @throws IndexOutOfBoundsException if the source is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, MemorySegment source) {
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(new BatchCopy.HostToDevice(target, source));
@@ -39,7 +39,7 @@ public final class CopyBatch {
     /// [#submit].
     ///
     /// @return this
-    /// @throws IndexOutOfBoundsException if it is longer than the buffer
+    /// @throws IndexOutOfBoundsException if the source is longer than the buffer
     public CopyBatch toDevice(DeviceBuffer target, PinnedBuffer source) {
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(new BatchCopy.PinnedToDevice(target, source));
@@ -49,7 +49,7 @@ public final class CopyBatch {
     /// Adds a copy of a buffer to pinned memory.
     ///
     /// @return this
-    /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
+    /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
     public CopyBatch toHost(PinnedBuffer target, DeviceBuffer source) {
         CopySizes.requireFits("buffer", source.byteSize(), "target", target.byteSize());
         copies.add(new BatchCopy.DeviceToPinned(target, source));
@@ -59,7 +59,7 @@ public final class CopyBatch {
     /// Adds a copy of a buffer to host memory.
     ///
     /// @return this
-    /// @throws IndexOutOfBoundsException if the memory is shorter than the buffer
+    /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
     public CopyBatch toHost(MemorySegment target, DeviceBuffer source) {
         CopySizes.requireFits("buffer", source.byteSize(), "target", target.byteSize());
         copies.add(new BatchCopy.DeviceToHost(target, source));
@@ -86,8 +86,8 @@ public final class CopyBatch {
 
     /// Enqueues all copies in the order of one stream, and empties the batch.
     ///
-    /// @param stream a stream of the device that does the copies: the device of buffers that are copied to or
-    ///     from the host, and of sources of other copies
+    /// @param stream a stream of the device that makes the copies: for copies to or from the host, the buffer's
+    ///     device; for all others, the source's
     /// @throws IllegalStateException if a buffer or the arena of host memory is closed, or the stream is being
     ///     captured and the batch is blocking or host memory is an array: nothing is enqueued then
     /// @throws IllegalArgumentException if a target can't be copied to in this mode, or ranges overlap: nothing

@@ -32,7 +32,7 @@ public final class CopyOptions {
     /// is not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`.
     /// Without this call the setting `cistern.copies.report` decides.
     ///
-    /// If set, each non-blocking copy asks the driver about its host memory; otherwise it costs nothing.
+    /// If set, each non-blocking copy asks the driver about its host memory. If not set, the option costs nothing.
     ///
     /// @return this
     public CopyOptions reportPageableCopies(boolean report) {

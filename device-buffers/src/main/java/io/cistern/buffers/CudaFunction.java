@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 /// numbers; a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or `Long` for pointers. Sizes are not checked:
 /// if the kernel takes 64 bits and gets an `int`, the other half is garbage.
 ///
-/// **What is written.** `cistern.check=streams` takes a buffer for written by the kernel, unless it is given as
+/// **Writes.** `cistern.check=streams` assumes that the kernel writes each buffer, unless it is given as
 /// [#readOnly]. Kernels on several streams may read one buffer at the same time.
 ///
-/// **Streams.** A launch records its stream as a use of each buffer of another stream, so buffers may be closed
+/// **Streams.** A launch records a use of each buffer that belongs to another stream, so buffers may be closed
 /// right after it. The program orders the kernel after the work that fills its buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -61,9 +61,9 @@ public final class CudaFunction {
     /// @param blocks number of blocks
     /// @param threads threads in a block
     /// @param stream a stream of the kernel's device
-    /// @param arguments see the type's rules
+    /// @param arguments the kernel's arguments, of the types that the class lists
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
-    /// @throws NullPointerException for a null argument, with its place
+    /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(int blocks, int threads, CudaStream stream, Object... arguments) {
@@ -86,7 +86,7 @@ public final class CudaFunction {
     /// @param threads threads in a block, in each dimension
     /// @param stream a stream of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
-    /// @throws NullPointerException for a null argument, with its place
+    /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(Extent blocks, Extent threads, CudaStream stream, Object... arguments) {
@@ -98,7 +98,7 @@ public final class CudaFunction {
     /// @param grid blocks, threads in a block, and shared bytes of each block
     /// @param stream a `CUstream` of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
-    /// @throws NullPointerException for a null argument, with its place
+    /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the module or a buffer is closed
     /// @throws CudaException if the driver refuses
     public void launch(Grid grid, long stream, Object... arguments) {

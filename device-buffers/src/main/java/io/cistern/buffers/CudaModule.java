@@ -90,7 +90,8 @@ public final class CudaModule implements AutoCloseable {
 
     /// Unloads the kernels, whose launches must have finished. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses; nothing is launched any more, and closing again tries again
+    /// @throws CudaException if the driver refuses; launches are rejected from then on, and another close tries
+    ///     again
     @Override
     public void close() {
         closed = true;

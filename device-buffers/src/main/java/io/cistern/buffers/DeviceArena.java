@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
 /// ([DeviceBuffer#recordUse]; copies and launches of this library do it): the reset then makes the arena's
 /// stream wait for that stream.
 ///
-/// **Captures.** A chunk that the arena takes in a capture is the graph's memory, and later generations use it while
-/// the graph may run. A chunk that it frees in a capture stays with the graph. So open an arena for a capture alone,
-/// and close it there.
+/// **Captures.** A chunk that the arena takes in a capture is the graph's memory, and later generations would use
+/// it while the graph may run. A chunk that it frees in a capture stays with the graph. So use a separate arena in
+/// each capture: open it and close it there.
 ///
 /// **Threads.** Only the thread that opened a confined arena may use it. Any thread may allocate from a shared
 /// arena at any time; the program orders resets and close with the other threads' work.
@@ -139,12 +139,12 @@ public final class DeviceArena implements AutoCloseable {
         return address != 0 ? address : grow(rounded);
     }
 
-    /// Rounds up, but no further than a `long` counts: nobody has that many bytes.
+    /// Rounds up without overflow: no device has that many bytes.
     private static long rounded(long byteSize) {
         return (Math.min(byteSize, MOST_BYTES) + ALIGNMENT - 1) & -ALIGNMENT;
     }
 
-    /// Takes bytes from a new chunk, before other threads know it.
+    /// Takes bytes from a new chunk before other threads can see it.
     private long grow(long byteSize) {
         ArenaChunk next = newChunk(byteSize);
         long address = next.take(byteSize);
@@ -155,8 +155,8 @@ public final class DeviceArena implements AutoCloseable {
         return address;
     }
 
-    /// A new chunk doubles the arena, so that there are few chunks. Where memory is short it holds only what is asked
-    /// for.
+    /// A new chunk doubles the arena, so that there are few chunks. If memory is short, it holds only the requested
+    /// bytes.
     private ArenaChunk newChunk(long atLeast) {
         long soFar = reservedBytes();
         long wanted = rounded(Math.max(atLeast, soFar == 0 ? Math.max(firstBytes, sizes.next()) : soFar));
@@ -232,7 +232,7 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
+    @SuppressWarnings("ReferenceEquality") // threads are compared by identity
     private void requireOwner() {
         if (owner != null && Thread.currentThread() != owner) {
             throw new WrongThreadException(this + " is confined to " + ThreadNames.of(owner));
@@ -313,7 +313,7 @@ public final class DeviceArena implements AutoCloseable {
         /// Takes memory from an allocator or pool instead of the current one. Without this call the arena
         /// takes memory from the allocator that is current, or that the scope names, when it grows.
         ///
-        /// @throws IllegalArgumentException if it is an allocator of other device memory
+        /// @throws IllegalArgumentException if the allocator belongs to another device memory
         public Builder from(Allocator allocator) {
             if (allocator.memory() != memory) {
                 throw new IllegalArgumentException(allocator + " belongs to another DeviceMemory");
@@ -323,8 +323,8 @@ public final class DeviceArena implements AutoCloseable {
         }
 
         /// Names the arena: it begins with as much memory as earlier arenas of that name needed. The 1,024
-        /// names that were used last are remembered. Without this call the arena shares one kind with all
-        /// unnamed arenas of the device memory.
+        /// names that were used last are remembered. All unnamed arenas of a device memory count as arenas
+        /// of one name.
         public Builder name(String name) {
             this.name = name;
             return this;
@@ -354,7 +354,7 @@ public final class DeviceArena implements AutoCloseable {
             return this;
         }
 
-        /// Opens the arena. The first allocation takes memory.
+        /// Opens the arena. It takes no memory before its first allocation.
         ///
         /// @param device the device's ordinal
         /// @param stream the stream on which its buffers are used

@@ -31,9 +31,9 @@ import org.jspecify.annotations.Nullable;
 /// reported, with the place that allocated it, when the garbage collector finds it.
 ///
 /// **Reachability.** An address stays valid until the buffer is closed, even if the buffer becomes unreachable:
-/// for the memory's sake `launch(x.address())` needs no reachability fence. A fence only keeps leak reports,
-/// and code that closes buffers when the collector finds them, from taking a buffer for dropped while a call
-/// still uses its address. [#withAddress] contains that fence.
+/// `launch(x.address())` needs no reachability fence to keep the memory. Leak reports, and code that closes
+/// unreachable buffers, may take a buffer for dropped while a call still uses its address. A fence, as in
+/// [#withAddress], prevents that.
 ///
 /// **Ends.** Closing twice does nothing. Every other use of a closed buffer throws an [IllegalStateException],
 /// and so does the use of a slice whose parent is closed, or of an arena's buffer after the arena was reset.
@@ -42,12 +42,12 @@ import org.jspecify.annotations.Nullable;
 /// returns a slice that keeps the memory alive itself.
 ///
 /// **Streams.** Work on the buffer's own stream needs no announcement. Copies and launches of this library on
-/// another stream record that use themselves ([#recordUse]). For other work that gets the bare address on
-/// another stream, the program records the use or orders the streams.
+/// another stream record that use themselves ([#recordUse]). If other work uses the bare address on another stream,
+/// the program records the use or orders the streams.
 ///
-/// **Threads.** Any thread may use or close it, virtual threads too; of several concurrent closes one frees.
-/// The per-thread default stream is a different stream on each thread, so close a buffer of that stream on the
-/// thread that made it.
+/// **Threads.** Any thread may use or close it, virtual threads too; of several concurrent closes, only one frees
+/// the memory. The per-thread default stream is a different stream on each thread, so close a buffer of that stream
+/// on the thread that made it.
 ///
 /// **Size.** One object of 48 bytes.
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
@@ -101,7 +101,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param count number of elements
     /// @throws IllegalArgumentException if `count` is negative
-    /// @throws ArithmeticException if they have more bytes than a `long` counts
+    /// @throws ArithmeticException if their size in bytes does not fit in a `long`
     /// @throws IllegalStateException if the stream is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long count, MemoryLayout layout, CudaStream stream) {
@@ -124,7 +124,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the given allocator or pool, whichever is current and whatever scope the thread is in.
+    /// Allocates from the given allocator or pool, regardless of the current one and of the thread's scope.
     ///
     /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
@@ -138,12 +138,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the given allocator or pool for use on a stream, whichever is current and whatever
-    /// scope the thread is in.
+    /// Allocates from the given allocator or pool for use on a stream, regardless of the current one and of the
+    /// thread's scope.
     ///
     /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @throws IllegalArgumentException if `byteSize` is negative, or the stream is of other device memory
+    /// @throws IllegalArgumentException if `byteSize` is negative, or the stream belongs to another device memory
     /// @throws IllegalStateException if the allocator or the stream is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(Allocator from, long byteSize, CudaStream stream) {
@@ -230,18 +230,18 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param owner is called once, when the buffer and all its retained slices are closed, unless there are 0
     ///     bytes; it stays reachable until then
-    /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there
-    ///     already; the owner is not told then
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not told then
+    /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there already;
+    ///     the owner is not called then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not called then
     public static DeviceBuffer ofForeign(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
         ForeignMemory foreign = BufferSupport.of(memory).foreign;
         return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
     }
 
-    /// Wraps memory that another library counts itself. The buffer is not metered, no limit applies, and it has
-    /// no retained slices. So it may begin at any address, and lie in memory that Cistern made or that is
-    /// wrapped already.
+    /// Wraps memory that another library counts itself. The buffer is not metered, no limit applies, and it has no
+    /// retained slices. So it may begin at any address, and lie in memory that Cistern allocated or that is wrapped
+    /// already.
     ///
     /// @param address the first byte, at any alignment
     /// @param byteSize its length in bytes
@@ -269,8 +269,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         /// here is logged; for [borrowed][#ofBorrowed] memory the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of its device, another one if the buffer's has ended; work enqueued there
-        ///     from now on runs after all uses of the block
+        /// @param stream a stream of its device: the buffer's, or another one if that has ended. Work enqueued
+        ///     there from now on runs after all uses of the block
         void release(long address, long stream);
     }
 
@@ -308,8 +308,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Returns the allocator that made the memory; for a slice, the allocator of the whole block.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or its block was freed by its
-    ///     address
+    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or the program already freed its
+    ///     block by its address
     public Allocator allocator() {
         return memory.ownerOf(block());
     }
@@ -335,11 +335,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Returns a buffer of another size with the same contents, and closes this one. Up to [#capacityBytes] it
     /// keeps the block. For more, this buffer's allocator (the current one, if this buffer has no memory) makes
-    /// another block, and the contents are copied there in stream order. The added bytes are not set.
+    /// another block, and the contents are copied there in stream order. The added bytes are undefined.
     ///
     /// @param newByteSize bytes wanted; 0 is allowed, and keeps the block too
     /// @throws IllegalArgumentException if it is negative
-    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
+    /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
+    ///     closed
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's or borrowed, or if it is
     ///     foreign and would grow beyond its block
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
@@ -363,7 +364,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param capacityBytes bytes that the buffer should have room for; fewer than it has are allowed
     /// @throws IllegalArgumentException if it is negative
-    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
+    /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
+    ///     closed
     /// @throws UnsupportedOperationException as for [#resize]
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
     ///     this one is still open then
@@ -380,10 +382,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of the same size and contents whose block is no larger, and closes this one. If the
+    /// Returns a buffer of the same size and contents in a block of just that size, and closes this one. If the
     /// block is larger, the buffer moves to another one as in [#resize].
     ///
-    /// @throws IllegalStateException if the buffer, or for another block its allocator, is closed
+    /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
+    ///     closed
     /// @throws UnsupportedOperationException as for [#resize]
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
     ///     this one is still open then
@@ -410,8 +413,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work
-    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream; after
-    /// that of all streams of the device if this buffer's has [ended][DeviceMemory#streamClosing].
+    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream. If that
+    /// stream has [ended][DeviceMemory#streamClosing], it runs after the work of all streams of the device.
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed, or the new stream is being captured and the
@@ -441,7 +444,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param offset bytes from the buffer's beginning, from 0
     /// @param size bytes of the part; 0 gives a buffer without memory
-    /// @throws IndexOutOfBoundsException if the part is not inside
+    /// @throws IndexOutOfBoundsException if the part is not inside the buffer
     /// @throws IllegalStateException if the buffer is closed, unless `size` is 0
     public DeviceBuffer slice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
@@ -454,7 +457,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param offset bytes from the buffer's beginning, from 0
     /// @param size bytes of the part; 0 gives a buffer without memory
-    /// @throws IndexOutOfBoundsException if the part is not inside
+    /// @throws IndexOutOfBoundsException if the part is not inside the buffer
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the buffer does not own its memory: it is a view, an arena's,
     ///     or borrowed
@@ -477,16 +480,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param pitch bytes from the beginning of a row to the beginning of the next
     /// @param rowBytes bytes of a row
     /// @param rows number of rows
-    /// @throws IndexOutOfBoundsException if the rows are not inside
+    /// @throws IndexOutOfBoundsException if the rows are not inside the buffer
     /// @throws IllegalArgumentException if rows overlap
     public DeviceRows rows(long offset, long pitch, long rowBytes, long rows) {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
-    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a
-    /// pool on the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the
-    /// one that it is a slice of, is closed, an access throws [IllegalStateException]. Nothing orders the
-    /// host's accesses: wait for the work that uses the buffer first. Several calls return one view.
+    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a pool on
+    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that it is
+    /// a slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses: wait
+    /// for the work that uses the buffer first. Repeated calls return the same view.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an
@@ -509,8 +512,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Copies host memory to the beginning of the buffer, on its stream, and waits for the copy.
     ///
-    /// @param source native memory, or an array by [MemorySegment#ofArray(float[])]
-    /// @throws IndexOutOfBoundsException if it is longer than the buffer
+    /// @param source native memory, or an array wrapped by [MemorySegment#ofArray(float[])]
+    /// @throws IndexOutOfBoundsException if the source is longer than the buffer
     /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the buffer's stream is
     ///     being captured
     /// @throws WrongThreadException if `source` is in another thread's confined arena
@@ -528,7 +531,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param source host memory; [CopyMode] says how long it must not change
     /// @param stream a stream of the buffer's device
-    /// @throws IndexOutOfBoundsException if it is longer than the buffer
+    /// @throws IndexOutOfBoundsException if the source is longer than the buffer
     /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the stream is being
     ///     captured and the copy is blocking or `source` is an array
     /// @throws WrongThreadException if `source` is in another thread's confined arena
@@ -547,7 +550,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param stream a stream of the buffer's device
     ///
-    /// @throws IndexOutOfBoundsException if it is longer than the buffer
+    /// @throws IndexOutOfBoundsException if the source is longer than the buffer
     /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
     ///     captured
     public void copyFrom(PinnedBuffer source, long stream, CopyMode mode) {
@@ -564,9 +567,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Copies the buffer to host memory, on its stream, and waits for the copy.
     ///
-    /// @param target native memory, or an array by [MemorySegment#ofArray(float[])]
-    /// @throws IndexOutOfBoundsException if it is shorter than the buffer
-    /// @throws IllegalArgumentException if it is read-only
+    /// @param target native memory, or an array wrapped by [MemorySegment#ofArray(float[])]
+    /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
+    /// @throws IllegalArgumentException if the target is read-only
     /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the buffer's stream is
     ///     being captured
     /// @throws WrongThreadException if `target` is in another thread's confined arena
@@ -584,9 +587,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param target host memory; [CopyMode] says when it may be read
     /// @param stream a stream of the buffer's device
-    /// @throws IndexOutOfBoundsException if it is shorter than the buffer
-    /// @throws IllegalArgumentException if it is read-only, or if it is on the heap, where the collector may
-    ///     move it, and the copy is not blocking
+    /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
+    /// @throws IllegalArgumentException if the target is read-only, or if the copy is non-blocking and the target
+    ///     is on the heap, where the collector may move it
     /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the stream is being
     ///     captured and the copy is blocking
     /// @throws WrongThreadException if `target` is in another thread's confined arena
@@ -603,7 +606,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Copies the buffer to pinned memory in the order of a stream.
     ///
     /// @param stream a stream of the buffer's device
-    /// @throws IndexOutOfBoundsException if it is shorter than the buffer
+    /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
     /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
     ///     captured
     public void copyTo(PinnedBuffer target, long stream, CopyMode mode) {
@@ -623,7 +626,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// runs on the source's stream, and is ordered with both streams. A stream that has
     /// [ended][DeviceMemory#streamClosing] is replaced by one that comes after all work of its device.
     ///
-    /// @throws IndexOutOfBoundsException if it is longer than this one
+    /// @throws IndexOutOfBoundsException if the source is longer than this buffer
     /// @throws IllegalArgumentException if they overlap
     /// @throws IllegalStateException if either buffer is closed, or a stream that would have to wait for the other
     ///     is being captured and the other is not
@@ -635,7 +638,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// streams.
     ///
     /// @param stream a stream of the source's device
-    /// @throws IndexOutOfBoundsException if it is longer than this one
+    /// @throws IndexOutOfBoundsException if the source is longer than this buffer
     /// @throws IllegalArgumentException if they overlap
     /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceBuffer source, long stream) {
@@ -715,7 +718,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         long start = address();
         if (start % unitBytes != 0 || byteSize % unitBytes != 0) {
             throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start)
-                    + " is not a whole number of units of " + ByteSizes.count(unitBytes));
+                    + " must begin and end at multiples of " + ByteSizes.count(unitBytes));
         }
     }
 

@@ -13,8 +13,8 @@ final class DeviceCopies {
     /// Copies in order with the streams of both buffers.
     ///
     /// On one GPU, the target's stream first waits for the work enqueued so far on the source's stream. Between
-    /// GPUs the copy runs on the source's stream, so that stream waits for the target's stream before, and the
-    /// target's waits for it afterwards. A stream that comes after all work of its GPU replaces one that has ended.
+    /// GPUs the copy runs on the source's stream: that stream first waits for the target's, and the target's waits
+    /// for it afterwards. A stream that has ended is replaced by one that comes after all work of its GPU.
     static void inOrder(DeviceBuffer target, DeviceBuffer source) {
         boolean isOneDevice = source.device() == target.device();
         if (isOneDevice && source.stream() == target.stream()) {
@@ -53,7 +53,7 @@ final class DeviceCopies {
         }
     }
 
-    /// An event that is destroyed whatever happens: what that needs of the Java heap is made before the event.
+    /// An event that is always destroyed: the Java objects needed for that are created before the event.
     private static final class Mark implements AutoCloseable, Runnable {
         private final CudaDriver driver;
         private final int device;
@@ -97,7 +97,7 @@ final class DeviceCopies {
         target.memory().driver().copies().onDevice(target.device(), to, from, source.byteSize(), stream);
     }
 
-    /// Copies in the order of a stream of the source's device, which the target's allocator does not know.
+    /// Copies in the order of a stream of the source's device. The target's allocator does not know that stream.
     private static void between(DeviceBuffer target, DeviceBuffer source, long stream) {
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         long from = source.addressOn(stream);

@@ -102,7 +102,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
         buffer.fillWords(Float.floatToRawIntBits(value));
     }
 
-    /// Sets every element. It copies the first one from the host and waits for that; then it enqueues copies on
+    /// Sets every element. Copies the value to the first element and waits for that copy; then enqueues copies on
     /// the buffer's stream, each twice as long as the one before.
     ///
     /// @throws IllegalArgumentException if the elements are not longs, unless there are none
@@ -291,7 +291,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
 
     private void requireCarrier(Class<?> wanted) {
         if (!(layout instanceof ValueLayout value) || value.carrier() != wanted) {
-            throw new IllegalArgumentException("elements of " + name(layout) + ", not of " + wanted.getSimpleName());
+            throw new IllegalArgumentException(
+                    "the elements are of type " + name(layout) + ", not " + wanted.getSimpleName());
         }
     }
 

@@ -21,7 +21,7 @@ import java.util.Objects;
 public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowBytes, long rows) {
     /// Makes a view of rows inside the buffer.
     ///
-    /// @throws IndexOutOfBoundsException if the rows are not inside
+    /// @throws IndexOutOfBoundsException if the rows are not inside the buffer
     /// @throws IllegalArgumentException if rows overlap, or `rowBytes` or `rows` is negative
     public DeviceRows {
         Objects.checkFromIndexSize(offset, span(pitch, rowBytes, rows), buffer.byteSize());
@@ -46,11 +46,12 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         long span = span(hostPitch, rowBytes, rows);
         if (span > byteSize) {
             throw new IndexOutOfBoundsException(
-                    host + " has " + byteSize + " bytes, its " + rows + " rows take " + span);
+                    host + " has " + byteSize + " bytes, but its " + rows + " rows take " + span);
         }
     }
 
-    /// Copies rows of host memory to these rows, in the order of a stream. The memory may be changed at once.
+    /// Copies rows of host memory to these rows, in the order of a stream. The memory may be changed as soon as
+    /// this method returns.
     ///
     /// @param source memory that begins with its first row
     /// @param sourcePitch bytes from the beginning of one of its rows to the beginning of the next

@@ -12,8 +12,8 @@ import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Memory that other code made, metered as an allocator named `foreign`. Its blocks are the registered ranges;
-/// freeing one ends its record and tells its owner.
+/// Memory that other code allocated, metered under an allocator named `foreign`. Its blocks are the registered
+/// ranges; freeing one removes its record and notifies its owner.
 ///
 /// **Threads.** Any. Registrations run one at a time, since each passes its address through [#next].
 final class ForeignMemory {
@@ -44,7 +44,7 @@ final class ForeignMemory {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
                     + " is not the start of a device allocation, which is a multiple of 256");
         }
-        if (allocator == null || allocator.isClosed()) { // a program may close all that it finds
+        if (allocator == null || allocator.isClosed()) { // a program may close every allocator that it finds
             allocator = memory.open(OpenOptions.made(NAME, new Registered()));
         }
         next = address;

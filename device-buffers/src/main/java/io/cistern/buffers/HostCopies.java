@@ -9,8 +9,7 @@ import java.lang.foreign.MemorySegment;
 /// The driver takes native memory as it is. The GPU can't reach the heap: arrays go through pinned memory in
 /// pieces ([StagedCopy]), or to the device through the driver's own memory ([CopyOptions#copyArraysDirectly]).
 final class HostCopies {
-    /// Larger arrays are always staged, which is about as fast for them: so a safepoint waits for less than 8
-    /// MiB.
+    /// Larger arrays are always staged, which is about as fast for them. So no safepoint waits for a larger copy.
     private static final long DIRECT_BELOW_BYTES = 8 << 20;
 
     private HostCopies() {}

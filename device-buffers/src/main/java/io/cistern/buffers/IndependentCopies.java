@@ -6,11 +6,11 @@ import io.cistern.cuda.Streams;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Gathers copies that may be made in any order for one call of the driver.
+/// Gathers copies whose order does not matter, for one driver call.
 ///
-/// The driver promises no order within a batch, so copies stay together only while none of them writes memory
-/// that another one reads or writes. A copy that would, or that no batch takes, first submits the gathered
-/// ones: so the order in which copies were added holds wherever it can be observed.
+/// The driver promises no order within a batch, so copies stay together only while none of them writes memory that
+/// another one reads or writes. A copy that would, or that can't be in a batch, first submits the gathered ones. So
+/// the order in which copies were added holds wherever it can be observed.
 ///
 /// Equation: for all gathered pieces `a ≠ b`, `a.target` is apart from `b.target` and from `b.source`.
 final class IndependentCopies {

@@ -1,7 +1,7 @@
 package io.cistern.buffers;
 
-/// Says on what, besides itself, the memory of a [DeviceBuffer] depends, and what closing the buffer does. A
-/// buffer without a lifetime owns its block alone.
+/// States what else the memory of a [DeviceBuffer] depends on, and what closing the buffer does. A buffer without a
+/// lifetime owns its block alone.
 sealed interface Lifetime
         permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory, ViewedBlock {
     /// Returns whether the memory ended before the buffer was closed; by default it ends with the buffer alone.

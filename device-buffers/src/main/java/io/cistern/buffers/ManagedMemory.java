@@ -18,16 +18,16 @@ import java.util.Optional;
 /// ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
 /// ```
 ///
-/// The driver moves whole pages and keeps advice for whole pages. So advice about a small buffer also holds for
-/// its neighbours, and it stays with the addresses after the buffer is closed, for the next buffer there, until
-/// it is unset. A pool of your own keeps it to yourself.
+/// The driver moves whole pages and keeps advice for whole pages. So advice about a small buffer also holds for its
+/// neighbours. It stays with the addresses after the buffer is closed, and applies to the next buffer there until
+/// it is unset. In a pool of your own it affects only your buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
     /// The driver's number for host memory.
     private static final long ON_HOST = 1;
 
-    /// A multiple of the pages of all hosts.
+    /// A multiple of every host's page size.
     private static final long PAGE_BYTES = 64 << 10;
 
     private ManagedMemory() {}
@@ -83,8 +83,8 @@ public final class ManagedMemory {
     /// @param place the place that the advice is about; ignored if [MemoryAdvice] names none
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does; so did every
-    ///     driver that was tried for memory of a pool
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does; every driver tested
+    ///     does for memory of a pool
     public static void advise(DeviceBuffer buffer, MemoryAdvice advice, MemoryLocation place) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {
@@ -112,17 +112,17 @@ public final class ManagedMemory {
     }
 
     /// Drops a buffer's contents in the order of a stream, and places the buffer on its device, so that the next
-    /// kernel writes it there and the driver moves no bytes that nobody needs. Reads before the next write give
-    /// undefined bytes.
+    /// kernel writes it there and the driver does not move bytes that are no longer needed. Reads before the next
+    /// write give undefined bytes.
     ///
-    /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours use the rest of its
+    /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours may use the rest of its
     /// first and last page. So a small buffer keeps its contents.
     ///
     /// @param stream a stream of the buffer's device, not the legacy default stream
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does; NVIDIA documents
-    ///     it for no memory of a pool
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does; NVIDIA does not
+    ///     document it for memory of a pool
     public static void discard(DeviceBuffer buffer, long stream) {
         requireManaged(buffer);
         CaptureRules.requireNoMove(buffer, stream);

@@ -47,7 +47,7 @@ final class PageableCopies {
                             Level.WARNING,
                             "a non-blocking copy of " + byteSize
                                     + " bytes waits for the driver, since its host memory is not"
-                                    + " pinned: copy from a PinnedBuffer instead; at " + place);
+                                    + " pinned: use a PinnedBuffer instead; at " + place);
         }
     }
 }

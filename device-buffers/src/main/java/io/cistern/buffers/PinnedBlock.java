@@ -22,7 +22,7 @@ final class PinnedBlock {
         }
     }
 
-    /// A fence behind the last use on a stream.
+    /// A fence after the last use on a stream.
     record Fence(int device, long number) {}
 
     final MemorySegment memory;
@@ -35,8 +35,8 @@ final class PinnedBlock {
     /// without the lock, after all threads that recorded a use.
     volatile boolean used;
 
-    /// How often it was handed out, and came back. Only the holder writes them, and holders follow each other,
-    /// so no atomic instruction is needed; other threads read them a little late.
+    /// How often it was handed out, and came back. Only the holder writes these counts, and a block has one holder
+    /// at a time, so no atomic instruction is needed. Other threads may read slightly old values.
     long handedOut;
 
     long cameBack;
@@ -47,7 +47,7 @@ final class PinnedBlock {
     /// Live graphs that use it.
     final Set<GraphUse> graphs = new HashSet<>();
 
-    /// Whether it was freed while graphs use it.
+    /// Whether it was freed while graphs still used it.
     boolean freedBeforeGraphs;
 
     /// The fences that it waits for once it is freed.

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// **Reachability.** The memory of a buffer that is dropped without a close is not reused. The segment stays
 /// readable after the close, like a pointer in C, but other code may then own its bytes.
 ///
-/// **Threads.** Any thread may use or close it; of several concurrent closes one counts.
+/// **Threads.** Any thread may use or close it; of several concurrent closes, only one takes effect.
 public final class PinnedBuffer implements HostMemory.HostBlock {
     private static final AtomicReferenceFieldUpdater<PinnedBuffer, @Nullable PinnedBlock> BLOCK =
             AtomicReferenceFieldUpdater.newUpdater(PinnedBuffer.class, PinnedBlock.class, "block");
@@ -61,8 +61,8 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
     /// @param stream a `CUstream` of that device
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread;
-    ///     for a stream in an unannounced capture beside an announced one
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread, or
+    ///     for a stream in an unannounced capture while another capture is announced
     public void recordUse(int device, long stream) {
         owner.recordUse(open(), device, stream);
     }

@@ -3,7 +3,7 @@ package io.cistern.buffers;
 import io.cistern.cuda.DeadContext;
 import io.cistern.spi.StreamOrder;
 
-/// Records and asks the fences behind the last uses of [pinned memory][PinnedMemory].
+/// Records and queries the fences after the last uses of [pinned memory][PinnedMemory].
 ///
 /// Guarded by the lock of the pinned memory.
 final class PinnedFences {
@@ -40,8 +40,8 @@ final class PinnedFences {
         return passed;
     }
 
-    /// Waits on the host for a block's fences, as far as the driver allows. Before the block is unpinned, the
-    /// others are asked again.
+    /// Waits on the host for a block's fences, as far as the driver allows. The others are queried again before the
+    /// block is unpinned.
     void await(PinnedBlock block) {
         block.fences.removeIf(this::awaited);
     }

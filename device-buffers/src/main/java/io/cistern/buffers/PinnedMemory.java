@@ -22,22 +22,20 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Caches pinned host memory, since pinning is slow. It is a cache like PyTorch's
-/// `CachingHostAllocator`, with its rules.
+/// Caches pinned host memory, since pinning is slow. It works like PyTorch's `CachingHostAllocator`.
 ///
 /// **Sizes** are powers of two from 4 KiB to 1 MiB, and above that eighths of a power of two: a large block has
 /// at most an eighth more than was asked for. Blocks are not split, and a block serves only its own size.
 ///
-/// **Streams.** A freed block that streams used stays out of use until each of them has passed its last use.
-/// Its fences are recorded at the free, and asked when memory of its size is wanted. No thread waits on the
-/// host.
+/// **Streams.** A freed block that streams used stays out of use until each of them has passed its last use. Its
+/// fences are recorded at the free, and queried when memory of its size is requested. Neither waits for the device.
 ///
 /// **Graphs.** A block that a captured stream uses is used by each launch of the graph. Even if it is freed
 /// earlier, it stays until the graph and its executables are gone ([io.cistern.graph.GraphMemory]).
 ///
 /// **Fast path.** One idle block of each size sits in a front slot, and is exchanged without a lock. Everything
-/// else is under one lock, which is held across the driver calls that record and ask fences, but not while
-/// memory is pinned.
+/// else is under one lock, which is held across the driver calls that record and query fences, but not while memory
+/// is pinned.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
@@ -47,8 +45,9 @@ public final class PinnedMemory implements HostMemory {
     /// The size class of an empty buffer.
     private static final int NO_SIZE_CLASS = -1;
 
-    /// How many freed blocks are asked before another one is pinned, which takes longer than that. If thousands
-    /// of blocks wait for streams and fewer than one in this many is ready, a search may miss the ready ones.
+    /// How many freed blocks are checked before another one is pinned, which takes longer than the checks. If
+    /// thousands of blocks wait for streams and fewer than one in this many is ready, a search may miss the ready
+    /// ones.
     static final int MAX_LOOKS = 32;
 
     private final DeviceMemory memory;
@@ -84,8 +83,8 @@ public final class PinnedMemory implements HostMemory {
         memory.listeners().onStreamClosing(this::streamClosing);
     }
 
-    /// Returns the pinned memory of a device memory, which also closes it. Keep the result if you allocate
-    /// often.
+    /// Returns the pinned memory of a device memory. Closing the device memory closes it, too. Keep the result if
+    /// you allocate often.
     public static PinnedMemory of(DeviceMemory memory) {
         return BufferSupport.of(memory).pinned;
     }
@@ -108,12 +107,11 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    /// Pins native memory that the program already has, such as a mapped file's or another library's. It is
-    /// not part of this cache, and in none of its figures.
+    /// Pins native memory that the program already has, such as a mapped file's or another library's. It is part
+    /// neither of this cache nor of its statistics.
     ///
-    /// @param memory native memory that lives at least until the region is closed, in no page of which other
-    ///     memory is
-    ///     registered
+    /// @param memory native memory that lives at least until the region is closed; no other registered memory may
+    ///     share a page with it
     /// @throws IllegalArgumentException if it is on the Java heap, or empty
     /// @throws CudaException if the driver can't pin it
     public PinnedRegion register(MemorySegment memory) {
@@ -345,7 +343,7 @@ public final class PinnedMemory implements HostMemory {
         trimIfClosed();
     }
 
-    /// Blocks that the driver refuses to unpin each time stay idle; the next free tries again.
+    /// If the driver keeps refusing to unpin a block, it stays idle; the next free tries again.
     private void trimIfClosed() {
         if (closed) {
             boolean _ = DeadContext.isDoneAtLast(this::unpinIdle);
@@ -364,7 +362,7 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Records fences behind a stream that ends, for the blocks that it uses.
+    /// Records fences on a stream that ends, for the blocks that it uses.
     private synchronized void streamClosing(int device, long stream) {
         PinnedBlock.Stream name = name(device, stream);
         Set<PinnedBlock> blocks = users.remove(name);
@@ -435,8 +433,8 @@ public final class PinnedMemory implements HostMemory {
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in
     ///   full size;
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`. As in PyTorch, the peaks of `active_…` are sums
-    /// over sizes.
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`. As in PyTorch, the peaks of `active_…` are the sums
+    /// of the peaks of each size.
     ///
     /// - `num_host_alloc`, `num_host_free`: driver calls;
     /// - `host_alloc_time`, `host_free_time`: their times in microseconds, as `.total`, `.max`, `.min`,

@@ -1,16 +1,16 @@
 package io.cistern.buffers;
 
 /// The sizes of pinned blocks, numbered from the smallest: powers of two from 4 KiB to 1 MiB, and above that eight
-/// steps to each power of two. So a large block has at most an eighth more than was asked for, as pinned memory
-/// is taken from all programs of the host.
+/// steps to each power of two. So a large block has at most an eighth more than was asked for. This matters because
+/// pinned memory is taken from all programs of the host.
 final class PinnedSizes {
     /// The largest block: 4 TiB.
     static final int MAX_SHIFT = 42;
 
-    /// 4 KiB: the least that pinning takes.
+    /// 4 KiB: the smallest unit that can be pinned.
     private static final int MIN_SHIFT = 12;
 
-    /// From here on in steps.
+    /// Above this size, powers of two are divided into steps.
     private static final int STEPS_SHIFT = 20;
 
     private static final int STEPS_LOG = 3;
@@ -22,7 +22,7 @@ final class PinnedSizes {
 
     private PinnedSizes() {}
 
-    /// Returns the number of the smallest size that holds some bytes.
+    /// Returns the number of the smallest size that holds the given bytes.
     ///
     /// @param byteSize from 1 to 4 TiB
     static int sizeClass(long byteSize) {

@@ -121,7 +121,7 @@ final class PinnedStatistics {
 
         private long peak;
 
-        /// How often blocks that were unpinned since had been handed out.
+        /// How often blocks were handed out that have been unpinned since.
         private long handedOutBefore;
 
         synchronized void raisePeak() {

@@ -14,7 +14,7 @@ final class SharedBlock implements Lifetime {
     private final long address;
     private final long byteSize;
 
-    /// Where a buffer of 0 bytes begins if it grows: it has no address that says so.
+    /// Where a buffer of 0 bytes begins if it grows, since its address is 0.
     private volatile long emptyAt;
 
     @SuppressWarnings("unused") // through HOLDERS

@@ -7,9 +7,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Copies between the heap and a device, through a few pieces of pinned memory in turns: while the device
-/// copies one piece, the host fills or empties another. A copy to the device returns when the last byte has
-/// left the heap, a copy to the host when all bytes have arrived.
+/// Copies between the heap and a device, through a few pieces of pinned memory in turn: while the device copies one
+/// piece, the host fills or empties another. A copy to the device returns when the last byte has left the heap, a
+/// copy to the host when all bytes have arrived.
 ///
 /// Part `i` goes through piece `i mod turns`, once the device has finished part `i - turns`.
 final class StagedCopy implements AutoCloseable {

@@ -15,12 +15,12 @@ import org.jspecify.annotations.Nullable;
 /// Keeps staging pieces from copy to copy, by device and size.
 ///
 /// A copy takes the piece that came back last, which the processor's cache still holds. A piece that the device
-/// still uses moves to the end. If all pieces that the copy [asks][PinnedMemory#MAX_LOOKS] are in use, it pins
+/// still uses moves to the end. If all pieces that the copy [checks][PinnedMemory#MAX_LOOKS] are in use, it pins
 /// another one: no copy waits for another copy's piece.
 ///
 /// Kept pieces are idle memory of their [PinnedMemory], which takes them back when it is trimmed.
 ///
-/// **Threads.** Any thread may call any method at any time; no driver is called under the lock.
+/// **Threads.** Any thread may call any method at any time; no driver call is made under the lock.
 final class StagingPieces {
     private record Shelf(int device, int sizeClass) {}
 
@@ -92,7 +92,7 @@ final class StagingPieces {
     void await() {
         for (StagingPiece piece : takeAll()) {
             if (!piece.isFree()) {
-                boolean _ = DeadContext.isDone(piece::awaitMark); // asked again before it is given back
+                boolean _ = DeadContext.isDone(piece::awaitMark); // checked again before it is given back
             }
             putLast(piece);
         }

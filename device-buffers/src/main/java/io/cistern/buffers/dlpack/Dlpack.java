@@ -15,18 +15,18 @@ import io.cistern.buffers.DeviceBuffer;
 /// renames them, and calls the deleter if nobody takes a capsule.
 ///
 /// **Streams.** The consumer of a tensor tells its producer the stream on which it will use the tensor, and the
-/// producer makes that stream wait. The numbers are those of Python's `__dlpack__(stream=…)`: 1 (or `None`) is
-/// the legacy default stream, 2 the calling thread's default stream, -1 asks for no order, and any other number
-/// is a `CUstream`. The standard forbids 0, so it is refused.
+/// producer makes that stream wait. The numbers are those of Python's `__dlpack__(stream=…)`: 1 (or `None`) is the
+/// legacy default stream, 2 the calling thread's default stream, -1 requests no ordering, and any other number is a
+/// `CUstream`. The standard forbids 0, so it is refused.
 ///
-/// **Lifetime.** A shared tensor holds the memory until its deleter is called, once, by any thread, known to
-/// Java or not. The buffer that it was made from may be closed at any time: the last holder frees the memory.
-/// The JVM must outlive all consumers.
+/// **Lifetime.** A shared tensor holds the memory until its deleter is called, once, by any thread, attached to the
+/// JVM or not. The buffer that it was made from may be closed at any time: the last holder frees the memory. The
+/// JVM must outlive all consumers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Dlpack {
-    /// The stream of a consumer that asks for no order. When such a tensor is deleted, its memory is freed
-    /// after all work that the device has been given by then.
+    /// The stream of a consumer that requests no ordering. When such a tensor is deleted, its memory is freed after
+    /// all work enqueued on the device by then.
     public static final long NO_STREAM = -1;
 
     private Dlpack() {}
@@ -54,7 +54,8 @@ public final class Dlpack {
         return share(buffer, layout, stream, bits, true);
     }
 
-    /// Makes a tensor in the form before DLPack 1.0, which has no flags, for consumers that ask for no version.
+    /// Makes a tensor in the form before DLPack 1.0, which has no flags, for consumers that do not request a
+    /// version.
     ///
     /// @return the address of a `DLManagedTensor`, whose deleter must be called
     /// @throws RuntimeException as [#share] does
@@ -96,7 +97,7 @@ public final class Dlpack {
     /// the deleter. If this method throws, the caller does not own it.
     ///
     /// @param tensor the address of a `DLManagedTensorVersioned`
-    /// @param stream the stream that its producer got, on which it is used first
+    /// @param stream the stream that was passed to its producer, on which it is used first
     /// @throws IllegalArgumentException if the address is 0
     /// @throws io.cistern.errors.SharingException if it is of another major version or device, or malformed
     /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed

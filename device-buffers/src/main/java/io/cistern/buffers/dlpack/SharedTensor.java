@@ -14,7 +14,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// A buffer that another library holds as a tensor. The struct lives in an arena that the collector frees. So
-/// its end can't fail, and a tensor that is deleted twice is not found, instead of being read after its end.
+/// ending it can't fail, and a second deletion finds no tensor instead of reading freed memory.
 final class SharedTensor {
     private final DeviceBuffer held;
     private final boolean streamKnown;

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Tensors that other libraries hold, by the address of their struct, and the C function that ends them.
 ///
-/// Finding a tensor allocates nothing on the Java heap. Neither does keeping one whose memory can't be freed
-/// now: so a full heap loses none. Kept tensors are tried again when the next tensor begins or ends, and when their
-/// device memory is closed.
+/// Finding a tensor allocates nothing on the Java heap. Neither does keeping one whose memory can't be freed now.
+/// So no tensor is lost when the heap is full. Kept tensors are tried again when the next tensor begins or ends,
+/// and when their device memory is closed.
 ///
 /// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of
 /// its deleter; then in the `owed` list, or nowhere.
@@ -39,7 +39,8 @@ final class SharedTensors {
         }
     }
 
-    /// Closed with the device memory that tensors come from: no later tensor may try again what could not be freed.
+    /// Closed with the device memory of the tensors, since there may be no later tensor that would try again to
+    /// free them.
     static final class Owed implements AutoCloseable {
         @Override
         public void close() {

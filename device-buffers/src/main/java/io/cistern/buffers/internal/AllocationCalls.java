@@ -10,21 +10,22 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import java.util.stream.IntStream;
 
-/// Serves calls that have the form of CUDA's allocation functions from a device memory, for modules that do so under
-/// the names of a binding of CUDA. They turn failures into CUDA's codes by [#codeOf].
+/// Implements CUDA's allocation functions on a device memory, for modules that offer them under the names of a CUDA
+/// binding. These modules turn failures into CUDA's codes by [#codeOf].
 ///
-/// **Threads.** The device is that of the context which is current on the OS thread. A virtual thread changes its OS
-/// thread, so it has to name the device: all other methods but [#free] throw an [IllegalStateException] there.
+/// **Threads.** The device is that of the context which is current on the OS thread. A virtual thread may change
+/// its OS thread. So methods that use or set the current context throw an [IllegalStateException] there;
+/// [#allocateOn], [#free] and [#isPrimary] do not.
 ///
 /// @param memory the device memory to allocate from
 /// @param api the API whose calls are served
 public record AllocationCalls(DeviceMemory memory, Api api) {
     /// CUDA's two APIs.
     public enum Api {
-        /// Refuses to allocate 0 bytes, and without a context.
+        /// Refuses to allocate 0 bytes, and to allocate without a current context.
         DRIVER,
 
-        /// Takes device 0 without a context.
+        /// Uses device 0 if no context is current.
         RUNTIME
     }
 
@@ -63,7 +64,7 @@ public record AllocationCalls(DeviceMemory memory, Api api) {
         return allocated(byteSize, device, stream);
     }
 
-    /// A closed pool is refused as CUDA refuses a handle that is gone.
+    /// A closed pool is refused as CUDA refuses a destroyed handle.
     private long allocated(long byteSize, int device, long stream) {
         try {
             return memory.allocate(byteSize, device, stream);

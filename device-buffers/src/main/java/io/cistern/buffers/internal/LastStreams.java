@@ -9,8 +9,8 @@ import io.cistern.internal.order.EndedStreams;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// Names the stream behind which a buffer is moved, copied, or given back to its owner: the buffer's own or, if that
-/// has ended, one that comes after all work of the device.
+/// Finds the stream after whose work a buffer is moved, copied, or given back to its owner: the buffer's own or, if
+/// that has ended, one that comes after all work of the device.
 ///
 /// **Threads.** Any.
 public final class LastStreams implements AutoCloseable {
@@ -57,7 +57,7 @@ public final class LastStreams implements AutoCloseable {
         return !isDefault && (closed || ended.get(device).contains(stream));
     }
 
-    /// Returns a stream whose present end comes after the work of a buffer's stream.
+    /// Returns a stream whose later work runs after the work of a buffer's stream.
     ///
     /// @throws io.cistern.cuda.CudaException if the stream has ended and the driver refuses, as it does during
     ///     captures
