@@ -22,7 +22,7 @@ public final class ArbiterProvider implements AllocatorProvider {
                 "patience_millis",
                 "a whole number from 1 to 3600000",
                 String.valueOf(TaskArbiter.DEFAULT_PATIENCE.toMillis()),
-                "how long a thread may wait elsewhere before other tasks roll back",
+                "how long a thread may wait for something other than memory before other tasks roll back",
                 (options, key) -> options.number(key, 1, 3_600_000));
     }
 

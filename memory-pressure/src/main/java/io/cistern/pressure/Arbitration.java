@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. [WakeupPolicy]
 /// decides which thread goes on, and which gives up if none can.
 ///
-/// **A full Java heap.** The books need none after a thread has entered, so an error ends the call in which it is
-/// thrown, and no state remains that others wait for.
+/// **A full Java heap.** The bookkeeping needs no Java heap once a thread has entered. So an [OutOfMemoryError]
+/// ends only the call that throws it, and leaves no state that other threads wait for.
 final class Arbitration {
     /// How often one of the waiting threads checks whether all threads wait. A wait inside the arbiter is
     /// noticed at once; this finds threads that wait elsewhere.
@@ -89,7 +89,7 @@ final class Arbitration {
             self.becomeCurrent();
             try {
                 tasks.put(task.id(), task);
-            } catch (Throwable heapIsFull) { // the map may have it then
+            } catch (Throwable heapIsFull) { // the map may contain the task then
                 self.restoreOuter();
                 removeIfEnded(task);
                 throw heapIsFull;
@@ -142,8 +142,8 @@ final class Arbitration {
         }
     }
 
-    /// Counts frees for the thread from here on. The fence is for threads that free: if such a thread did not
-    /// see this one waiting, the next attempt sees what it freed.
+    /// Counts frees for the thread from here on. The fence is for threads that free: if such a thread did not see
+    /// this one waiting, this one's next attempt sees the memory that was freed.
     private void lacks(TaskThread self, Refusal refusal) {
         try (HeldLock _ = lock.held()) {
             threads.lacks(self);
@@ -198,8 +198,8 @@ final class Arbitration {
         }
     }
 
-    /// Makes the exception that tells a thread to give up. If the Java heap is full, the thread goes on with that
-    /// error, and nobody waits for its rollback.
+    /// Makes the exception that tells a thread to give up. If the Java heap is full, the thread goes on with an
+    /// [OutOfMemoryError], and nobody waits for its rollback.
     private TaskOom givingUp(TaskThread self, boolean splits, Refusal refusal) {
         boolean rollsBack = false;
         try {
@@ -231,7 +231,7 @@ final class Arbitration {
         return told;
     }
 
-    /// Returns what other tasks hold, for people.
+    /// Describes what other tasks hold, for the message.
     private String othersHold(Task than) {
         List<String> held = new ArrayList<>();
         List<TaskThread> inside = all();

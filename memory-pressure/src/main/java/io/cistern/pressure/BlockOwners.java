@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; each access locks one table for a few reads and writes.
 final class BlockOwners {
-    /// A power of two, some for each processor of a large host, so that threads rarely meet.
+    /// A power of two, several for each processor of a large host, so that threads rarely contend.
     private static final int STRIPES = 64;
 
     private static final int FIRST_LENGTH = 64;
@@ -155,7 +155,7 @@ final class BlockOwners {
             @Nullable TaskThread[] whose = owners;
             long[] larger = new long[2 * from.length];
             owners = new TaskThread[2 * from.length];
-            addresses = larger; // neither array is exchanged if the Java heap has no room for both
+            addresses = larger; // neither array is replaced if the Java heap has no room for both
             for (int i = 0; i < from.length; i++) {
                 if (from[i] != 0) {
                     int at = find(from[i], from[i] * SPREAD);

@@ -10,20 +10,20 @@ import java.util.function.Predicate;
 /// for something else, such as a network, they will go on and may free what their task holds. The object of a wait
 /// can't be seen, so there are two bounds on how long a thread is seen waiting and doing nothing else:
 ///
-/// - After the *patience* it counts as waiting ([#allWait]), so another thread may have to roll back, which
-///   that thread can repeat.
+/// - After the *patience* it counts as waiting ([#allWait]), so another thread may have to roll back and repeat its
+///   work.
 /// - Until the *longest wait* it may still free what its task holds ([#mayFree]), so no other task has to split
 ///   its input, which fails for good if the input can't be split.
 ///
 /// It does not count as waiting if:
 ///
 /// - it waits with a timeout ([Thread.State#TIMED_WAITING]), after which it goes on by itself;
-/// - it waits in the driver, for the device, which needs no task;
+/// - it waits in the driver, for the device, which waits for no task;
 /// - it is about to enter the arbiter;
 /// - the program says that the wait is for [no task][TaskArbiter#outside].
 ///
-/// Threads that have nothing else to do make the look, but they hold the lock during it. So looks are spaced to
-/// take at most an eleventh of the time, however many threads there are.
+/// Only threads that have nothing else to do make the look, but they hold the lock during it. So looks are spaced
+/// to take at most an eleventh of the time, however many threads there are.
 final class BlockedThreadDetector {
     /// The pause between looks, as a multiple of how long the last look took.
     private static final int LOOKS_APART = 10;
@@ -60,7 +60,7 @@ final class BlockedThreadDetector {
         return all;
     }
 
-    /// Returns whether a thread that was seen waiting elsewhere may still go on and free memory of another task
+    /// Returns whether a thread that was seen waiting elsewhere may still go on and free memory of a task other
     /// than this one. The caller holds the lock.
     boolean mayFree(TaskThreads threads, Task than) {
         return threads.anyOfOthers(than, mayFree);

@@ -10,7 +10,8 @@ final class ForcedOom {
 
     ForcedOom(boolean split, int count, int afterAllocations) {
         if (count < 0 || afterAllocations < 0) {
-            throw new IllegalArgumentException("count " + count + ", afterAllocations " + afterAllocations);
+            throw new IllegalArgumentException(
+                    "count is " + count + ", afterAllocations is " + afterAllocations + ": neither may be negative");
         }
         this.split = split;
         left = count;

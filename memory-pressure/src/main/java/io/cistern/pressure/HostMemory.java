@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates pinned host memory within a limit. If a stream still reads a block, the block goes back once the
-/// stream has passed that. Giving back allocates nothing.
+/// Allocates pinned host memory within a limit. A block that a stream still uses goes back to the driver once the
+/// stream has passed that use. Giving a block back needs no Java heap.
 ///
 /// **Invariant.** taken = bytes of all blocks that were taken and not yet given back to the driver ≤ limit.
 ///
@@ -24,7 +24,7 @@ final class HostMemory {
     /// The first of the blocks on their way back to the driver.
     private @Nullable Block returning;
 
-    /// Why the driver refused the last of them that it did not take back.
+    /// The driver's reason for the last block that it refused to take back.
     private @Nullable CudaException refusal;
 
     /// Pinned memory that was taken.
@@ -130,7 +130,7 @@ final class HostMemory {
         T through(MemorySegment staging) throws IOException;
     }
 
-    /// Moves bytes through a piece of pinned memory; of ordinary memory if there is no pinned memory left.
+    /// Moves bytes through a piece of pinned memory, or of ordinary memory if no pinned memory is left.
     ///
     /// @param stream the stream that copies to or from the piece
     <T> T staged(int device, long byteSize, long stream, Move<T> move) throws IOException {

@@ -18,10 +18,10 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order: once for each part that succeeds, and
-/// once more for each time that it had to stop. When it throws, it must have freed the memory that it
-/// allocated, and its inputs should be such that they can be [spilled][SpillableBuffer]. Any exception other
-/// than [RetryOom] and [SplitAndRetryOom] ends the whole run.
+/// **The body** is called with the input, or with its parts in order: once for each part that succeeds, and once
+/// more for each time that it had to stop. When it throws, it must have freed the memory that it allocated, and its
+/// inputs should be [spillable][SpillableBuffer]. Any exception other than [RetryOom] and [SplitAndRetryOom] ends
+/// the whole run.
 ///
 /// **Parts** that are [AutoCloseable] are closed after use, in success and failure; the caller keeps the input
 /// itself. If the run fails, results that are [AutoCloseable] are closed.
@@ -139,8 +139,9 @@ public final class Retry {
         }
 
         private String tried(SplitAndRetryOom told) {
-            return told.task() + " can't split its input further, and " + told.others() + "; until then it rolled back "
-                    + retries + " times, split " + splits + " times and finished " + results.size() + " parts";
+            return told.task() + " can't split its input further, and " + told.others()
+                    + "; before that it rolled back " + retries + " times, split " + splits + " times and finished "
+                    + results.size() + " parts";
         }
     }
 

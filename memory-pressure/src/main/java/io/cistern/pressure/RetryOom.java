@@ -10,7 +10,7 @@ public final class RetryOom extends TaskOom {
     private static final long serialVersionUID = 1L;
 
     RetryOom(TaskThread thread, Refusal refusal) {
-        super(thread, refusal, "free what it made, call blockUntilReady(), and try again", "");
+        super(thread, refusal, "free what it allocated, call blockUntilReady(), and try again", "");
     }
 
     /// Waits until it is this thread's turn again. Returns at once if it already is, or if the error was

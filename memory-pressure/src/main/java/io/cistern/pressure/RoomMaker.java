@@ -6,8 +6,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// back, and says whether it did. A [SpillStore] is a room maker. For allocations outside an arbiter, it is the
 /// step [io.cistern.diagnostics.ReclaimStep#SPILL].
 ///
-/// It is called on the thread that allocates, which may be any, possibly on several at once; no lock of the
-/// arbiter is held. An exception that it throws goes to the caller of the allocation.
+/// It is called on the allocating thread, possibly on several threads at once; no lock of the arbiter is held. An
+/// exception that it throws goes to the caller of the allocation.
 @FunctionalInterface
 public interface RoomMaker {
     /// Frees something, if possible.

@@ -8,13 +8,13 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// A file that holds the bytes of one buffer, and that only this user may read. It is written and read in pieces
-/// of at most [#PIECE_BYTES].
+/// A file that holds the bytes of one buffer, and that only the process's user may read. It is written and read in
+/// pieces of at most [#PIECE_BYTES].
 ///
 /// **Interrupts** don't disturb it: unlike a channel, a stream of [Files] stays open when its thread is
 /// interrupted.
 record SpillFile(Path path) {
-    /// So long that the calls for each piece cost little, and small beside any budget of host memory.
+    /// Long enough that the calls for each piece cost little, and small compared with any budget of host memory.
     static final int PIECE_BYTES = 1 << 20;
 
     /// Returns the bytes of a piece; valid until the next call.

@@ -15,7 +15,7 @@ final class SpillOrder implements Iterable<SpillableBuffer> {
     ///
     /// @param lastUse the buffer's last use; no other buffer has the same
     record Rank(SpillOrder order, int priority, long lastUse, SpillableBuffer buffer) implements Comparable<Rank> {
-        /// Has the buffer in the order; it may be there already.
+        /// Adds the buffer to the order, unless it is there already.
         void enter() {
             order.ranks.add(this);
         }

@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
 /// tried everything but waiting ([ReclaimStep#SPILL]); and when it is [told to][#spill], for example by a
 /// listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
-/// Bytes go to files and back in pieces of 1 MiB. A piece is pinned, and counts with the host memory; where that
-/// is used up, it is ordinary memory. Files of a process that is killed stay in their directory.
+/// Bytes go to files and back in pieces of 1 MiB. A piece is pinned, and counts towards the limit of host memory;
+/// if that is used up, the piece is ordinary memory. Files of a process that is killed stay in their directory.
 ///
 /// **Interrupts** disturb nothing and stay pending.
 ///
@@ -62,8 +62,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory and files.
     ///
-    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must
-    ///     be the arbiter's if [RetryOom] is wanted
+    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must be
+    ///     the arbiter's for tasks to get [RetryOom]
     /// @param arbiter the arbiter whose refusals the store answers
     /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
     /// @param directory the directory for files
@@ -74,8 +74,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory only.
     ///
-    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must
-    ///     be the arbiter's if [RetryOom] is wanted
+    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must be
+    ///     the arbiter's for tasks to get [RetryOom]
     /// @param arbiter the arbiter whose refusals the store answers
     /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
     /// @throws IllegalArgumentException if `hostBytes` is negative
@@ -172,7 +172,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         long left = 0;
         int inVain = 0;
         for (SpillableBuffer buffer : from.order()) {
-            if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile return
+            if (left >= byteSize || inVain > buffers.size()) { // buffers used meanwhile re-enter
                 break;
             }
             long freed = memory.moduleSupport().whileNothingMoves(buffer::leaveDevice, 0L);

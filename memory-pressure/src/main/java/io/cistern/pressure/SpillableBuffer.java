@@ -13,7 +13,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// Device memory that may leave its device while nobody uses it, and that comes back on the next use.
+/// A buffer whose bytes may leave the device while nobody uses them, and come back on the next use.
 ///
 /// ```java
 /// try (SpillableBuffer table = store.allocate(bytes, 0, stream, 0)) {
@@ -34,15 +34,15 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Interrupts** disturb nothing and stay pending.
 ///
-/// **Streams.** Work of a lease is enqueued on the lease's stream before the lease is closed, and the stream
-/// must exist until then. A lease on another stream is ordered after it. Copies are enqueued after all uses;
-/// the host waits only to write or read a file.
+/// **Streams.** Work of a lease is enqueued on the lease's stream before the lease is closed, and the stream must
+/// exist until then. A later lease on another stream is ordered after that work. Copies are enqueued after all
+/// uses; the host waits only to write or read a file.
 ///
 /// **Captures.** A graph uses the address of a lease at each launch, so keep the lease as long as the graph may be
 /// launched.
 ///
-/// **Threads.** Any thread may call any method. Several leases may be open at once, with their uses in
-/// order by stream.
+/// **Threads.** Any thread may call any method. Several leases may be open at once; the program orders the work of
+/// open leases on different streams.
 public final class SpillableBuffer implements AutoCloseable {
     private final SpillStore store;
     private final SpillDevice home;
@@ -52,11 +52,11 @@ public final class SpillableBuffer implements AutoCloseable {
     private final StreamUses uses;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /// Decides what the buffer owns, so it changes before anything is given up: an error after that may lose
+    /// Decides what the buffer owns, so it changes before anything is given up: an error after that may leak
     /// memory, but nothing is freed twice. Written under the lock. Closed until its memory is there.
     private volatile SpillPlace place = SpillPlace.CLOSED;
 
-    /// The address on the device, valid there. Guarded by the lock, as are all fields below.
+    /// The address on the device, valid while the buffer is there. Guarded by the lock, as are all fields below.
     private long address;
 
     private HostMemory.@Nullable Block hostCopy;
@@ -101,7 +101,7 @@ public final class SpillableBuffer implements AutoCloseable {
         return place;
     }
 
-    /// Returns whether it leaves its device on a stream of the store.
+    /// Returns whether this is the state of its device.
     boolean isAt(SpillDevice other) {
         return home.equals(other);
     }
@@ -124,8 +124,8 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// Leaves the lock. Every operation ends with this, so that the buffer stands in an order if it may leave
-    /// its place, even after an error.
+    /// Releases the lock. Every operation ends with this, so that a buffer that may leave its place is in an order,
+    /// even after an error.
     private void unlock() {
         try {
             updateRank();
@@ -162,7 +162,7 @@ public final class SpillableBuffer implements AutoCloseable {
     /// @return the lease; closing it lets the buffer leave its device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, in a task [RetryOom] or
     ///     [SplitAndRetryOom] instead; the buffer stays where it is then
-    /// @throws UncheckedIOException if its file can't be read; it stays there
+    /// @throws UncheckedIOException if its file can't be read; the buffer stays in the file
     /// @throws IllegalStateException if it is closed, or the stream is being captured and the buffer is not on its
     ///     device or other streams still use it; the capture goes on
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
@@ -289,8 +289,8 @@ public final class SpillableBuffer implements AutoCloseable {
         store.spillable(device, byteSize);
     }
 
-    /// Enters the lock unless a thread has it. That may be the calling thread itself, which then makes room for
-    /// this very buffer.
+    /// Takes the lock unless a thread holds it. That may be the calling thread itself, if it makes room for this
+    /// very buffer.
     private boolean tryEnter() {
         return !lock.isHeldByCurrentThread() && lock.tryLock();
     }

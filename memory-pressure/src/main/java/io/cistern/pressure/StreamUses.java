@@ -45,7 +45,7 @@ final class StreamUses {
         return at;
     }
 
-    /// Records the present end of an expected stream's work as a use.
+    /// Records the work enqueued so far on an expected stream as a use.
     void record(long stream) {
         int at = indexOf(stream);
         long before = fences[at];
@@ -60,7 +60,7 @@ final class StreamUses {
         record(stream);
     }
 
-    /// Makes a stream wait for all uses, those of an ended stream that had its handle, too.
+    /// Makes a stream wait for all uses, including those of an ended stream that had the same handle.
     void await(long stream) {
         for (int i = 0; i < count; i++) {
             order.await(device, stream, fences[i]);
@@ -77,7 +77,7 @@ final class StreamUses {
         return true;
     }
 
-    /// Forgets all uses; waits that streams have made for them stay.
+    /// Forgets all uses. Streams that already wait for them keep waiting.
     void clear() {
         while (count > 0) {
             order.release(device, fences[--count]);

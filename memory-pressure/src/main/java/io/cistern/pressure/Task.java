@@ -3,10 +3,10 @@ package io.cistern.pressure;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are
-/// those inside [#run] or [#call] now. When the last of them leaves, the task ends for the others, which may
-/// then go on; it may be entered again. A thread that enters by another object of the same id, requested before any
-/// thread was inside, is in the same task.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are those
+/// inside [#run] or [#call] now. When the last of them leaves, the task ends for the others, which may then go on;
+/// it may be entered again. Objects of one id that were requested before any thread was inside are one task: a
+/// thread may enter through any of them.
 ///
 /// **Order.** A task with a higher priority goes first; of two with the same priority, the one with the lower
 /// id.
@@ -20,7 +20,7 @@ public final class Task {
     private final AtomicLong heldBytes = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();
 
-    /// The object of the same id that the threads were in when this one was last entered; mostly this one. Guarded
+    /// The object of the same id that the threads were in when this one was last entered; usually this one. Guarded
     /// by the arbitration's lock, as are the next four.
     Task entered = this;
 
@@ -54,7 +54,7 @@ public final class Task {
 
     /// Runs code as a thread of this task. On a thread that is already inside this task, it only runs the code.
     ///
-    /// @throws IllegalArgumentException if threads are inside a task of this id and another priority
+    /// @throws IllegalArgumentException if threads are inside a task with this id and another priority
     /// @throws IllegalStateException if the calling thread is inside another task
     public void run(Runnable work) {
         call(() -> {
@@ -66,7 +66,7 @@ public final class Task {
     /// Runs code as a thread of this task, and returns its result.
     ///
     /// @throws X if the code throws it
-    /// @throws IllegalArgumentException if threads are inside a task of this id and another priority
+    /// @throws IllegalArgumentException if threads are inside a task with this id and another priority
     /// @throws IllegalStateException if the calling thread is inside another task
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<? extends R, X> work) throws X {
         TaskThread outer = arbitration.current();
@@ -85,7 +85,7 @@ public final class Task {
     /// Makes the next allocations of this task fail with [RetryOom], to test code that handles it.
     ///
     /// @param count how many fail, at least 0
-    /// @param afterAllocations how many succeed before, at least 0
+    /// @param afterAllocations how many succeed first, at least 0
     /// @throws IllegalArgumentException if one is negative
     public void forceRetries(int count, int afterAllocations) {
         forced = new ForcedOom(false, count, afterAllocations);
@@ -94,15 +94,15 @@ public final class Task {
     /// Makes the next allocations of this task fail with [SplitAndRetryOom], to test code that handles it.
     ///
     /// @param count how many fail, at least 0
-    /// @param afterAllocations how many succeed before, at least 0
+    /// @param afterAllocations how many succeed first, at least 0
     /// @throws IllegalArgumentException if one is negative
     public void forceSplits(int count, int afterAllocations) {
         forced = new ForcedOom(true, count, afterAllocations);
     }
 
-    /// Says that the calling thread has finished a piece of work, which will not be rolled back any more.
-    /// [Retry] does this by itself. Code that handles [RetryOom] in its own way should call it, or its next
-    /// piece may have to split without another try first. Does nothing on a thread that is not in this task.
+    /// Declares that the calling thread has finished a piece of work, which will no longer be rolled back. [Retry]
+    /// does this itself. Code that handles [RetryOom] in its own way should call it, or its next piece may have to
+    /// split without another try first. Does nothing on a thread that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
         if (self != null && id == self.task.id) {

@@ -8,9 +8,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.function.LongSupplier;
 
-/// Lets tasks share a GPU that has less memory than they want together. Instead of failing, a task waits for
-/// the others. If all wait, the least important one [rolls back][RetryOom]. If that is not enough, the most
-/// important one goes on [with a smaller input][SplitAndRetryOom].
+/// Lets tasks share a GPU that has less memory than they need together. Instead of failing, a task waits for the
+/// others. If all wait, the least important one [rolls back][RetryOom]. If that is not enough, the most important
+/// one goes on [with a smaller input][SplitAndRetryOom].
 ///
 /// ```java
 /// TaskArbiter arbiter = new TaskArbiter(upstream);
@@ -26,27 +26,27 @@ import java.util.function.LongSupplier;
 ///
 /// **Last.** The arbiter decides after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of the
 /// [device memory][io.cistern.DeviceMemory] in which it is open, so no task waits for memory that is idle. A
-/// refusal by a limit of the program never gets here. Outside a device memory nothing waits.
+/// refusal by a limit of the program never reaches it. An arbiter that is used without a device memory never waits.
 ///
 /// **Room.** Before any thread waits, the arbiter asks its [room makers][#addRoomMaker], for example a
 /// [SpillStore].
 ///
-/// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that
-/// was seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait,
-/// one has to roll back. But while such a thread's task holds memory, no other task has to split, since the
-/// thread may be waiting for a network or another process and go on soon. It has [a long time][#LONGEST_WAIT] for that.
-/// After that the others count it as part of a deadlock, and their exceptions say where it waits and how much its
-/// task holds. A thread that waits even longer should [say so][#outside].
+/// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that was
+/// seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait, one has
+/// to roll back. But while such a thread's task holds memory, no other task has to split, since the thread may be
+/// waiting for a network or another process and go on soon. It has [a long time][#LONGEST_WAIT] for that. After
+/// that the arbiter counts it as part of a deadlock, and the exceptions of other tasks say where it waits and how
+/// much its task holds. Code that waits even longer should [say so][#outside].
 ///
-/// **Cost.** Outside tasks, an allocation pays a thread-local read; a free pays two reads and, once tasks have
-/// run, a look into a table. In tasks, each block has an entry in that table, so that a task's bytes are known
-/// whichever thread frees them. An allocation and its free make no garbage.
+/// **Cost.** Outside tasks, an allocation costs a thread-local read; a free costs two reads and, once tasks have
+/// run, a table lookup. In tasks, each block has an entry in that table, so that a task's bytes are known whichever
+/// thread frees them. An allocation and its free make no garbage.
 ///
 /// **Threads and streams.** As for [DeviceAllocator]. An allocation in a task may wait; a virtual thread leaves
 /// its carrier meanwhile.
 public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryArbiter {
-    /// How long a thread must be seen waiting for something else before others roll back for its sake: longer
-    /// than another thread usually computes the result that it waits for.
+    /// How long a thread must be seen waiting for something else before others roll back for its sake: longer than
+    /// another thread usually takes to compute the result that it waits for.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
     /// How long a thread must be seen waiting for something else before other tasks split their input, or fail,
@@ -70,8 +70,8 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
     /// Creates an arbiter over an allocator.
     ///
     /// @param upstream the allocator that the tasks share
-    /// @param patience how long a thread must be seen waiting for something else before it counts, at least 1
-    ///     ms
+    /// @param patience how long a thread must be seen waiting for something else before it counts as waiting for a
+    ///     task, at least 1 ms
     /// @throws IllegalArgumentException if `patience` is less
     public TaskArbiter(DeviceAllocator upstream, Duration patience) {
         this(upstream, patience, LONGEST_WAIT);
@@ -80,7 +80,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
     TaskArbiter(DeviceAllocator upstream, Duration patience, Duration longestWait) {
         super(upstream);
         if (patience.compareTo(Duration.ofMillis(1)) < 0) {
-            throw new IllegalArgumentException("a patience of " + patience + ", must be at least 1 ms");
+            throw new IllegalArgumentException("patience is " + patience + ", but must be at least 1 ms");
         }
         arbitration = new Arbitration(owners, patience, longestWait);
     }
@@ -91,7 +91,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
     ///
     /// @param id the task's number; of two tasks with the same priority the lower one goes first
     /// @param priority a higher priority goes first
-    /// @throws IllegalArgumentException if a thread is in the task with another priority
+    /// @throws IllegalArgumentException if a thread is in the task, and the task has another priority
     public Task task(long id, int priority) {
         hasTasks = true;
         return arbitration.task(id, priority);
@@ -205,7 +205,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         }
     }
 
-    /// Returns one line for each thread of each task, with its state, for people.
+    /// Returns one readable line for each thread of each task, with its state.
     public List<String> threads() {
         return arbitration.lines();
     }

@@ -165,7 +165,7 @@ final class TaskThread {
     void refuseUnless(Task wanted) {
         if (task.id() != wanted.id()) {
             throw new IllegalStateException(
-                    "thread " + ThreadNames.of(thread) + " is one of " + task + ", not of " + wanted);
+                    "thread " + ThreadNames.of(thread) + " belongs to " + task + ", not to " + wanted);
         }
     }
 
@@ -174,7 +174,7 @@ final class TaskThread {
         arbitration.succeeded(this);
     }
 
-    /// Says where the thread is, for people.
+    /// Describes where the thread is, for the message.
     String place() {
         String who = "its thread " + ThreadNames.of(thread);
         if (state.waits()) {

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 /// Holds the threads of all tasks, and finds those that go first. Guarded by the arbitration's lock. Nothing here
 /// but [#all] needs Java heap, so a thread can always be removed and woken.
 ///
-/// There may be tens of thousands, of which few lack memory. Threads that lack memory or wait are in a list of
-/// their own, and frequent operations look only at that list.
+/// There may be tens of thousands of threads, of which few lack memory. Threads that lack memory or wait are in a
+/// list of their own, and frequent operations look only at that list.
 ///
 /// **Invariant** ([#check]): a thread is in the lacking list exactly while it contends or awaits its turn; so
 /// all threads in a state that [waits][ThreadState#waits] are in it.

@@ -6,32 +6,32 @@ import org.jspecify.annotations.Nullable;
 /// Decides which thread goes on and which gives up: the rules between the states of [ThreadState]. Guarded by
 /// the arbitration's lock.
 ///
-/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again. Whether
-/// it succeeds or fails, it then passes the turn to the next such thread, so that no thread that goes after it
+/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again. Whether it
+/// succeeds or fails, it then passes the turn to the next such thread, so that no thread that goes after it
 /// overtakes it meanwhile. If no thread is blocked, the first one that has rolled back begins again, under two
-/// conditions. The memory that it lacked must be there now, besides memory that others that began again have
-/// not taken yet. And no thread that goes before it may still be rolling back.
+/// conditions. The memory that it lacked must be there now, in addition to the memory that threads which already
+/// began again have yet to allocate. And no thread that goes before it may still be rolling back.
 ///
 /// **All wait** (`breakDeadlock`). Each thread that begins to wait checks this, and a waiting thread does from
 /// time to time:
 ///
-/// 1. If something was freed since a blocked thread's attempt, too little to wake it before, that thread tries
+/// 1. If something was freed since a blocked thread's attempt, but too little to wake it, that thread now tries
 ///    again.
 /// 2. If no thread is blocked, the first one that has rolled back begins again.
 /// 3. Otherwise the last blocked thread rolls back; threads whose tasks hold memory are taken first.
 /// 4. But if that thread alone is blocked, has rolled back before, and goes before all that have rolled back,
 ///    it splits; unless a thread of another task that holds memory waits elsewhere and may still free it.
 ///
-/// **Termination.** The first of all tasks rolls back at most once for each piece of work, when all others
-/// wait, rolled back; after that it splits, or waits for threads that wait elsewhere until each of them goes on
-/// or reaches the longest wait. A piece that can't be split any more is refused for good, and its task ends. So the
+/// **Termination.** The first of all tasks rolls back at most once for each piece of work, while all others wait
+/// after rolling back. After that it splits, or waits for threads that wait elsewhere until each of them goes on or
+/// reaches the longest wait. A piece that can't be split any more is refused for good, and its task ends. So the
 /// first task ends, and then the next one is the first.
 ///
 /// Nothing here needs Java heap, except the look at a thread that has waited elsewhere for some time.
 @SuppressWarnings("UnnecessaryLambda") // a constant needs no Java heap where it is used
 final class WakeupPolicy {
-    /// A blocked thread is woken when this fraction of its request was freed since its last attempt. So there
-    /// are at most four failed attempts for each request's worth of frees. A failed attempt is expensive, since
+    /// A blocked thread is woken when its request, divided by this, was freed since its last attempt. So a
+    /// request's worth of frees causes at most this many failed attempts. A failed attempt is expensive, since
     /// allocators wait for the device and give back all idle memory before they refuse.
     private static final int WORTH_A_TRY = 4;
 
@@ -84,7 +84,7 @@ final class WakeupPolicy {
         return threads.countLacking(BLOCKED) > 0;
     }
 
-    /// Wakes the first thread that is worth another attempt.
+    /// Wakes the first thread for which another attempt is worthwhile.
     void pass() {
         TaskThread next = threads.first(WORTH_A_TRY_NOW);
         if (next == null && !anyIsBlocked()) {
@@ -105,8 +105,8 @@ final class WakeupPolicy {
     }
 
     /// Returns whether the memory that a thread lacked is there now, as far as tasks hold it. Memory freed by a
-    /// thread that goes before it and is rolling back now is not for it: otherwise the two would take turns for
-    /// ever.
+    /// thread that goes before it and is rolling back now is not for it: otherwise the two would take turns
+    /// forever.
     private boolean mayBeginAgain(TaskThread thread) {
         return owners.heldBytes() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
                 && !threads.anyBefore(thread.task, ROLLING_BACK);

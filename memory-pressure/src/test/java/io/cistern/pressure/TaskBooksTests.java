@@ -33,7 +33,7 @@ final class TaskBooksTests extends TaskFixture {
             high.run(() -> {}); // again is no more
             assertThatThrownBy(() -> low.run(() -> {}))
                     .isInstanceOf(IllegalStateException.class)
-                    .hasMessageContaining("is one of task 1");
+                    .hasMessageContaining("belongs to task 1");
         });
         assertThatThrownBy(() -> new TaskArbiter(gpu.arbiter, Duration.ZERO))
                 .isInstanceOf(IllegalArgumentException.class);

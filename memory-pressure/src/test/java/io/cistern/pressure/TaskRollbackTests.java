@@ -36,7 +36,7 @@ final class TaskRollbackTests extends TaskFixture {
             } catch (RetryOom told) {
                 assertThat(told.byteSize()).isEqualTo(40);
                 assertThat(told.task()).isSameAs(low);
-                assertThat(told).hasMessageContaining("task 3 must free what it made");
+                assertThat(told).hasMessageContaining("task 3 must free what it allocated");
                 assertThat(told).hasCauseInstanceOf(DeviceOutOfMemoryException.class);
                 events.add("second rolls back");
                 gpu.free(half);
