@@ -1,4 +1,4 @@
-/// Handles of libraries such as cuBLAS and cuDNN: one for the calling thread and a device, with its stream set
+/// Handles of libraries such as cuBLAS and cuDNN: one for each thread and device, with its stream set
 /// ([io.cistern.handles]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.handles {

@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The handles of one device, and which thread has which.
 ///
-/// A handle that a thread has, one that is being created or destroyed, and one that only graphs need have one of
-/// `maxHandles` places each; idle handles have none. A thread gets a place before it looks for an idle handle, and
-/// creates one only if there is none: then all others that exist have places. So at most `maxHandles` exist.
+/// There are `maxHandles` places. A handle takes one while a thread has it, while it is being created or destroyed,
+/// or while only graphs need it; idle handles take none. A thread gets a place before it looks for an idle handle,
+/// and creates one only if there is none: then every existing handle has a place. So at most `maxHandles` exist.
 ///
 /// **Threads.** Any. No lock is held during a call of the library.
 ///
@@ -132,16 +132,16 @@ final class DeviceHandles<H> {
         leases.incrementAndGet();
     }
 
-    /// Counts a lease, and returns the handle: the first of these that there is.
+    /// Counts a lease, and returns the first available of these handles:
     ///
-    /// 1. that which the thread has;
+    /// 1. the thread's own;
     /// 2. an idle one;
     /// 3. one of a thread that has ended;
     /// 4. one that the library creates.
     ///
-    /// The lease is counted where a closing thread looks for it before this looks whether the pool is closing.
+    /// The lease is counted, where a closing thread sees it, before this method checks whether the pool is closing.
     ///
-    /// @throws HandleException if the library creates none, or no place was left in time
+    /// @throws HandleException if the library creates none, or no place became free in time
     private PooledHandle<H> enter(ThreadSlot<H> slot) {
         boolean first = slot.leases.getAndIncrement() == 0;
         try {
@@ -232,7 +232,7 @@ final class DeviceHandles<H> {
     private String tooManyThreads() {
         return Math.min(options.maxVirtualThreads(), options.maxHandles())
                 + " virtual threads, the maximum, have leases of handles of " + library.name()
-                + ", and none ended within " + options.maxWait()
+                + ", and no lease ended within " + options.maxWait()
                 + ": raise maxVirtualThreads, or close leases before a thread waits for others";
     }
 
@@ -369,8 +369,9 @@ final class DeviceHandles<H> {
         places.leave();
     }
 
-    /// Makes the handle of a thread that no longer uses it idle, without workspaces. That happens under the monitor, so
-    /// that a closing thread, which takes the handles of slots and then the idle ones, can't miss it.
+    /// Takes a thread's handle that the thread no longer uses, and makes it idle, without workspaces. That happens
+    /// under the monitor, so that a closing thread, which takes the handles of slots and then the idle ones, can't
+    /// miss it.
     ///
     /// @return false if the thread had none, or another thread took it
     private boolean giveBack(ThreadSlot<H> slot) {

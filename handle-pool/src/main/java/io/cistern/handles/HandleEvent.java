@@ -27,7 +27,7 @@ abstract class HandleEvent extends Event {
 
     @Name("cistern.HandleWait")
     @Label("Library Handle Wait")
-    @Description("A thread waited for a library handle, because all that the pool may have were in use")
+    @Description("A thread waited for a library handle, because all handles that the pool may have were in use")
     @StackTrace(true)
     static final class Wait extends HandleEvent {}
 

@@ -17,7 +17,7 @@ import java.util.function.ObjLongConsumer;
 ///
 /// @param <H> the handle; `equals` is not used
 public interface HandleLibrary<H> {
-    /// Returns the library's name for messages and figures, for example `cuBLAS`.
+    /// Returns the library's name for messages and events, for example `cuBLAS`.
     String name();
 
     /// Creates a handle.
@@ -82,8 +82,8 @@ public interface HandleLibrary<H> {
         };
     }
 
-    /// Returns the bytes of workspace that NVIDIA recommends for a handle of cuBLAS or cuBLASLt, at
-    /// `cublasSetWorkspace` in the documentation of cuBLAS: 32 MiB since Hopper, 4 MiB before.
+    /// Returns the bytes of workspace that NVIDIA recommends for a handle of cuBLAS or cuBLASLt (see
+    /// `cublasSetWorkspace` in the cuBLAS documentation): 32 MiB since Hopper, 4 MiB before.
     ///
     /// @param device the ordinal of a device
     static long cublasWorkspaceBytes(DeviceMemory memory, int device) {

@@ -32,21 +32,21 @@ import java.util.concurrent.locks.LockSupport;
 /// Other cases are rare:
 ///
 /// 1. The stream differs. The pool sets it, with a workspace for it ([HandleLibrary#workspaceBytes]) from the
-///    device's current allocator. A handle keeps that of the stream before, unless memory runs out.
+///    device's current allocator. A handle also keeps the previous stream's workspace, unless memory runs out.
 /// 2. The thread has no handle. It takes an idle one, else one of a thread that has ended, else the library
 ///    creates one.
 /// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy], once a watching thread or a thread that needs
 ///    a handle finds it.
-/// 4. A virtual thread has a handle only during a [lease][#lease]. At most
-///    [maxVirtualThreads][HandlePoolOptions] have leases at once; others wait, the first to come first.
+/// 4. A virtual thread has a handle only during a [lease][#lease]. At most [maxVirtualThreads][HandlePoolOptions]
+///    have leases at once; others wait in the order of their arrival.
 /// 5. The stream is captured. The handle, and a workspace from the graph's own memory, live as long as the
 ///    graph.
 ///
 /// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
 /// until its next call to [#handle] for the device, the end of its lease, or [#close].
 ///
-/// **Closing.** The pool closes with its device memory. When the JVM exits, the driver destroys the handles,
-/// not the pool.
+/// **Closing.** The pool closes with its device memory. When the JVM exits, the pool destroys nothing: the driver
+/// does.
 ///
 /// @param <H> the handle
 public final class HandlePool<H> implements AutoCloseable {
@@ -229,7 +229,7 @@ public final class HandlePool<H> implements AutoCloseable {
     /// Destroys the handles of a device that no thread has and that have been idle for some time.
     ///
     /// @param device the ordinal of a device
-    /// @param idleFor the shortest idle time; [Duration#ZERO] for all
+    /// @param idleFor the minimum idle time; [Duration#ZERO] for all
     /// @return the number of handles that were destroyed, or will be once the graphs that need them are gone; 0
     ///     while a stream of the device is captured
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -289,7 +289,7 @@ public final class HandlePool<H> implements AutoCloseable {
             watcher.shutdown();
         }
         try {
-            boolean _ = watcher.awaitTermination(1, TimeUnit.SECONDS); // in vain, if the watching thread closes
+            boolean _ = watcher.awaitTermination(1, TimeUnit.SECONDS); // times out if the watching thread closes
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -306,7 +306,7 @@ public final class HandlePool<H> implements AutoCloseable {
         for (List<String> leasing = leasing(); !leasing.isEmpty(); leasing = leasing()) {
             if (System.nanoTime() - start > TimeUnit.NANOSECONDS.convert(options.closeWait())) {
                 throw new IllegalStateException("the pool of handles of " + library.name() + " can't be closed: after "
-                        + options.closeWait() + " " + leasing.size() + " threads have leases open, among them "
+                        + options.closeWait() + ", " + leasing.size() + " threads still have leases open, among them "
                         + leasing.getFirst() + ": close them first");
             }
             LockSupport.parkNanos(CLOSE_NANOS);

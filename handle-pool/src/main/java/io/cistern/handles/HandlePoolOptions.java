@@ -9,13 +9,13 @@ import java.time.Duration;
 /// ```
 ///
 /// @param strategy what happens to the handle of a thread that ends
-/// @param maxVirtualThreads the most virtual threads that have leases at once, at least 1; by default the
-///     number of processors. Together with the platform threads that have handles and still live, these are the
-///     most handles that a device needs
-/// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, is no
-///     limit of its own
-/// @param maxWait how long a call waits for one of `maxHandles` or `maxVirtualThreads` while nobody else gives one
-///     back. Threads that keep handles and wait for each other would wait that long
+/// @param maxVirtualThreads the most virtual threads that have leases at once, at least 1; by default the number of
+///     processors. Their number plus that of the live platform threads with handles is the most handles that a
+///     device needs
+/// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, sets no
+///     limit
+/// @param maxWait how long a call waits for one of `maxHandles` or `maxVirtualThreads` before it fails; the time
+///     begins again whenever one is given back. Threads that keep handles and wait for each other wait that long
 /// @param idleAge how long a handle that no thread has is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
@@ -25,7 +25,7 @@ public record HandlePoolOptions(
         Duration maxWait,
         Duration idleAge,
         Duration closeWait) {
-    /// The defaults: shared handles; of virtual threads, as many as there are processors.
+    /// The defaults: shared handles, and leases for as many virtual threads as there are processors.
     public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
             HandleStrategy.SHARED,
             Runtime.getRuntime().availableProcessors(),

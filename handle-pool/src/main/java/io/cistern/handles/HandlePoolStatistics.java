@@ -1,7 +1,7 @@
 package io.cistern.handles;
 
-/// The statistics of a [HandlePool] on one device. Counts are read one after the other while threads go on, so
-/// they need not be of one moment.
+/// The statistics of a [HandlePool] on one device. Counts are read one by one while threads run, so they may not be
+/// of the same moment.
 ///
 /// @param threads the platform threads that had a handle
 /// @param leases the leases that were opened

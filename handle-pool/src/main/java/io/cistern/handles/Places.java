@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 final class Places {
-    /// The place of one virtual thread. It has one for all its handles, of any pool and device: in the pool of its
-    /// first one. So a thread that has a handle waits for no place, and leases of several pools and devices can't
-    /// block each other.
+    /// The place of one virtual thread. The thread has one place for all its handles, of any pool and device; it
+    /// belongs to the pool of the first handle. So a thread that already has a handle never waits for a place, and
+    /// leases of several pools and devices can't block each other.
     ///
     /// **Threads.** The thread itself; any thread once that has ended.
     static final class OfThread {
@@ -71,7 +71,7 @@ final class Places {
 
     /// Waits for a place.
     ///
-    /// @param maxWait how long it waits without any place being left meanwhile
+    /// @param maxWait how long it waits while no other thread leaves a place
     /// @return false if that time is over
     boolean enter(Duration maxWait) throws InterruptedException {
         long seen;
@@ -89,8 +89,8 @@ final class Places {
         free.release();
     }
 
-    /// Lets all threads that wait in, one after the other, by a place more than there are: each finds the pool
-    /// closing, and leaves. Called only by the closing thread.
+    /// Lets all waiting threads in, one after the other, by adding one place: each finds the pool closing, and
+    /// leaves. Called only by the closing thread.
     ///
     /// @param away false to take that place back, before the pool is open again: until then each thread that
     ///     enters leaves, and one of them may have that place

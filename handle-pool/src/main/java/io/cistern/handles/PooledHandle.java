@@ -13,10 +13,10 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A handle that a pool created, with its workspaces: memory of the device's current allocator for the stream that is
-/// set, and for the one that was set before. Each is freed in the order of its stream: when a third stream is set, when
-/// nobody has the handle any more, and that of the stream before also when memory runs out. So the allocator, and not
-/// the handle, keeps them for the next time.
+/// A handle that a pool created, with its workspaces: memory of the device's current allocator for the stream that
+/// is set, and for the one that was set before. Each is freed in the order of its stream: when a third stream is
+/// set, or when no thread has the handle any more. The previous stream's workspace is also freed when memory runs
+/// out. So the allocator, and not the handle, keeps them for the next time.
 ///
 /// For each graph that it is captured into, the handle has another workspace, from the graph's own memory. Both live
 /// as long as the graph.
@@ -41,8 +41,9 @@ final class PooledHandle<H> {
             this.stream = stream;
         }
 
-        /// Frees the memory, unless it is free; a thread that comes second waits for the first. On the default stream
-        /// of a thread no other thread can free, but on the legacy default stream, which waits for that.
+        /// Frees the memory, unless it is already free; a second thread waits for the first. No other
+        /// thread can free on a thread's own default stream, so such memory is freed on the legacy default
+        /// stream, which waits for that one.
         synchronized boolean free(DeviceMemory memory) {
             if (freed) {
                 return false;
@@ -61,7 +62,7 @@ final class PooledHandle<H> {
     /// The stream and the workspace that launches of a graph use.
     private record GraphUse(GraphMemory graph, long stream, long workspace) {}
 
-    /// When nobody had it any more, by [System#nanoTime]. Guarded by the monitor of the idle handles.
+    /// When its last thread gave it back, by [System#nanoTime]. Guarded by the monitor of the idle handles.
     long idleSince;
 
     private final HandleLibrary<H> library;
@@ -168,7 +169,7 @@ final class PooledHandle<H> {
         return taken;
     }
 
-    /// Takes the workspace away that no call can be using.
+    /// Takes away the workspace that no call can be using.
     synchronized @Nullable Workspace takeBefore() {
         Workspace taken = before;
         before = null;
@@ -191,7 +192,7 @@ final class PooledHandle<H> {
     }
 
     /// Gives back the workspaces of a stream that ends and that nobody may use any more. The stream exists until
-    /// this returns, so the frees can still name it, also one that another thread has begun.
+    /// this returns, so the frees can still name it, including one that another thread has begun.
     void streamEnds(long stream) {
         for (Workspace each : takeOf(stream)) {
             long _ = free(each);
@@ -271,7 +272,7 @@ final class PooledHandle<H> {
 
     /// Notes that no thread will have the handle again.
     ///
-    /// @return whether the caller has to destroy it now; otherwise that follows the last of its graphs
+    /// @return whether the caller has to destroy it now; if not, it is destroyed once its last graph is gone
     synchronized boolean end() {
         ended = true;
         return graphUses.isEmpty();

@@ -59,8 +59,8 @@ final class ThreadSlot<H> {
         ready = handle;
     }
 
-    /// Makes the owner set a stream again if it was one that ends. An owner that is about to set another stream may
-    /// have to set that again.
+    /// If the owner's stream is the one that ends, makes the owner set a stream again. An owner that is about to
+    /// set another stream may have to set that again.
     void unpublish(long ended) {
         if (stream == ended) {
             ready = null;
