@@ -1,4 +1,4 @@
-/// Finds memory that is used where no stream orders it: [io.cistern.hazards.StreamHazards].
+/// Finds uses of memory without the necessary stream order: [io.cistern.hazards.StreamHazards].
 ///
 /// @provides io.cistern.ModuleSupport.Observer
 @org.jspecify.annotations.NullMarked

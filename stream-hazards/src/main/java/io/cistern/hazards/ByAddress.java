@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Values in the order of their addresses: a sorted array in pieces, for it is looked up and changed at each call of a
-/// program. If the Java heap is full, a [put][#put] changes nothing; nothing else needs it.
+/// Values sorted by address, in an array that is split into leaves, because each call of the program searches and
+/// changes it. If the Java heap is full, a [put][#put] changes nothing; no other method needs the heap.
 ///
 /// Guarded by the owner's lock.
 final class ByAddress<V> {
@@ -18,7 +18,7 @@ final class ByAddress<V> {
     /// Where each leaf begins.
     private long[] begins = new long[4];
 
-    /// An empty leaf: what holds one value at a time makes no garbage.
+    /// An empty leaf, kept so that no garbage is made while there is one value at a time.
     private @Nullable Leaf spare;
 
     private static final class Leaf {
@@ -84,8 +84,8 @@ final class ByAddress<V> {
         return leaves.isEmpty();
     }
 
-    /// Returns the place of the last of some sorted numbers that is not above another; -1 if each is. Its steps depend
-    /// on the size alone, not on the numbers.
+    /// Returns the index of the last sorted number that is not above the given one; -1 if all are. The number of
+    /// steps depends only on the size.
     private static int floor(long[] sorted, int size, long number) {
         int below = 0;
         for (int left = size; left > 0; ) {
@@ -96,7 +96,7 @@ final class ByAddress<V> {
         return below - 1;
     }
 
-    /// Returns the last leaf that does not begin above an address; -1 if each does.
+    /// Returns the index of the last leaf that does not begin above an address; -1 if all do.
     private int leafOf(long address) {
         return floor(begins, leaves.size(), address);
     }

@@ -6,15 +6,15 @@ import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
 
-/// A call of the program. It keeps the calling thread's stack as an exception does, and names its frames only once a
-/// hazard is found: most calls are of none.
+/// A call of the program. It keeps the calling thread's stack as an exception does, and resolves the frames only
+/// when a hazard is found, since most calls have none.
 final class Call extends Throwable {
     @Serial
     private static final long serialVersionUID = 1L;
 
     private static final int FRAMES = 4;
 
-    /// Where no program's code stands.
+    /// Prefixes of classes that are not the program's.
     private static final List<String> INNER = List.of(
             "java.",
             "jdk.",
@@ -36,7 +36,7 @@ final class Call extends Throwable {
     private final String thread = nameOf(Thread.currentThread());
     private final long nanos;
 
-    /// @param nanos when, in the time of [System#nanoTime]
+    /// @param nanos the time of the call, by [System#nanoTime]
     Call(String name, long nanos) {
         super(null, null, false, true);
         this.name = name;

@@ -6,7 +6,7 @@ import io.cistern.cuda.CudaDriver;
 
 /// Watches each device memory if the setting `cistern.check` is `streams`: see [StreamHazards].
 public final class HazardObserver implements ModuleSupport.Observer {
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer, for [java.util.ServiceLoader].
     public HazardObserver() {}
 
     @Override

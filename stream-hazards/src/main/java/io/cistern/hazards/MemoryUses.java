@@ -11,14 +11,14 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// The uses of memory: live blocks with their last writes and the reads since, and freed ones until their memory
-/// serves again.
+/// The uses of memory: live blocks with their last writes and the reads since, and freed blocks until their memory
+/// is reused.
 ///
-/// 1. A use is compared with the uses of the same bytes that no use between them replaces. A use that is known to have
-///    finished is dropped: nothing can come too early for it.
+/// 1. A use is compared with earlier uses of the same bytes, except those that another use has replaced since. A
+///    use that is known to have finished is dropped: no later use can come too early.
 /// 2. A freed block keeps its last uses until other blocks lie on its memory. Then the new block's stream must come
-///    after them. Mapped memory is told apart by its place in the physical pages: an allocator may map one page at
-///    several addresses.
+///    after them. Mapped memory is identified by its place in the physical pages, since an allocator may map one
+///    page at several addresses.
 /// 3. Memory that the driver orders itself, or hands out again, has no past.
 /// 4. Pinned memory of the host is used like a block, by copies and by kernels, and is never reused here.
 ///
@@ -28,13 +28,14 @@ import org.jspecify.annotations.Nullable;
 final class MemoryUses {
     private static final int MOST_FREED = 1 << 16;
 
-    /// The most uses of one block; more are of many disjoint parts, or have finished long ago.
+    /// The most uses that are kept of one block. If there are more, they are of many disjoint parts, or have
+    /// finished long ago.
     private static final int MOST_USES = 256;
 
-    /// A block that more streams use has those removed that are over.
+    /// If more streams than this were recorded for a block, those that are over are removed.
     private static final int MANY_RECORDED = 16;
 
-    /// Receives what is found.
+    /// Receives the hazards that are found.
     interface Found {
         void hazard(Kind kind, Side first, Side second, int device, Range range);
     }
@@ -103,7 +104,7 @@ final class MemoryUses {
             return new Side(allocation, stream.device, stream.handle, true, range.byteSize());
         }
 
-        /// Returns the uses for adding to them.
+        /// Returns the uses as a list that can be added to.
         List<Use> growing() {
             if (uses.isEmpty()) {
                 uses = new ArrayList<>(2);
@@ -263,7 +264,7 @@ final class MemoryUses {
         }
     }
 
-    /// Compares a use with earlier ones of a block, and leaves those that later ones must come after.
+    /// Compares a use with earlier ones of a block, and keeps those that later ones must come after.
     private void race(List<Use> uses, Use use, int device) {
         int left = 0;
         for (int i = 0; i < uses.size(); i++) {
@@ -313,7 +314,7 @@ final class MemoryUses {
         return below != null && address < below.range.end() ? below : null;
     }
 
-    /// Records that the GPU copies from and to some memory of the host in its own time.
+    /// Records that memory of the host is pinned, so that the GPU copies from and to it asynchronously.
     void pinned(long address, long byteSize) {
         pinned.put(address, new Pinned(new Range(address, byteSize, true)));
     }
@@ -322,7 +323,7 @@ final class MemoryUses {
         pinned.remove(address);
     }
 
-    /// Checks that work on the bytes has finished before the host, which is about to call, reads or writes them.
+    /// Checks that work on the bytes has finished. The host is about to read or write them.
     void touched(Range range) {
         Block block = at(live, range.from());
         Pinned host = pinnedAt(range.from());
@@ -456,7 +457,7 @@ final class MemoryUses {
         }
     }
 
-    /// Compares the uses of a block with its free, and leaves those that have not finished.
+    /// Compares the uses of a block with its free, and keeps those that have not finished.
     private void compareAndKeep(Block block, Use free) {
         List<Use> uses = block.growing();
         uses.removeIf(this::isFinished);
@@ -556,7 +557,7 @@ final class MemoryUses {
         }
     }
 
-    /// Records that the driver gave out memory, in whose past it orders all work itself.
+    /// Records that the driver allocated memory. It orders all earlier work on that memory itself.
     void anew(long address, long byteSize) {
         takePast(address, address + byteSize, null);
         forgetFreed(new Range(address, byteSize, true));

@@ -13,14 +13,14 @@ import org.jspecify.annotations.Nullable;
 
 /// The order of work on streams, as CUDA's documentation defines it: vector clocks.
 ///
-/// Work is numbered on each stream. A stream's clock holds, for each other stream, up to which number its work comes
-/// before this stream's next. It grows when the stream waits for an event, and by the rule between the legacy default
-/// stream and blocking streams. Work that a query or a wait of the host saw finished comes before all that is enqueued
-/// later, by any thread: the program's threads are not told apart.
+/// Work is numbered on each stream. A stream's clock holds, for each other stream, the number of the last work
+/// there that comes before this stream's next work. It grows when the stream waits for an event, and by the rule
+/// between the legacy default stream and blocking streams. Work that a query or a wait of the host saw finished
+/// comes before all that is enqueued later, by any thread: the program's threads are not distinguished.
 ///
-/// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still, and
-/// the capture goes to each stream that waits for an event of it. Inside of a capture its streams have clocks of their
-/// own, which order the work of one launch.
+/// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still,
+/// and the capture spreads to each stream that waits for one of its events. Inside a capture its streams have
+/// clocks of their own, which order the work of one launch.
 ///
 /// Guarded by the owner's lock.
 final class StreamClocks {
@@ -60,7 +60,8 @@ final class StreamClocks {
         @Nullable
         Capture capture;
 
-        /// The order of its work inside of the capture, which finishes nowhere; null without one.
+        /// The order of its work inside the capture, which never counts as finished; null if there is no
+        /// capture.
         @Nullable
         Stream captured;
 
@@ -139,7 +140,7 @@ final class StreamClocks {
 
     private final Map<Key, Stream> streams = new HashMap<>();
 
-    /// Some of these streams, each where its handle says: most calls find theirs here. Read without the lock, too.
+    /// Some of these streams, indexed by their handles: most calls find theirs here. Read without the lock, too.
     private final @Nullable Stream[] recent = new @Nullable Stream[RECENT];
 
     /// The legacy default streams by device, as far as they are in use.
@@ -178,7 +179,7 @@ final class StreamClocks {
                 : null;
     }
 
-    /// Whether a stream is known and used lately. Needs no lock.
+    /// Whether a stream is known and was used recently. Needs no lock.
     boolean isRecent(int device, long handle) {
         return recent(device, handle) != null;
     }
@@ -211,7 +212,8 @@ final class StreamClocks {
         });
     }
 
-    /// Empties the clock of a stream that is over, or each ended stream would keep the one before it.
+    /// Empties the clock of a stream that is over. Otherwise each ended stream would keep the one before it
+    /// reachable.
     private static boolean forgets(Stream stream) {
         if (stream.isOver()) {
             stream.clock.clear();
@@ -234,7 +236,7 @@ final class StreamClocks {
         return endedHandles.contains(new Key(device, handle, 0));
     }
 
-    /// Returns a stream after all work of a device, which stands for a handle that names none.
+    /// Returns a stream that comes after all work of a device, for a handle that names no stream.
     Stream afterAll(int device, long handle) {
         Stream stream = new Stream(device, handle, 0, false);
         stream.joins(upTo(device));
@@ -248,7 +250,8 @@ final class StreamClocks {
         return stream;
     }
 
-    /// Returns a stream, whose next work comes after that of the legacy default stream, or of all blocking streams.
+    /// Returns a stream. The next work of a blocking stream comes after that of the legacy default stream; that of
+    /// the legacy default stream comes after that of all blocking streams.
     Stream joined(int device, long handle) {
         Stream stream = stream(device, handle);
         if (stream.capture == null) {
@@ -288,7 +291,7 @@ final class StreamClocks {
     }
 
     void record(int device, long event, long handle) {
-        Stream stream = joined(device, handle); // an event is no work: one recorded before it marks the same
+        Stream stream = joined(device, handle); // an event is not work, so it gets no number
         events.put(event, new Mark((stream.captured == null ? stream : stream.captured).now(), stream.capture));
     }
 
@@ -299,7 +302,7 @@ final class StreamClocks {
     void await(int device, long handle, long event) {
         Mark mark = events.get(event);
         if (mark == null) {
-            return; // never recorded, or by code that nobody watches
+            return; // never recorded, or recorded by code that is not watched
         }
         Stream stream = stream(device, handle);
         if (mark.capture != null) {
@@ -312,19 +315,19 @@ final class StreamClocks {
         events.remove(event);
     }
 
-    /// Returns what has finished once an event has passed.
+    /// Returns the work that has finished once an event has passed.
     Map<Stream, Long> upTo(long event) {
         Mark mark = events.get(event);
         return mark == null || mark.capture != null ? Map.of() : mark.clock;
     }
 
-    /// Returns what has finished once a stream is idle that got no more work.
+    /// Returns the work that has finished once a stream has passed everything enqueued on it so far.
     Map<Stream, Long> upTo(int device, long handle) {
         Stream stream = known(handle) == LEGACY ? joined(device, handle) : stream(device, handle);
         return stream.capture != null ? Map.of() : stream.now();
     }
 
-    /// Returns what has finished once a device is idle that got no more work.
+    /// Returns the work that has finished once a device has passed everything enqueued on it so far.
     Map<Stream, Long> upTo(int device) {
         Map<Stream, Long> all = new HashMap<>();
         java.util.stream.Stream.concat(streams.values().stream(), ended.stream())

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 /// @param second the later call, in which the hazard was found
 /// @param device the device of the memory
 /// @param address where the bytes of the second call begin
-/// @param byteSize how many bytes both calls concern; 1 if only a pointer is known
+/// @param byteSize the bytes of the second call from there on; 1 if only a pointer is known
 /// @param advice what would have ordered them
 public record StreamHazard(
         Kind kind, Place first, Place second, int device, long address, long byteSize, String advice) {
@@ -22,13 +22,13 @@ public record StreamHazard(
         USE_BEFORE_ALLOCATION,
         /// Two streams use the same bytes, at least one writes them, and neither waits for the other.
         RACE,
-        /// A block was freed on a stream that does not wait for a use on another stream, which was not recorded.
+        /// A block was freed on a stream that does not wait for an unrecorded use on another stream.
         FREE_BEFORE_USE_ENDS,
         /// The host touches pinned or managed memory, and work that uses it is not known to have finished.
         HOST_TOO_EARLY,
         /// A block is used after its free.
         USE_AFTER_FREE,
-        /// An allocator handed out memory whose former use its new stream does not wait for.
+        /// An allocator reused memory for a stream that does not wait for its former use.
         REUSED_TOO_EARLY;
 
         @Override
@@ -44,7 +44,7 @@ public record StreamHazard(
     /// @param isWrite whether the call writes the bytes
     /// @param byteSize bytes of the call
     /// @param thread the name of the calling thread
-    /// @param nanos when, in the time of [System#nanoTime]
+    /// @param nanos the time of the call, by [System#nanoTime]
     /// @param stack the program's own frames, the innermost first; without those of Cistern and of the JDK
     public record Place(
             String call,
@@ -54,10 +54,10 @@ public record StreamHazard(
             String thread,
             long nanos,
             List<StackTraceElement> stack) {
-        /// Stands for a stream where the host itself reads or writes.
+        /// The value of `stream` if the host itself reads or writes.
         public static final long HOST = -1;
 
-        /// Returns whether the call is a kernel, of which nobody said that it only reads the bytes.
+        /// Returns whether the call launches a kernel that was not declared to only read the bytes.
         boolean mayOnlyRead() {
             return isWrite && call.toLowerCase(Locale.ROOT).contains("launch");
         }

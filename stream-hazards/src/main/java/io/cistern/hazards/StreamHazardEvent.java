@@ -11,7 +11,7 @@ import jdk.jfr.Name;
 @Name("cistern.StreamHazard")
 @Label("Stream Hazard")
 @Category({"Cistern", "Device Memory"})
-@Description("Memory was used where no stream orders it")
+@Description("Memory was used without the necessary stream order")
 final class StreamHazardEvent extends Event {
     @Label("Kind")
     String kind = "";

@@ -2,7 +2,7 @@ package io.cistern.hazards;
 
 import io.cistern.cuda.CisternException;
 
-/// Says that a call would use memory where no stream orders it. The call was not made.
+/// Reports that a call would use memory without the necessary stream order. The call was not made.
 public final class StreamHazardException extends CisternException {
     private static final long serialVersionUID = 1;
 

@@ -26,26 +26,26 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Finds memory that is used where no stream orders it: the setting `cistern.check=streams` watches each device memory
-/// that is opened.
+/// Finds uses of memory without the necessary stream order: the setting `cistern.check=streams` watches each device
+/// memory that is opened.
 ///
 /// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
 /// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
-/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers
-/// it knows where they begin, and of buffers how long they are. Pinned memory of the host counts as well, as far as
-/// streams use it. Work inside of a capture is compared with the rest of the capture at once, and with all other work
+/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. It knows where a
+/// kernel's pointers begin, and how long its buffers are. Pinned memory of the host counts as well, as far as
+/// streams use it. Work inside a capture is compared with the rest of the capture at once, and with all other work
 /// at each launch.
 ///
-/// **What it must be told**: work of code that calls CUDA itself ([#used]) and the order that such code makes
-/// ([#recorded], [#awaited], [#waitForStream] and others), and when the host reads or writes pinned or managed memory
-/// ([#touchedByHost]).
+/// **What it must be told**: work of code that calls CUDA itself ([#used]), the order that such code makes
+/// ([#recorded], [#awaited], [#waitForStream] and others), and reads and writes of pinned or managed memory by the
+/// host ([#touchedByHost]).
 ///
 /// **What it does not see**: how two threads of the program wait for each other. Work that one of them saw finished
 /// counts as finished for all.
 ///
-/// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
-/// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
-/// allocation or a free shows is logged instead of thrown. Each is an event of Flight Recorder, too.
+/// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the default)
+/// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard found in an
+/// allocation or a free is logged instead of thrown. Each hazard is also an event of Flight Recorder.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class StreamHazards {
@@ -95,7 +95,8 @@ public final class StreamHazards {
         return memory.driver() instanceof WatchedDriver watched ? Optional.of(watched.hazards) : Optional.empty();
     }
 
-    /// Returns whether `cistern.check=streams` is set, so that each device memory is watched that the process opens.
+    /// Returns whether `cistern.check=streams` is set, so that each device memory that the process opens is
+    /// watched.
     public static boolean isSet() {
         return Settings.ofProcess()
                 .get(Setting.CHECK)
@@ -114,8 +115,8 @@ public final class StreamHazards {
         told.clear();
     }
 
-    /// Calls a listener with each hazard that is reported, on the thread whose call showed it and before that call is
-    /// made. Exceptions of the listener are logged.
+    /// Calls a listener with each hazard that is reported, on the thread whose call showed it and before that call
+    /// is made; for an allocation, after it. Exceptions of the listener are logged.
     ///
     /// @return a registration; closing it removes the listener
     public Registration onHazard(Consumer<StreamHazard> listener) {
@@ -131,7 +132,7 @@ public final class StreamHazards {
         return () -> ALL_LISTENERS.remove(listener);
     }
 
-    /// Declares work that foreign code enqueues. Call it before the launch. Foreign code calls CUDA past Cistern.
+    /// Declares work that foreign code enqueues: code that calls CUDA without Cistern. Call this before the launch.
     ///
     /// The bytes may begin anywhere in a block, live or freed, or in pinned memory, and count up to its end. Other
     /// addresses, such as those of memory that foreign code allocated, are not checked.
@@ -139,40 +140,40 @@ public final class StreamHazards {
     /// @param device the stream's device
     /// @param stream the stream of the work
     /// @param address where the bytes begin
-    /// @param byteSize how many it may read or write
-    /// @param isWritten false if it only reads them
+    /// @param byteSize how many bytes the work may read or write
+    /// @param isWritten false if the work only reads them
     /// @throws IllegalArgumentException if the address is 0, or `byteSize` is below 1
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void used(int device, long stream, long address, long byteSize, boolean isWritten) {
         requireDevice(device);
-        require(address != 0, "address is 0: the allocation failed, or was of no bytes");
+        require(address != 0, "address is 0: the allocation failed, or was of 0 bytes");
         require(byteSize > 0, "byteSize is " + byteSize + ": declare at least 1 byte");
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
-    /// Declares work on rows that foreign code enqueues, as [#used]. Call it before the launch.
+    /// Declares work on rows that foreign code enqueues, as [#used] does. Call this before the launch.
     ///
     /// @param device the stream's device
     /// @param stream the stream of the work
     /// @param address where the first row begins
     /// @param pitch bytes from one row to the next
-    /// @param width bytes of each row that it may read or write
-    /// @param rows how many
-    /// @param isWritten false if it only reads them
+    /// @param width bytes of each row that the work may read or write
+    /// @param rows number of rows
+    /// @param isWritten false if the work only reads them
     /// @throws IllegalArgumentException if the address is 0, or `width`, `rows` or `pitch` is below 1
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws StreamHazardException with `cistern.hazards=throw`
     public void usedRows(int device, long stream, long address, long pitch, long width, long rows, boolean isWritten) {
         requireDevice(device);
-        require(address != 0, "address is 0: the allocation failed, or was of no bytes");
+        require(address != 0, "address is 0: the allocation failed, or was of 0 bytes");
         require(
                 width > 0 && rows > 0 && pitch > 0,
                 "width is " + width + ", rows is " + rows + ", pitch is " + pitch + ": each must be at least 1");
         work("work", device, stream, Range.rows(address, pitch, width, rows, isWritten));
     }
 
-    /// Declares an event that foreign code records. Call it before.
+    /// Declares an event that foreign code is about to record.
     ///
     /// @param device the stream's device
     /// @param event the event
@@ -182,20 +183,20 @@ public final class StreamHazards {
         inTurn(() -> clocks.record(device, event, stream));
     }
 
-    /// Declares that foreign code makes a stream wait for an event. Call it before.
+    /// Declares that foreign code is about to make a stream wait for an event.
     ///
     /// @param device the stream's device
     /// @param stream the stream that waits
-    /// @param event an event, by whomever it was recorded
+    /// @param event the event, recorded by any code
     public void awaited(int device, long stream, long event) {
         lookAt(device, stream);
         inTurn(() -> clocks.await(device, stream, event));
     }
 
-    /// Begins a wait of foreign code for a stream on the host, or its query.
+    /// Declares that foreign code is about to wait for a stream on the host, or to query it.
     ///
     /// @param device the stream's device
-    /// @return to be run once the wait has succeeded, or the query found the stream idle
+    /// @return code to run once the wait has succeeded, or the query found the stream idle
     public Runnable waitForStream(int device, long stream) {
         lookAt(device, stream);
         Map<Stream, Long> work;
@@ -205,17 +206,17 @@ public final class StreamHazards {
         return () -> finished(work);
     }
 
-    /// Begins a wait of foreign code for an event on the host, or its query.
+    /// Declares that foreign code is about to wait for an event on the host, or to query it.
     ///
-    /// @return to be run once the wait has succeeded, or the query found that the event has passed
+    /// @return code to run once the wait has succeeded, or the query found that the event has passed
     public synchronized Runnable waitForEvent(long event) {
         Map<Stream, Long> work = clocks.upTo(event);
         return () -> finished(work);
     }
 
-    /// Begins a wait of foreign code for a whole device on the host.
+    /// Declares that foreign code is about to wait for a whole device on the host.
     ///
-    /// @return to be run once the wait has succeeded
+    /// @return code to run once the wait has succeeded
     public synchronized Runnable waitForDevice(int device) {
         Map<Stream, Long> work = clocks.upTo(device);
         return () -> finished(work);
@@ -234,8 +235,9 @@ public final class StreamHazards {
         areBlocking.remove(new StreamName(device, stream));
     }
 
-    /// Checks that the host may read or write pinned or managed memory: call it before. Work that uses the bytes must
-    /// be known to have finished, by a synchronisation or a query of its stream or of an event after it.
+    /// Checks that the host may read or write pinned or managed memory. Call this before the access. Work that uses
+    /// the bytes must be known to have finished, by a synchronisation or a query of its stream or of an event after
+    /// it.
     ///
     /// @param memory the bytes
     /// @param isWritten false if the host only reads them
@@ -387,7 +389,7 @@ public final class StreamHazards {
         inTurn(false, step);
     }
 
-    /// Takes a step, and tells of what it has found, without the lock.
+    /// Takes a step under the lock, then reports the hazards that it found without the lock.
     ///
     /// @param isCall whether the call may fail
     private void inTurn(boolean isCall, Runnable step) {
@@ -419,7 +421,7 @@ public final class StreamHazards {
             try {
                 listener.accept(hazard);
             } catch (RuntimeException | LinkageError failure) {
-                LOGGER.log(Level.WARNING, "a listener of hazards failed", failure);
+                LOGGER.log(Level.WARNING, "a hazard listener failed", failure);
             }
         }
     }
@@ -448,13 +450,13 @@ public final class StreamHazards {
             case RACE ->
                 "Let " + other + " wait for " + one + " before the second call (" + await(first) + ")."
                         + (first.place().mayOnlyRead() || second.place().mayOnlyRead()
-                                ? " If a kernel only reads the buffer, say so by CudaFunction.readOnly."
+                                ? " If a kernel only reads the buffer, pass it with CudaFunction.readOnly."
                                 : "");
             case FREE_BEFORE_USE_ENDS ->
                 "Let " + other + " wait for " + one + " before the free (" + await(first) + "), or record the use"
                         + " before it (DeviceBuffer.recordUse).";
             case HOST_TOO_EARLY ->
-                "Let the host wait for " + one + " before ("
+                "Let the host first wait for " + one + " ("
                         + (isOfThread(first)
                                 ? "an event that thread " + first.call().thread() + " records"
                                 : "CudaStream.synchronize, or an event recorded")

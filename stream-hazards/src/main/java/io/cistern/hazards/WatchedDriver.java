@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
-/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call,
-/// so that it can be refused, or after it, if the answer counts.
+/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so
+/// that it can be refused, or after it, if its result matters.
 ///
 /// **Threads.** As the driver; no lock is held while the driver is called.
 final class WatchedDriver implements CudaDriver {
@@ -307,7 +307,7 @@ final class WatchedDriver implements CudaDriver {
 
     @Override
     public String description() {
-        return driver.description() + ", its use of streams checked";
+        return driver.description() + ", with stream order checked";
     }
 
     @Override

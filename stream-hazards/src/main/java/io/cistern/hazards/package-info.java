@@ -1,2 +1,2 @@
-/// Finds memory that is used where no stream orders it: [StreamHazards][io.cistern.hazards.StreamHazards].
+/// Finds uses of memory without the necessary stream order: [StreamHazards][io.cistern.hazards.StreamHazards].
 package io.cistern.hazards;
