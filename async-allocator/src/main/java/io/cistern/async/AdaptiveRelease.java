@@ -5,20 +5,22 @@ import io.cistern.cuda.CudaException;
 import java.util.Arrays;
 import java.util.function.ToLongFunction;
 
-/// Sets the release threshold of each pool of one device, as the pool's own [AdaptiveThreshold] asks.
+/// Sets the release threshold of each pool of one device to the value that the pool's own [AdaptiveThreshold]
+/// finds.
 ///
 /// Every call of the allocator [counts down][ClockCountdown], and a large block counts more. At 0 the thread
 /// reads the clock. If [#NANOS_BETWEEN_LOOKS] for each pool have passed since the last look, it
 /// [looks][WatchedPool#look]. The countdown begins at the number of calls that the thread lately made in that
-/// time, at most 31. So looks take a small part of the time, and a program that calls rarely is looked at with
-/// every call. With any number of threads, a look that is due comes at the latest with the 31st call of the
-/// first thread that makes that many. The driver applies a threshold at the program's next synchronisation.
+/// time, at most 31. So looks take a small part of the time, and a program that calls rarely gets a look with
+/// every call. However many threads call, a look that is due happens at the latest when one of them has made 31
+/// calls. The driver applies a threshold at the program's next synchronisation.
 ///
-/// Nothing happens between calls, because no thread runs here. A program that falls silent keeps the memory
-/// that was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with
-/// any number also gives back memory that is no longer held. So a program with a timer can call it every second
-/// or so, with [Long#MAX_VALUE]. A service whose pauses were all too long to hold memory over needs no timer:
-/// its levels have no window, and their memory goes back with the synchronisation after its use.
+/// Nothing happens between calls, because the allocator has no thread of its own. A program that falls silent
+/// keeps the memory that was held at its last look, until it trims or somebody reads its figures
+/// ([#lookIfSilent]). `trim` with any number also gives back memory that is no longer held. So a program with a
+/// timer can call it every second or so, with [Long#MAX_VALUE]. A service needs no timer if all its pauses were
+/// too long to hold memory over: its levels have no window, so their memory goes back at the synchronisation
+/// after its use.
 ///
 /// **Threads.** Any thread may call; a call writes the thread's own counters.
 final class AdaptiveRelease {

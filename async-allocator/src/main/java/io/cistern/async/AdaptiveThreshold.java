@@ -6,8 +6,8 @@ import java.util.Arrays;
 ///
 /// **The idea.** Think of the pool's memory as a stack of levels, as high as the pool ever was. When use falls,
 /// the upper levels are idle until use rises to them again; that time is a *gap*. Holding a level over a gap
-/// costs memory for that long; giving it back costs time once. It is the question whether to rent skis or to
-/// buy them, asked for each level and gap.
+/// costs memory for that long; giving it back costs time once. This is the ski-rental problem, to be solved for
+/// each level and gap.
 ///
 /// ```
 /// use   |  ▄▄      ▄▄      ▄▄                      ▄▄      ▄▄
@@ -16,31 +16,31 @@ import java.util.Arrays;
 ///            gap     gap      held ↔|given back
 /// ```
 /// 1. A level is *wanted* while use is in it or above it, and when the pool has to grow into it. The rule
-///    remembers the use at which the pool grew, which tells how much use needs the level in spite of
-///    fragmentation.
+///    remembers the use at which the pool grew, because with fragmentation that use already needs the level.
 /// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
 ///    that of giving memory back and getting it again ([#PRICE_NANOS_PER_MIB]).
 /// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms and at most the
 ///    limit; 0 before the first such gap. The level is *held* for its window after it was wanted last. The last
-///    pause without calls that was longer than the limit does not count: memory held through it should not be
-///    given back just when the program goes on.
-/// 4. The rule saves 5 % of all time, up to price(peak), and pays for the memory that is given back. While
-///    price(peak) is saved, the threshold is the top of the highest level held. Otherwise there is no
+///    pause without calls that was longer than the limit does not count as idle time: memory held through it
+///    should not be given back just when the program resumes.
+/// 4. The rule saves 5 % of all time as credit, up to price(peak), and pays with it for the memory that is given
+///    back. While price(peak) is saved, the threshold is the top of the highest level held. Otherwise there is no
 ///    threshold, and the pool keeps all.
-/// 5. Memory that is given back and got again may fit together worse than before. So a pool of few large pieces
-///    keeps all: one whose largest freed block is over a third of its peak, and not nearly all of it. And when
-///    a pool that has given memory back grows to its former size without more use than then, all its idle
-///    memory goes back ([#isSwollen]) if the price is saved. The pages between blocks then come back in places
-///    that need them.
+/// 5. Memory that is given back and got again may be more fragmented than before. So a pool of few large pieces
+///    keeps all its memory: one whose largest freed block is over a third of its peak, but not nearly all of it.
+///    And when a pool that has given memory back grows to its former size without a new peak of use, all its idle
+///    memory goes back ([#isSwollen]) if the price is saved. The pool then obtains the pages between blocks again
+///    where it needs them.
 ///
-/// **Bounds.** Gaps are as the looks see them. They leave out time in which nobody calls, since nothing can be
-/// done then. For pools of few large pieces only the first two bounds hold. k = 1 + log₂(limit / 1 ms) is how
-/// often a window can double.
+/// **Bounds.** Gaps are measured between looks, without the time in which nobody calls, since nothing can be done
+/// then. For pools of few large pieces only the first two bounds hold. k = 1 + log₂(limit / 1 ms) is how often a
+/// window can double.
 /// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was created, plus the
 ///   cost of one interval between two looks. Proof: savings pay for it, and nothing is given back before the
 ///   price of all memory has been saved. ∎
-/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k rounds, except
-///   by step 5. Proof: each time that a level is got again after such a gap, its window at least doubles. ∎
+/// - *Steady state.* A workload that repeats itself within the limit gives nothing back after at most k rounds,
+///   except by step 5. Proof: each time that a level is got again after such a gap, its window at least
+///   doubles. ∎
 /// - *Memory.* While price(peak) is saved, a level is held after it was wanted last for at most twice its
 ///   longest gap worth holding over (or 1 ms if that is more), and never longer than the limit, unless a level
 ///   above it is held.
@@ -152,7 +152,7 @@ final class AdaptiveThreshold {
         return (byteSize >> 20) * PRICE_NANOS_PER_MIB;
     }
 
-    /// Remembers for which use the pool grew.
+    /// Remembers the use at which the pool grew.
     ///
     /// @return the highest level that the pool grew into
     private int grow(long usedHigh, long reservedBytesNow) {
@@ -171,8 +171,8 @@ final class AdaptiveThreshold {
         return level;
     }
 
-    /// Notes that a level was wanted since the last look. If it is not wanted now, it may have been only right
-    /// after the last look, so that look's time counts.
+    /// Notes that a level was wanted since the last look. If it is not wanted now, it may have been wanted only
+    /// right after the last look, so that look's time counts.
     private void want(int level, long nanos, long usedBytesNow) {
         boolean wasIdle = usedBytes < wantedFromBytes[level];
         if (wasIdle && wantedLastNanos[level] != NEVER) {
@@ -185,7 +185,7 @@ final class AdaptiveThreshold {
         wantedLastNanos[level] = usedBytesNow >= wantedFromBytes[level] ? nanos : lookNanos;
     }
 
-    /// Notes a pause. The second of two looks after pauses means a program that hardly calls, not one that
+    /// Notes a pause. A pause right after another one does not count: such a program calls rarely and has not
     /// paused.
     private void notePause(long nanos) {
         boolean paused = nanos - lookNanos > limitNanos();

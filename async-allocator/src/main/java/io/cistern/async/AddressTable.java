@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /// Invariant: at most half of the slots are taken, by entries and marks.
 ///
 /// **Threads.** Any thread may call [#find] and [#any], without a lock; the other methods need one caller at a
-/// time. The caller sees to it that an entry's add happens before a search for it.
-@SuppressWarnings("ReferenceEquality") // an entry is itself alone
+/// time. The caller ensures that an entry's add happens before a search for it.
+@SuppressWarnings("ReferenceEquality") // an entry equals only itself
 final class AddressTable<E extends AddressTable.Entry> {
     /// An object with an address, which is never 0.
     abstract static class Entry {

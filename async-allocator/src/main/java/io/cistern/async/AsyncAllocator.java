@@ -24,8 +24,8 @@ import java.util.OptionalLong;
 
 /// The driver's stream-ordered allocator, on pools that the options choose: its own or another owner's.
 ///
-/// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call
-/// without garbage; one read tells it that no rare case applies.
+/// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call and
+/// makes no garbage; one read shows that no rare case applies.
 ///
 /// **Out of memory.**
 /// 1. Wait for all work of the device: only memory whose frees have completed goes to another stream or to the
@@ -35,8 +35,8 @@ import java.util.OptionalLong;
 /// 4. Try once more.
 /// 5. Report how much is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
-    /// Calls the driver, for all devices. It is one read away: the driver's locks delay a call until the loads
-    /// before it have completed.
+    /// Calls the driver, for all devices. A field of its own saves loads: the driver's locks delay a call until
+    /// the loads before it have completed.
     private final MemoryPools memory;
 
     private final AsyncDevice[] devices;
@@ -93,9 +93,9 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
         long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = pools.sum(PoolAttribute.USED_CURRENT);
         return "async has " + ByteSizes.exact(reserved) + " reserved, of which " + used + " are allocated and "
-                + Math.max(0, reserved - used) + " lie between them; tried: "
-                + (waited ? "synchronising and trimming (" : "trimming without waiting, since a capture runs (")
-                + ByteSizes.exact(returned) + ")";
+                + Math.max(0, reserved - used) + " are idle between them; tried: "
+                + (waited ? "synchronising and trimming" : "trimming without waiting, since a capture runs")
+                + "; that returned " + ByteSizes.exact(returned);
     }
 
     @Override
@@ -127,8 +127,8 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     @Override
     public Availability grant(int device, int peer) {
         if (!options.pool().own()) {
-            return Availability.no("async: pool=" + options.pool() + " is not its own: open it to device " + peer
-                    + " with PoolAccess");
+            return Availability.no(
+                    "async does not own pool=" + options.pool() + ": grant device " + peer + " access with PoolAccess");
         }
         if (!options.location().managed()) { // all devices reach that from the start
             devices[device].pools.openTo(peer);

@@ -31,8 +31,8 @@ final class AsyncDevice {
 
     private final DriverMutex mutex = new DriverMutex();
 
-    /// Whether an allocation or a free has to do more than call the driver. One read answers for all reasons:
-    /// an adaptive threshold; from the first of them on, uses on other streams, refused frees and ends of streams;
+    /// Whether an allocation or a free has to do more than call the driver. One read covers all reasons: an
+    /// adaptive threshold; uses on other streams, refused frees and ended streams, from the first of them on;
     /// turns.
     ///
     /// eventful = lasting ∨ inTurns. Changes under the monitor of the mutex; never false once `lasting` is
@@ -184,7 +184,7 @@ final class AsyncDevice {
         try {
             later.freeBehindAll(known != null ? known : later.unused(address), byteSize);
         } catch (OutOfMemoryError ofTheHeap) {
-            refused.keep(address, Streams.PER_THREAD_DEFAULT); // of no thread
+            refused.keep(address, Streams.PER_THREAD_DEFAULT); // kept without a stream
         }
     }
 
@@ -269,7 +269,7 @@ final class AsyncDevice {
         }
     }
 
-    /// Waits for all work as [#synchronizeNow].
+    /// Waits for all work, as [#synchronizeNow] does.
     ///
     /// @return false if a capture under way forbids the wait
     boolean synchronize() {
@@ -284,9 +284,9 @@ final class AsyncDevice {
         }
     }
 
-    /// Waits for all work, so that every free completes. Frees that the driver had not heard of are made after
-    /// the wait; they need a second one, since pools notice completed frees when the host waits. Frees that
-    /// other threads make meanwhile do not count as waited for.
+    /// Waits for all work, so that every free completes. Deferred and refused frees are made after the wait. They
+    /// need a second wait, since pools notice completed frees when the host waits. Frees that other threads make
+    /// meanwhile do not count as waited for.
     ///
     /// @throws CudaException if the driver refuses, as it does while streams are captured
     private void synchronizeNow() {
@@ -301,8 +301,8 @@ final class AsyncDevice {
         }
     }
 
-    /// Gives back memory that the driver keeps for graphs and no graph uses; nobody else asks for it once they
-    /// are gone.
+    /// Gives back memory that the driver keeps for graphs and no graph uses. Once the graphs are gone, no other
+    /// caller trims it.
     long trimGraphs() {
         return driver.devices().isUsed(device) ? GraphAllocations.trim(driver, device, 0) : 0;
     }

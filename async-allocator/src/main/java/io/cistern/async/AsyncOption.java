@@ -16,7 +16,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
     /// Chooses the driver's pool that memory comes from.
     public static final AsyncOption<PoolChoice> POOL = new AsyncOption<>(
             "pool",
-            "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one a device",
+            "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one per device",
             "`own`",
             "the driver's pool: a new one for each device; the device's default pool; the pool that is current at the"
                     + " first request; or pools that the program made. An existing pool keeps its settings, except those"
@@ -106,7 +106,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
-            "blocks up to this size come from a second pool, so they can't hold the pages of large ones",
+            "blocks up to this size come from a second pool, so they can't keep the pages of large blocks from going"
+                    + " back",
             AsyncOption::positiveBytes,
             SpecOption::text);
 

@@ -159,7 +159,8 @@ record AsyncOptions(
 
     private void checkThreshold() {
         if (adaptive() && !pool.own()) {
-            throw contradiction("release_threshold=adaptive", "pool=" + pool, "it resets the pool's high-water mark");
+            throw contradiction(
+                    "release_threshold=adaptive", "pool=" + pool, "adaptive resets the pool's high-water mark");
         }
     }
 

@@ -2,9 +2,9 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// A block that other streams use besides the stream of its free. It is known here from the first such use on,
-/// and waits once it is freed. Recording a use creates all objects that the free needs, so a free never fails
-/// for lack of Java heap.
+/// A block that other streams use besides the stream of its free. Its record exists from the first such use on;
+/// the block waits once it is freed. Recording a use creates all objects that the free needs, so a free never
+/// fails for lack of Java heap.
 ///
 /// Guarded by the monitor of [DeferredFrees], except for volatile fields.
 final class DeferredFree extends AddressTable.Entry {

@@ -143,7 +143,7 @@ final class DeferredFrees {
         if (--block.awaited == 0) {
             finish(block);
         } else if (stream == Streams.PER_THREAD_DEFAULT) {
-            freeBehindBatches(block); // Another thread would mean another stream by that handle.
+            freeBehindBatches(block); // On another thread that handle would mean another stream.
         }
         any = streams.count() > 0;
     }
@@ -195,8 +195,8 @@ final class DeferredFrees {
         }
     }
 
-    /// Frees blocks that some of the streams have passed, as far as fences tell without a search; does so only
-    /// now and then. Returns at once if another thread is looking.
+    /// Frees blocks that some of the streams have passed, up to each stream's first fence that has not passed.
+    /// Does so only now and then, and returns at once if another thread is looking.
     ///
     /// @param byteSize the number of bytes that the caller is going to allocate
     void freePassed(long byteSize) {
@@ -208,7 +208,7 @@ final class DeferredFrees {
         }
     }
 
-    /// Frees all blocks that their streams have passed, as far as fences tell without a search.
+    /// Frees all blocks that their streams have passed, up to each stream's first fence that has not passed.
     void freePassed() {
         freePassedOf(Integer.MAX_VALUE);
     }
@@ -255,7 +255,7 @@ final class DeferredFrees {
         }
         FencedBatch last = stream.last();
         if (last != null) {
-            seal(last, stream.stream); // Otherwise it would also wait for work until the next look.
+            seal(last, stream.stream); // Otherwise it would also wait for work enqueued until the next look.
         }
     }
 
@@ -362,7 +362,7 @@ final class DeferredFrees {
         }
     }
 
-    /// Lets a block wait for the present end of a stream, or of all if that is [UsingStream#ENDED].
+    /// Makes a block wait for the present work of a stream, or of all streams if it is [UsingStream#ENDED].
     private void awaitEnd(DeferredFree block, long stream) {
         FencedBatch end = block.ownEnd.newBatch;
         ofEndedStreams.append(end);

@@ -12,7 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Holds the driver's pools that serve one device: one pool, opened when the device is first used; or one a
+/// Holds the driver's pools that serve one device: one pool, opened when the device is first used; or one per
 /// stream; or one for small blocks and one for the others.
 ///
 /// The pool of an ended stream serves the next stream without one. So there are never more pools than streams

@@ -5,17 +5,18 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// Makes threads call the driver one at a time for a device, while several threads call.
 ///
-/// **Idea.** Threads that allocate from pools at the same time meet at a lock of the driver, where each sleeps
-/// until it is woken. With a Java mutex in front, the running thread calls again before the woken thread is
-/// scheduled, so many pairs go by for each wake-up. In exchange a thread may wait for some tens of pairs of
-/// other threads. A lock also costs time without contention, so a single thread uses none.
+/// **Idea.** Threads that allocate from pools at the same time contend for a lock of the driver, where each
+/// sleeps until it is woken. With a Java mutex in front, the running thread calls again before the woken thread
+/// is scheduled, so it makes many pairs of an allocation and a free for each wake-up. In exchange a thread may
+/// wait for some tens of such pairs of other threads. A lock also costs time without contention, so a single
+/// thread uses none.
 ///
 /// **Steps.**
 /// 1. Every [#CALLS_BETWEEN_LOOKS] calls, the calling thread checks which thread looked last. If it was another
 ///    thread, threads take turns from then on.
-/// 2. A thread that has had [#CALLS_ALONE] turns in a row while nobody waited ends that.
-/// 3. A thread that waits for longer than any call takes goes on without a turn, and nobody takes turns any
-///    more: a stack overflow may have kept a thread from ending its own turn.
+/// 2. When a thread has had [#CALLS_ALONE] turns in a row and nobody waits, threads stop taking turns.
+/// 3. A thread that waits for longer than any call takes goes on without a turn, and threads stop taking turns
+///    for good: a stack overflow may have kept a thread from ending its own turn.
 ///
 /// **Threads.** Any. The numbers are plain: a race only delays a look.
 final class DriverMutex {

@@ -21,9 +21,9 @@ import java.util.Map;
 /// **Threads.** One thread opens it and one closes it; all else by any thread at any time, even during and
 /// after the close.
 final class DriverPool {
-    /// The unit in which the driver obtains memory and gives it back on an H200. The driver keeps at least the
-    /// bytes it is told, so up to a page more. To make it keep at most that many, it is told a page less, plus
-    /// one byte.
+    /// The unit in which the driver obtains memory and gives it back on an H200. Asked to keep a number of bytes,
+    /// the driver keeps at least that many, so up to a page more. For a maximum, it is asked for a page less,
+    /// plus one byte.
     static final long PAGE_BYTES = 32L << 20;
 
     private static final System.Logger LOG = System.getLogger(DriverPool.class.getName());

@@ -52,8 +52,8 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
                     NAME + ": per_stream=true is invalid, since a range is for all streams; valid: per_stream=false");
         }
         if (options.adaptive()) {
-            throw new ConfigurationException(NAME + ": release_threshold=adaptive is invalid, since ranges are kept by"
-                    + " the allocator above; valid: zero, keep_all, bytes, a share of the device");
+            throw new ConfigurationException(NAME + ": release_threshold=adaptive is invalid, since the allocator"
+                    + " above keeps the ranges; valid: zero, keep_all, bytes, a share of the device");
         }
         int deviceCount = context.devices().deviceCount();
         return new DriverPoolSource(

@@ -21,7 +21,7 @@ import java.util.Arrays;
 final class FailedFrees {
     private static final System.Logger LOG = System.getLogger(FailedFrees.class.getName());
 
-    /// Instead of a stream: none.
+    /// Stands for no stream.
     private static final long NONE = -1;
 
     /// More than the number of threads that free at the same moment.
@@ -50,8 +50,8 @@ final class FailedFrees {
     }
 
     /// Frees a block on a stream that another thread may begin to capture at any time; in a capture it can't be
-    /// freed. So this call holds up the begin of a capture. Beside captures already under way that is not
-    /// possible: one of the stream may have begun, and ended, by the time the driver refuses.
+    /// freed. So this call delays the start of a capture. It can't while captures are already under way: then a
+    /// capture of the stream may begin, and even end, before the driver refuses.
     void free(long address, long stream) {
         boolean beside = false;
         try {
@@ -121,8 +121,8 @@ final class FailedFrees {
         addresses = moreAddresses;
     }
 
-    /// Returns whether a stream is captured. Also true if the driver doesn't report it: so it is for the legacy
-    /// default stream beside a captured stream that waits for it, and a call would spoil that capture.
+    /// Returns whether a stream is captured. Also true if the driver doesn't report it, as for the legacy default
+    /// stream while a stream that waits for it is captured: a call would invalidate that capture.
     private boolean isCaptured(long stream) {
         try {
             return graphs.captureStatus(device, stream) != CaptureStatus.NONE;
@@ -181,7 +181,8 @@ final class FailedFrees {
         return count == 0 ? 0 : lastNumber;
     }
 
-    /// Retries the frees that were kept before a synchronisation of the device; work on later ones may go on.
+    /// Retries the frees that were kept before a synchronisation of the device. Work may still use the blocks of
+    /// later frees.
     ///
     /// @param before the number that [#latest] returned before the synchronisation
     /// @return whether there were any

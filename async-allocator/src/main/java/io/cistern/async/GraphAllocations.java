@@ -21,13 +21,13 @@ import java.util.concurrent.ConcurrentHashMap;
 /// 1. An allocation on a captured stream becomes a node; its address is fixed.
 /// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, since
 ///    nothing orders their work with that node.
-/// 3. Other frees are only recorded: the memory is allocated from one launch until the next one, or until the
-///    graph is gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses
-///    its second launch.
+/// 3. Other frees are only recorded: the memory stays allocated from one launch until the next one, or until the
+///    graph is gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its
+///    second launch.
 /// 4. Memory that launches left allocated is freed when the graphs are gone, or later by the program: the end
 ///    of a graph frees nothing.
 /// 5. A block that the program frees on a stream that has ended is freed when the graphs are gone, or when this
-///    closes.
+///    allocator closes.
 ///
 /// **Threads.** Any.
 final class GraphAllocations implements GraphAllocator, StreamUses {
@@ -110,8 +110,9 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         }
     }
 
-    /// Whether a free may mean a stream that has ended. If a later stream has the handle, only a free after the
-    /// end of the graphs may: before, the driver hears only of frees on streams of the block's own capture.
+    /// Returns whether the stream that a free names may have ended. If a later stream has its handle, that
+    /// matters only once the graphs are gone: before, the driver receives only frees on streams of the block's
+    /// own capture.
     private boolean mayHaveEnded(int device, long stream) {
         try {
             Boolean isUsedAgain = ended.isEmpty() ? null : ended.get(new Stream(device, stream));
@@ -146,8 +147,8 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         }
     }
 
-    /// Leaves the use to the framework too, which makes the stream of the free wait: once the graphs are gone,
-    /// the driver frees the block after that.
+    /// Returns false, so that the framework makes the stream of the free wait: once the graphs are gone, the
+    /// driver frees the block after that wait.
     @Override
     public boolean recordUse(long address, int device, long stream) {
         Block block = unfreed.find(address);
@@ -197,7 +198,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         });
     }
 
-    /// Trims too: the driver keeps memory for the next launch until it is asked for it.
+    /// Trims too, because the driver otherwise keeps the memory for the next launch.
     @Override
     public void close() {
         Failures failures = new Failures();

@@ -36,15 +36,15 @@ public final class PoolChoice {
         this.handles = handles;
     }
 
-    /// Returns a choice of pools that the program created: one handle a device, in the order of the devices.
-    /// The allocator can't serve devices beyond the list. The pools must outlive the allocator; the driver
-    /// offers no check of a handle.
+    /// Returns a choice of pools that the program created: one handle per device, in the order of the devices.
+    /// The allocator can't serve devices beyond the list. The pools must outlive the allocator; the driver can't
+    /// check a handle.
     ///
     /// @param handles at least one, none of them 0
     /// @throws IllegalArgumentException if there is no handle or one is 0
     public static PoolChoice handles(long... handles) {
         if (handles.length == 0 || Arrays.stream(handles).anyMatch(handle -> handle == 0)) {
-            throw new IllegalArgumentException("a pool's handle is never 0, and there must be one");
+            throw new IllegalArgumentException("at least one pool handle is needed, and none may be 0");
         }
         return new PoolChoice("", null, Arrays.stream(handles).boxed().toList());
     }

@@ -10,7 +10,7 @@ import java.util.OptionalInt;
 /// Says where the memory of an allocator's own pools lives, for whichever device the allocator serves.
 /// Immutable.
 ///
-/// @param type the kind of place; not `HOST_NUMA_CURRENT`, which the driver takes for no pool
+/// @param type the kind of place; not `HOST_NUMA_CURRENT`, which the driver accepts for no pool
 /// @param node the NUMA node for `HOST_NUMA`, or empty for the one nearest to the device
 /// @param managed whether memory moves from there to its place of use, and back
 public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean managed) {
@@ -20,7 +20,7 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean m
     /// Memory that moves between the device, the host and other devices page by page.
     public static final PoolLocation MANAGED = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty(), true);
 
-    /// Host memory, wherever the driver finds it.
+    /// Host memory, wherever the driver places it.
     public static final PoolLocation HOST = new PoolLocation(MemoryLocation.Type.HOST, OptionalInt.empty(), false);
 
     /// Host memory of the NUMA node nearest to the device.

@@ -14,10 +14,10 @@ import java.util.Map;
 /// | `pool.count` | pools in use |
 /// | `pool.release_threshold_bytes` | bytes that each pool keeps at a synchronisation |
 /// | `pool.trims`, `pool.trimmed_bytes` | trims, and the bytes that they gave back |
-/// | `pool.waiting_bytes` | bytes freed whose other using streams have not passed the free |
+/// | `pool.waiting_bytes` | bytes of freed blocks that other streams may still use |
 ///
-/// A pool of others counts what others allocate. Peaks of several pools are added up, though they may fall at
-/// different times; in a pool of others they start where its owner last reset them.
+/// The figures of another owner's pool include what others allocate there. Peaks of several pools are added up,
+/// though they may fall at different times; in a pool of others they start where its owner last reset them.
 final class PoolStatistics {
     private PoolStatistics() {}
 

@@ -12,8 +12,8 @@ import java.util.OptionalLong;
 /// Gives idle memory of one device's pools back, and reports which memory stayed and why.
 ///
 /// The driver reports only reserved and used bytes, so the reasons for the rest are deduced. If the target is
-/// reached, the memory was kept on purpose. If all work was waited for, it shares a page with a block in use.
-/// Otherwise its free is taken not to have completed, though some of it may share pages too.
+/// reached, the memory was kept on purpose. If the trim waited for all work, the memory shares a page with a
+/// block in use. Otherwise its free is assumed to be incomplete, though some of it may share pages too.
 ///
 /// While the host waits, the driver itself gives back what is above the release threshold; that counts as
 /// returned. `Σ left = reserved`, if nobody allocates meanwhile.

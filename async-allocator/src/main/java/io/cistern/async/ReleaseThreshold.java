@@ -58,8 +58,8 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// Everything is kept, unless the pool's owner has set a threshold already: for the driver's default
-    /// pool, whose threshold is 0 if nobody set one, so that it empties at each synchronisation.
+    /// Everything is kept, unless the pool's owner has set a threshold already. This is for the driver's default
+    /// pool: if nobody has set its threshold, it is 0, and the pool empties at each synchronisation.
     record Raised() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {

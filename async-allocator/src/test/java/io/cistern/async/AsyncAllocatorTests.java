@@ -124,7 +124,7 @@ class AsyncAllocatorTests {
         assertThatThrownBy(() -> async.allocate(100, 0, STREAM))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
                 .hasMessageContaining("4096 bytes reserved")
-                .hasMessageContaining("1024 are allocated and 3072 lie between them")
+                .hasMessageContaining("1024 are allocated and 3072 are idle between them")
                 .hasRootCauseInstanceOf(CudaException.class);
         verify(pools, times(2)).allocateFrom(0, POOL, 100, STREAM);
         assertThat(async.statistics(0)).containsEntry("num_alloc_retries", 1L).containsEntry("num_ooms", 1L);

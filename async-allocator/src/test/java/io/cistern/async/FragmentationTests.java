@@ -76,7 +76,7 @@ class FragmentationTests extends AsyncFixture {
         List<Long> small = fillWithSmallAmongLarge(async);
         assertThatThrownBy(() -> async.allocate(WANTED, DEVICE, stream))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("lie between them");
+                .hasMessageContaining("are idle between them");
         freeAll(small);
     }
 

@@ -92,7 +92,7 @@ final class ManyDevicesTests {
         MemoryPool pool = pool("async:pool=default");
         assertThatThrownBy(() -> pool.openTo(0, 1))
                 .isInstanceOf(UnsupportedOperationException.class)
-                .hasMessageContaining("is not its own");
+                .hasMessageContaining("does not own");
     }
 
     @Test

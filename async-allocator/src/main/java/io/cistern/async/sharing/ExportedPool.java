@@ -48,10 +48,10 @@ import java.util.function.LongPredicate;
 ///
 /// **Who may connect:** processes of the same user, on this machine. They can write to memory that they map.
 ///
-/// **If a process ends** without releasing its buffers, or is killed, the pool notices. The process uses
-/// nothing any more once it is gone.
+/// **If a process ends** without releasing its buffers, or is killed, the pool notices and releases them once the
+/// process is gone, because its work has ended by then.
 ///
-/// **Threads.** Any, at any time. One thread of the factory serves requests.
+/// **Threads.** Any, at any time. One thread from the builder's [factory][Builder#threads] serves requests.
 public final class ExportedPool implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(ExportedPool.class.getName());
 
@@ -189,9 +189,8 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Publishes a buffer that was allocated from this pool's [#allocator]: see
-    /// [#publish(String, long, long, long)]. Importers come after the present work of the buffer's stream.
-    /// Close the
-    /// published buffer before this one.
+    /// [#publish(String, long, long, long)]. The importers' work comes after the present work of the buffer's
+    /// stream. Close the returned buffer before `buffer`.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed
     /// @throws SharingException [Reason#NOT_SHAREABLE] if it is a slice, or does not come from this pool
@@ -233,7 +232,7 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    /// Returns the numbers of the processes that have memory of this pool mapped.
+    /// Returns the ids of the processes that have memory of this pool mapped.
     public List<Long> importers() {
         return publications.importers();
     }
@@ -250,9 +249,10 @@ public final class ExportedPool implements AutoCloseable {
         return patience;
     }
 
-    /// Waits, with patience, until importers have released their buffers, and stops serving. An importer keeps
-    /// memory that it still has mapped, but it is no longer ordered with this process. A pool that was created
-    /// here is destroyed; the driver keeps its memory until all of it is freed. Closing twice does nothing.
+    /// Waits until importers have released their buffers, at most for the [patience][Builder#patience], and stops
+    /// serving. An importer keeps memory that it still has mapped, but it is no longer ordered with this process.
+    /// A pool that was created here is destroyed; the driver keeps its memory until all of it is freed. Closing
+    /// twice does nothing.
     ///
     /// @throws CudaException if the driver refuses; close again then
     @Override
@@ -342,8 +342,8 @@ public final class ExportedPool implements AutoCloseable {
             this.device = device;
         }
 
-        /// Serves a pool of the program instead of a new one. The program keeps the pool: nothing of it is
-        /// changed, and it is not destroyed.
+        /// Serves a pool of the program instead of a new one. The program still owns the pool, which is neither
+        /// changed nor destroyed.
         ///
         /// @param handle a pool on the device that was created with the handle type
         /// @return this

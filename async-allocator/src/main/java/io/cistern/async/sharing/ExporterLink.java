@@ -111,7 +111,7 @@ final class ExporterLink implements AutoCloseable {
                     Reason.UNREACHABLE,
                     "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
         }
-        return socket.receive(Message.MAX_BYTES).orElseThrow(() -> new IOException("what was to be read is gone"));
+        return socket.receive(Message.MAX_BYTES).orElseThrow(() -> new IOException("no message could be read"));
     }
 
     private <T extends Message> Answer<T> checked(LocalMessage received, Class<T> kind) {
@@ -151,8 +151,8 @@ final class ExporterLink implements AutoCloseable {
         }
     }
 
-    /// Returns whether the exporter was there a moment ago. It sends nothing unasked, so anything to read is
-    /// its end.
+    /// Returns whether the exporter was there a moment ago. It sends nothing unasked, so if there is anything to
+    /// read, the connection has ended.
     synchronized boolean isPresent() {
         if (!lost) {
             try {

@@ -91,17 +91,17 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Checks the length that the exporter names: work beyond the real end would spoil the context.
+    /// Checks the length that the exporter names: work beyond the real end would break the context.
     private static void checkLength(ImportedPool pool, Message.Buffer found, long address) {
         long mapped = mappedBytes(pool, address);
         if (mapped < found.byteSize()) {
             throw new SharingException(
                     Reason.WRONG_SIZE,
-                    "the exporter says " + found.byteSize() + " bytes, but the pointer has " + mapped);
+                    "the exporter says " + found.byteSize() + " bytes, but the mapped allocation has " + mapped);
         }
     }
 
-    /// Returns the mapped length, or the largest number if the driver does not tell it.
+    /// Returns the mapped length, or the largest number if the driver does not report it.
     private static long mappedBytes(ImportedPool pool, long address) {
         try {
             return pool.driver().memory().range(pool.device(), address).byteSize();
@@ -175,8 +175,8 @@ public final class ImportedBuffer implements AutoCloseable {
     }
 
     /// Unmaps the buffer in stream order, waits until the stream has reached that point, and tells the
-    /// exporter. So the exporter's work comes after this, even if this process ends. Closing twice does
-    /// nothing.
+    /// exporter. So the exporter's later work comes after this process's, even if this process ends. Closing
+    /// twice does nothing.
     ///
     /// @param onStream the stream of the last use, of the pool's device
     /// @throws CudaException if the driver refuses; close again then

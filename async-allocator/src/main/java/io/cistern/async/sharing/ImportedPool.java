@@ -124,12 +124,12 @@ public final class ImportedPool implements AutoCloseable {
         return device;
     }
 
-    /// Returns the number of the exporting process.
+    /// Returns the id of the exporting process.
     public long exporter() {
         return link.pid();
     }
 
-    /// Returns whether the exporter was there a moment ago.
+    /// Returns whether the exporter is still connected. It may exit at any time.
     public boolean isConnected() {
         return link.isPresent();
     }
@@ -153,7 +153,7 @@ public final class ImportedPool implements AutoCloseable {
     public synchronized ImportedBuffer map(String name, long byteSize, long stream) {
         if (!Message.isName(name) || byteSize < 0) {
             throw new IllegalArgumentException(
-                    "\"" + name + "\" of " + byteSize + " bytes is not something that can be published");
+                    "no buffer can be published as \"" + name + "\" with " + byteSize + " bytes");
         }
         if (closed) {
             throw new IllegalStateException(this + " is closed");

@@ -169,7 +169,7 @@ sealed interface Message {
         };
     }
 
-    /// Returns the reason of a name. A later version may have reasons that this one does not know.
+    /// Returns the reason that a name stands for. A later version may have reasons that this one does not know.
     private static Reason reason(String name) {
         return Arrays.stream(Reason.values())
                 .filter(reason -> reason.name().equals(name))

@@ -9,9 +9,9 @@ import java.util.stream.IntStream;
 
 /// The access of other devices to the memory of one pool.
 ///
-/// A pool has rights of its own, which apply to all its memory, now and later. Neither `cuCtxEnablePeerAccess`
-/// nor the rights of another pool change them. Setting them costs time, for the memory that the pool has
-/// reserved then and for each piece that it reserves later.
+/// A pool has access rights of its own, which apply to all its memory, now and later. Neither
+/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. Setting them costs time, for the memory
+/// that the pool has reserved then and for each piece that it reserves later.
 ///
 /// **Threads.** Any. If it came from an [ExportedPool] or [ImportedPool], calls fail once that has destroyed
 /// its pool.
@@ -72,7 +72,7 @@ public final class PoolAccess {
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void revoke(int peer) {
         if (peer == device) {
-            throw new IllegalArgumentException("device " + device + " keeps the access to its own pool");
+            throw new IllegalArgumentException("device " + device + " always has access to its own pool");
         }
         set(peer, AccessRights.NONE);
     }

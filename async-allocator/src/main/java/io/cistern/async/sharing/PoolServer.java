@@ -23,7 +23,7 @@ import java.util.function.LongPredicate;
 /// Answers the importers of a pool, on one thread that never waits for any of them. A message is received and
 /// sent whole or not at all; an importer that does not take an answer is disconnected.
 ///
-/// 1. A process that connects must be of the same user, by the system's account.
+/// 1. A process that connects must belong to the same user, which the operating system reports.
 /// 2. The first message is a [Message.Hello]; then maps and releases follow, each answered before the next is
 ///    read.
 /// 3. A malformed or unexpected message is refused, and the connection ends.

@@ -111,7 +111,7 @@ final class Publications {
         return Stream.concat(published.values().stream(), withdrawn.stream());
     }
 
-    /// Returns the numbers of the processes that use a buffer.
+    /// Returns the ids of the processes that use a buffer.
     List<Long> importers() {
         return locked(() ->
                 all().flatMap(ExportedBuffer::importers).distinct().sorted().toList());
