@@ -4,7 +4,8 @@ import io.cistern.MemoryPool;
 import java.util.List;
 
 /// The registration of one pool's memory with one communicator. It covers all segments that the pool has on the
-/// communicator's device, and those that it gets later, each until the segment goes back or this is closed.
+/// communicator's device, and those that it gets later, each until the segment goes back or the registration is
+/// closed.
 ///
 /// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of its own.
 /// Registration is not collective: ranks may register different pools at different times.
@@ -52,7 +53,7 @@ public final class BufferRegistration implements AutoCloseable {
         return books;
     }
 
-    /// Deregisters all segments, once a call that the communicator is in has returned. Closing twice does
+    /// Deregisters all segments, after any call of the communicator under way has returned. Closing twice does
     /// nothing.
     @Override
     public void close() {

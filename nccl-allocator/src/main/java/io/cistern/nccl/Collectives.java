@@ -4,12 +4,11 @@ import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// The calls that move data between ranks. Each call has one form for addresses, which are not checked, and one
-/// for buffers. For buffers, device, size and alignment are checked before NCCL is called. A buffer keeps its
-/// memory until the stream has passed the call, even if the buffer belongs to another stream and is closed at
-/// once.
+/// The calls that move data between ranks. Each call has a form for addresses, which are not checked, and forms
+/// for buffers, whose device, size and alignment are checked before NCCL is called. A buffer keeps its memory
+/// until the stream has passed the call, even if the buffer belongs to another stream and is closed at once.
 ///
-/// Every rank makes the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
+/// Every rank must make the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
 /// device. Parameters named `inPlace` are both the input and the result.
 ///
 /// **Errors.** Besides the exceptions below, each call throws an [IllegalStateException] if the communicator is
@@ -47,7 +46,7 @@ public abstract sealed class Collectives permits Communicator {
         allReduce(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#allReduce(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, long)].
     public void allReduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
         allReduce(send, receive, type, op, stream.handle());
@@ -60,7 +59,7 @@ public abstract sealed class Collectives permits Communicator {
         allReduce(inPlace, inPlace, type, op, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#allReduce(DeviceBuffer, DataType, ReductionOp, long)].
     public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op, CudaStream stream) {
         allReduce(inPlace, type, op, stream.handle());
@@ -86,7 +85,7 @@ public abstract sealed class Collectives permits Communicator {
         broadcast(address, address, count, type, root, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#broadcast(DeviceBuffer, DataType, int, long)].
     public void broadcast(DeviceBuffer inPlace, DataType type, int root, CudaStream stream) {
         broadcast(inPlace, type, root, stream.handle());
@@ -111,7 +110,7 @@ public abstract sealed class Collectives permits Communicator {
         reduce(operands.use(send), operands.use(receive), count, type, op, root, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#reduce(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, int, long)].
     public void reduce(
             DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, CudaStream stream) {
@@ -138,7 +137,7 @@ public abstract sealed class Collectives permits Communicator {
         allGather(operands.use(send), operands.use(receive), count, type, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#allGather(DeviceBuffer, DeviceBuffer, DataType, long)].
     public void allGather(DeviceBuffer send, DeviceBuffer receive, DataType type, CudaStream stream) {
         allGather(send, receive, type, stream.handle());
@@ -164,14 +163,14 @@ public abstract sealed class Collectives permits Communicator {
         reduceScatter(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#reduceScatter(DeviceBuffer, DeviceBuffer, DataType, ReductionOp, long)].
     public void reduceScatter(
             DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, CudaStream stream) {
         reduceScatter(send, receive, type, op, stream.handle());
     }
 
-    /// Sends a part of its own to each rank.
+    /// Sends a different part of `send` to each rank.
     ///
     /// @param send the address of `count` elements for each rank, in the order of ranks
     /// @param receive the address for `count` elements from each rank, in the order of ranks; not `send`
@@ -189,7 +188,7 @@ public abstract sealed class Collectives permits Communicator {
         allToAll(operands.use(send), operands.use(receive), count, type, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#allToAll(DeviceBuffer, DeviceBuffer, DataType, long)].
     public void allToAll(DeviceBuffer send, DeviceBuffer receive, DataType type, CudaStream stream) {
         allToAll(send, receive, type, stream.handle());
@@ -211,7 +210,7 @@ public abstract sealed class Collectives permits Communicator {
         send(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#send(DeviceBuffer, DataType, int, long)].
     public void send(DeviceBuffer buffer, DataType type, int peer, CudaStream stream) {
         send(buffer, type, peer, stream.handle());
@@ -234,7 +233,7 @@ public abstract sealed class Collectives permits Communicator {
         receive(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
     }
 
-    /// Runs on a stream: see
+    /// Makes the same call on a [CudaStream]: see
     /// [#receive(DeviceBuffer, DataType, int, long)].
     public void receive(DeviceBuffer buffer, DataType type, int peer, CudaStream stream) {
         receive(buffer, type, peer, stream.handle());

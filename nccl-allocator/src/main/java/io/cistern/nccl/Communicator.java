@@ -249,7 +249,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Returns the error that this rank has had or noticed since its creation; success once it is closed or
+    /// Returns the error that NCCL has reported for this rank since its creation; success once it is closed or
     /// aborted. After an error, [abort][#abort] the communicator. Doesn't wait.
     public NcclResult asyncError() {
         if (!state.beginUse()) {
@@ -272,8 +272,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Waits until all enqueued work has completed, on this rank and towards the others (`ncclCommFinalize`).
-    /// After it, only [#close] and [#abort] are allowed. Calling it twice does nothing.
+    /// Waits until all enqueued work of this rank has completed, including its exchange with the others
+    /// (`ncclCommFinalize`). After it, only [#close] and [#abort] are allowed. Calling it twice does nothing.
     ///
     /// @throws NcclException if NCCL refuses
     public void finish() {

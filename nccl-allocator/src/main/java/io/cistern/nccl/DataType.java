@@ -42,7 +42,7 @@ public enum DataType {
         return code;
     }
 
-    /// Returns the bytes of one element; addresses must be multiples of it.
+    /// Returns the size of one element in bytes; addresses must be multiples of it.
     public int byteSize() {
         return byteSize;
     }

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /// The calls of one [Nccl#group], kept until its end and then made together. NCCL identifies a group by its OS
-/// thread, which a virtual thread may leave in between; and a block that throws has called nothing.
+/// thread, which a virtual thread may leave in between. Also, if the code throws, it has made no call.
 ///
 /// 1. Take the locks of all communicators of the group, in the order of their creation, so that two groups
 ///    can't wait for each other.

@@ -14,7 +14,7 @@ final class NativeNccl implements NcclApi {
     /// `NCCL_WIN_COLL_SYMMETRIC`
     private static final int SYMMETRIC = 1;
 
-    /// `CU_STREAM_PER_THREAD`. The numbers up to it are default streams, which are no handles.
+    /// `CU_STREAM_PER_THREAD`. The numbers up to it name default streams; they are not handles.
     private static final long LAST_DEFAULT_STREAM = 2;
 
     private final NcclLibrary library;

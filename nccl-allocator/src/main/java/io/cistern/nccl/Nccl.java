@@ -74,7 +74,7 @@ public final class Nccl {
     }
 
     /// Creates this process's rank of a communicator (`ncclCommInitRank`), and waits until all other ranks have
-    /// done so.
+    /// joined.
     ///
     /// @param id the id that one rank created
     /// @param rankCount the number of ranks in all processes
@@ -98,8 +98,8 @@ public final class Nccl {
     public List<Communicator> initRanks(UniqueId id, int rankCount, int firstRank, int... devices) {
         requireSome(devices.length);
         if (firstRank < 0 || firstRank + devices.length > rankCount) {
-            throw new IllegalArgumentException(
-                    "ranks " + firstRank + " to " + (firstRank + devices.length - 1) + " of " + rankCount);
+            throw new IllegalArgumentException("ranks " + firstRank + " to " + (firstRank + devices.length - 1)
+                    + " are not all from 0 to " + (rankCount - 1));
         }
         return communicators(devices, BlockingWork.get(() -> api.initRanks(id, rankCount, firstRank, devices)));
     }
@@ -130,8 +130,8 @@ public final class Nccl {
     /// @throws NcclException if NCCL refuses
     public List<Optional<Communicator>> split(List<Communicator> ranks, int[] colors, int[] keys) {
         if (ranks.isEmpty() || ranks.size() != colors.length || ranks.size() != keys.length) {
-            throw new IllegalArgumentException(
-                    ranks.size() + " ranks, " + colors.length + " colors, " + keys.length + " keys");
+            throw new IllegalArgumentException(ranks.size() + " ranks, " + colors.length + " colors and " + keys.length
+                    + " keys: a split needs at least one rank, and one color and key for each");
         }
         NcclApi.Handle[] handles = ranks.stream().map(Communicator::handle).toArray(NcclApi.Handle[]::new);
         long[] parts = BlockingWork.get(() -> locked(ranks, () -> api.split(handles, colors, keys)));
@@ -160,9 +160,9 @@ public final class Nccl {
         }
     }
 
-    /// Makes the calls of some code one group (`ncclGroupStart`, `ncclGroupEnd`): for calls of several ranks
-    /// that wait for each other, and for sends and receives at once. The calls are made together when the code
-    /// ends; if it throws, none is made. A group inside a group joins the outer one.
+    /// Groups the NCCL calls that some code makes (`ncclGroupStart`, `ncclGroupEnd`): for calls of several ranks
+    /// that wait for each other, and for a rank that sends and receives at once. The calls are made together when
+    /// the code ends; if it throws, none is made. A group inside a group joins the outer one.
     ///
     /// @throws NcclException the error of the first call that fails
     public void group(Runnable calls) {

@@ -55,7 +55,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     private static void requireAligned(long address, long byteAlignment) {
         if (address % byteAlignment != 0) {
-            throw new IllegalStateException("ncclMemAlloc gave 0x" + Long.toHexString(address)
+            throw new IllegalStateException("ncclMemAlloc returned 0x" + Long.toHexString(address)
                     + ", which is not a multiple of " + byteAlignment);
         }
     }

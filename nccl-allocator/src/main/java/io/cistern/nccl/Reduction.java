@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /// Reduces elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are
-/// whole, and floating point is rounded once, at the end. Simulated collectives compute their results with it.
+/// truncated, and floating point is rounded once, at the end. Simulated collectives use it.
 ///
 /// @param type the type of the elements
 /// @param op the operation that reduces two elements to one

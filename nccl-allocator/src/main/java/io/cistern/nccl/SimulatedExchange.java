@@ -15,11 +15,11 @@ import java.util.List;
 /// Each rank enqueues this on its stream:
 ///
 /// ```
-/// copy what it gives to the host → event → stand until the result is there → copy the result from the host → event
+/// copy its input to the host → event → wait for the result → copy the result from the host → event
 /// ```
 ///
-/// A rank that receives nothing does not stand. The last rank to call makes its stream wait for all first
-/// events; then the host computes all results and releases all streams. Guarded by the [SimulatedClique].
+/// A rank that receives nothing does not wait. The last rank to call makes its stream wait for all first events;
+/// then the host computes all results and releases all streams. Guarded by the [SimulatedClique].
 final class SimulatedExchange {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
 

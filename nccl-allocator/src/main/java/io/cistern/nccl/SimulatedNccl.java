@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// order, and wait for each other by NCCL's rules. Meant for the simulated GPU; it copies through the host, so
 /// it is slow.
 ///
-/// A call returns at once; its stream stands until all ranks have called, as with NCCL. Ranks that disagree
-/// fail with [NcclResult#INVALID_USAGE], for which NCCL would hang or corrupt memory.
+/// A call returns at once; its stream waits until all ranks have called, as with NCCL. Ranks that disagree fail
+/// with [NcclResult#INVALID_USAGE], where NCCL would hang or corrupt memory.
 final class SimulatedNccl implements NcclApi {
     /// The version that it imitates.
     private static final int VERSION = 22803;
@@ -96,7 +96,7 @@ final class SimulatedNccl implements NcclApi {
                     "ncclCommInitRank",
                     NcclResult.INVALID_ARGUMENT,
                     id.toString(),
-                    "the simulation has ranks of one process only, and this id was not made in it");
+                    "this process has no such id: simulated ranks share a process, and an id serves one communicator");
         }
         int[] all = point.meet(rankCount, firstRank, devices);
         MEETING_POINTS.remove(id);

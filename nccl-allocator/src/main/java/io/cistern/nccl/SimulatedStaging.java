@@ -9,7 +9,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /// Holds pinned host memory and kernels for simulated communicators. It keeps all of them until the driver is
-/// closed: giving memory back waits for the device, whose streams may stand for ranks that have not called.
+/// closed: giving memory back waits for the device, whose streams may be waiting for ranks that have not called.
 ///
 /// **Threads.** Any; its own lock.
 final class SimulatedStaging {

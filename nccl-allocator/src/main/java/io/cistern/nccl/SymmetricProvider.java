@@ -14,12 +14,12 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 
-/// Provides the allocator `symmetric`. Small and middle blocks lie at deterministic offsets of one segment a
+/// Provides the allocator `symmetric`. Small and medium blocks lie at deterministic offsets of one segment per
 /// device, which can be registered as a [window][Communicator#registerWindow]; large blocks come from plain
 /// memory. So the size of a buffer decides where it lies, and it lies where its collective is fastest.
 public final class SymmetricProvider implements AllocatorProvider {
     /// The size up to which an all-reduce between two H200 without multicast was faster in a window than in
-    /// plain memory. Windows win while latency counts, plain memory once bandwidth does. The sizes tried were
+    /// plain memory. Windows win while latency dominates, plain memory once bandwidth does. The sizes tried were
     /// powers of two: docs/nccl.md.
     static final long CROSSOVER_BYTES = 32L << 20;
 
@@ -33,7 +33,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "bytes",
                 "bytes from 2MiB",
                 "512MiB",
-                "the segment of each device; blocks that do not fit come from `upstream`",
+                "the size of each device's segment; blocks that do not fit come from `upstream`",
                 SymmetricProvider::segmentBytes);
         static final SpecOption<Long> LARGEST = SpecOption.of(
                 "symmetric",
@@ -54,7 +54,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "upstream",
                 "a spec",
                 "`caching:source=nccl`",
-                "where larger blocks come from",
+                "the allocator of blocks that are larger than `largest` or do not fit",
                 AllocatorOptions::text);
     }
 

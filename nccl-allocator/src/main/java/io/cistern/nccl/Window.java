@@ -147,7 +147,7 @@ public final class Window implements AutoCloseable {
         return buffer.address() - segment.address();
     }
 
-    /// Deregisters it. Every rank does so, after the work on it is done. Closing twice does nothing.
+    /// Deregisters it. Every rank must do so, after the work on it is done. Closing twice does nothing.
     @Override
     public void close() {
         communicator.end(this);

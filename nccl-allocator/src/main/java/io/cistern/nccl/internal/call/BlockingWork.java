@@ -12,7 +12,7 @@ import java.util.function.Supplier;
 public final class BlockingWork {
     private BlockingWork() {}
 
-    /// A class of its own, so that no pool of threads exists unless a virtual thread calls.
+    /// A class of its own, so that no thread pool exists unless a virtual thread calls.
     private static final class Threads {
         static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
                 Thread.ofPlatform().daemon().name("cistern-nccl-", 0).factory());

@@ -34,7 +34,7 @@ public record VmmOptions(
             "handle",
             "`auto`, `none`, `posix_fd`, `fabric`",
             "`auto`",
-            "how it can be exported; `auto` is the widest that works",
+            "how memory can be exported; `auto` is the widest type that works",
             (options, key) -> options.choice(key, List.of("auto", "none", "posix_fd", "fabric")));
     private static final SpecOption<Long> ALIGNMENT = SpecOption.of(
             "vmm",
@@ -48,12 +48,12 @@ public record VmmOptions(
             "rdma",
             "`auto`, `true`, `false`",
             "`auto`",
-            "whether network cards can access it; `auto` is true where that is supported",
+            "whether network cards can access the memory; `auto` is true where that is supported",
             (options, key) -> options.choice(key, List.of("auto", "true", "false")));
 
     public static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
 
-    /// With a larger one, one block would take a good part of a device.
+    /// With a larger alignment, one block would take a good part of a device.
     private static final long LARGEST_ALIGNMENT = 1L << 30;
 
     public static VmmOptions read(AllocatorOptions options) {

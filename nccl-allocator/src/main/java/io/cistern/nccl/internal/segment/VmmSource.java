@@ -73,7 +73,8 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
                 throw new DeviceOutOfMemoryException(
                         byteSize,
                         device,
-                        "source vmm: no memory in " + kind(device).traits.location(),
+                        "source vmm: no memory at location="
+                                + kind(device).traits.location(),
                         failure);
             }
             throw failure;
@@ -113,8 +114,8 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         return List.of(registry);
     }
 
-    /// Abandons memory that is still mapped because a communicator was in a call: it goes when that
-    /// communicator lets it go.
+    /// Abandons memory that is still mapped because a communicator was in a call: it is freed when that
+    /// communicator deregisters it.
     @Override
     public void close() {
         registry.abandonAll(segments, late);
@@ -171,7 +172,7 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         } catch (CudaException refused) {
             if (refused.result() == CudaResult.OUT_OF_MEMORY) {
                 throw new DeviceOutOfMemoryException(
-                        granule, memory.device(), "source vmm can't try handle types", refused);
+                        granule, memory.device(), "source vmm has no memory to try handle types with", refused);
             }
             return false;
         }

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates blocks at deterministic offsets. Blocks up to a size come from one segment a device, a
+/// Allocates blocks at deterministic offsets. Blocks up to a size come from one segment per device, a
 /// [SymmetricArena]. Larger blocks, and those that the segment has no room for, come from another allocator.
 /// Which of the two serves a block, and the offset, depend only on the sequence of sizes, frees and captures on
 /// the device. So ranks that make the same sequence get the same offsets.

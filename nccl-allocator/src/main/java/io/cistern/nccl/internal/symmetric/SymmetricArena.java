@@ -42,14 +42,14 @@ import java.util.stream.Collectors;
 ///
 /// **Threads.** One lock; it is held while fences are recorded when a block changes streams.
 final class SymmetricArena {
-    /// The unit of sizes and offsets. NCCL is at its best from 16 bytes of alignment on, blocks in general from
-    /// 256.
+    /// The unit of sizes and offsets. NCCL performs best with an alignment of at least 16 bytes; every block is
+    /// aligned to at least 256.
     static final long UNIT = 512;
 
     /// This many streams can use parts of a range in turn without waiting for each other's later work.
     private static final int MAX_USES = 4;
 
-    /// With fewer fences, none is looked for that no range needs any more.
+    /// With fewer fences than this, unneeded ones are not looked for.
     private static final int FEW_FENCES = 64;
 
     /// The answer of an arena whose segment has gone; there may be another arena.
