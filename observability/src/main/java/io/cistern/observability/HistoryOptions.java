@@ -10,7 +10,7 @@ import java.util.Set;
 ///     memory of the Java heap, several times as much with its stack. The collector copies what is kept, so a
 ///     larger capacity makes each event slower
 /// @param stacks whether to record the place in the program with events, which makes each of them slower
-/// @param stacksOfAllocationsOnly whether only allocations get it, with `stacks`
+/// @param stacksOfAllocationsOnly with `stacks`: whether only allocations get a stack
 /// @param leftOut kinds of events that are not recorded, such as [MemoryEvent.ScopeEntered]
 public record HistoryOptions(
         int capacity, boolean stacks, boolean stacksOfAllocationsOnly, Set<Class<? extends MemoryEvent>> leftOut) {
@@ -33,8 +33,7 @@ public record HistoryOptions(
         this(capacity, stacks, false, Set.of());
     }
 
-    /// Returns these options with the place in the program only for allocations: frees, which are as many,
-    /// cost less then.
+    /// Returns these options with stacks of allocations only. Frees, which are as frequent, then cost less.
     public HistoryOptions onlyStacksOfAllocations() {
         return new HistoryOptions(capacity, true, true, leftOut);
     }
@@ -54,12 +53,12 @@ public record HistoryOptions(
         return stacks && (!stacksOfAllocationsOnly || event instanceof MemoryEvent.Allocated);
     }
 
-    /// Returns options for 65,536 events a device, with stacks.
+    /// Returns options for 65,536 events per device, with stacks.
     public static HistoryOptions withStacks() {
         return new HistoryOptions(USUAL_CAPACITY, true);
     }
 
-    /// Returns options for 65,536 events a device, without stacks.
+    /// Returns options for 65,536 events per device, without stacks.
     public static HistoryOptions withoutStacks() {
         return new HistoryOptions(USUAL_CAPACITY, false);
     }

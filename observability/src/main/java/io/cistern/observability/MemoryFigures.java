@@ -15,8 +15,8 @@ import java.util.OptionalLong;
 /// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator. Monitors read all of it
 /// in one call. Its parts are plain numbers and texts, so JMX carries them unchanged.
 ///
-/// Figures are weakly consistent while other threads allocate. A figure that an allocator
-/// can't tell is [#UNKNOWN].
+/// Figures are weakly consistent while other threads allocate. A figure that an allocator does not report is
+/// [#UNKNOWN].
 ///
 /// @param nanoTime the process's [System#nanoTime] at the time of reading, for computing rates from totals
 /// @param devices by ordinal

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A call counts the allocations and frees of its own thread, on all devices, including those of nested calls.
 /// A block that another thread frees stays counted as live. If the Java heap was full and [events were
-/// lost][io.cistern.Listeners#lostEvents], figures are too low. The profiler costs as much as any observer.
+/// lost][io.cistern.Listeners#lostEvents], figures are too low. The profiler slows allocations as much as any
+/// [observer][io.cistern.Listeners#onEvent].
 ///
 /// **Threads.** Any thread may call any method at any time. The thread that began a call ends
 /// it, innermost call first.
@@ -74,7 +75,7 @@ public final class MemoryProfiler implements AutoCloseable {
         private long allocations;
         private long totalBytes;
 
-        /// Addresses of the blocks that it allocated and nobody freed on its thread.
+        /// Addresses of the blocks that it allocated and that its thread has not freed.
         private final Set<Long> blocks = new HashSet<>();
 
         private Call(String name, @Nullable Call outer) {
@@ -90,7 +91,7 @@ public final class MemoryProfiler implements AutoCloseable {
             peakBytes = Math.max(peakBytes, liveBytes);
         }
 
-        /// Blocks that were there before the call are no part of its figures.
+        /// Ignores blocks that were allocated before the call.
         private void freed(long address, long byteSize) {
             if (blocks.remove(address)) {
                 liveBytes -= byteSize;

@@ -26,7 +26,7 @@ import java.util.OptionalLong;
 /// itself, but the whole is not. Blocks have their stream, thread, age and site if the history or the
 /// [leak level][io.cistern.diagnostics.LeakLevel] knows them.
 ///
-/// **Threads.** Immutable. Any thread may take one, in an observer too.
+/// **Threads.** Immutable. Any thread may take one, even in an [observer][io.cistern.Listeners#onEvent].
 ///
 /// @param takenAt when it was taken
 /// @param reason why it was taken, in words: `on demand`, `out of memory`, `peak of a replay`
@@ -151,6 +151,7 @@ public record MemorySnapshot(
     }
 
     /// Takes a snapshot for a refused request.
+    ///
     /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, OutOfMemoryReport report) {
         return new SnapshotMaker(memory).make("out of memory", Optional.of(report));
@@ -178,7 +179,7 @@ public record MemorySnapshot(
 
     /// Writes the snapshot as JSON, in the format of the [schema][#schema].
     ///
-    /// @param out where to; is left open
+    /// @param out the stream to write to; it stays open
     /// @throws IOException if it can't be written
     public void writeJson(OutputStream out) throws IOException {
         JsonWriter.write(this, out);
@@ -187,7 +188,7 @@ public record MemorySnapshot(
     /// Writes the snapshot in the format of a pickled `torch.cuda.memory._snapshot`, for `python -m
     /// torch.cuda._memory_viz` and PyTorch's viewer.
     ///
-    /// @param out where to; is left open
+    /// @param out the stream to write to; it stays open
     /// @throws IOException if it can't be written
     public void writePickle(OutputStream out) throws IOException {
         TorchPickle.write(this, out);

@@ -44,7 +44,7 @@ public final class JsonWriter {
 
     /// Writes a snapshot.
     ///
-    /// @param out where to; is left open
+    /// @param out the stream to write to; it stays open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
         JsonFactory factory = JsonFactory.builder()
                 .disable(StreamWriteFeature.AUTO_CLOSE_TARGET)

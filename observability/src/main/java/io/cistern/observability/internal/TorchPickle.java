@@ -75,9 +75,9 @@ public final class TorchPickle {
 
     /// Writes a snapshot.
     ///
-    /// @param out where to; is left open
+    /// @param out the stream to write to; it stays open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
-        // Shared objects are found by identity: to compare values costs more than the writing.
+        // Shared objects are found by identity: comparing values would cost more than writing them.
         new Pickler(true, false).dump(new TorchPickle(snapshot).all(), out);
     }
 
@@ -102,7 +102,7 @@ public final class TorchPickle {
                 annotations);
     }
 
-    /// Returns the settings, and who took the snapshot: a reader would take it for PyTorch.
+    /// Returns the settings, and that Cistern recorded the snapshot: a reader would otherwise assume PyTorch.
     private Map<String, String> settings() {
         Map<String, String> settings = new HashMap<>(snapshot.settings());
         settings.put("recorded_by", "Cistern");

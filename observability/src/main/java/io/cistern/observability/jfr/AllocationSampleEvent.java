@@ -18,11 +18,11 @@ final class AllocationSampleEvent extends SegmentEvent {
     long stream;
 
     @Label("Weight")
-    @Description("Bytes since the previous sample; over all samples, they sum to about what was allocated")
+    @Description("Bytes since the previous sample; the weights of all samples add up to about the bytes allocated")
     @DataAmount
     long weight;
 
-    /// The writer of events reads the setting, not this method.
+    /// Only declares the setting: the writer of events reads its value directly.
     @SettingDefinition
     @Name("interval")
     @Label("Interval")

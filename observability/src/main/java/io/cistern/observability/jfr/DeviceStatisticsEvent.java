@@ -40,7 +40,7 @@ final class DeviceStatisticsEvent extends Event {
     long reservedBytes;
 
     @Label("Requested")
-    @Description("Bytes requested in live blocks")
+    @Description("Bytes requested for live blocks")
     @DataAmount
     long requestedBytes;
 

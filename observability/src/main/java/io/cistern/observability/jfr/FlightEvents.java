@@ -24,7 +24,7 @@ import jdk.jfr.FlightRecorder;
 /// | `cistern.ReclaimStep` | a request found no memory, and a reclaim step was tried |
 /// | `cistern.OutOfMemory` | a request failed |
 /// | `cistern.SlowAllocation` | an allocation took at least the event's setting `slowerThan` (1 ms) |
-/// | `cistern.AllocationSample` | a thread's allocations came to the event's setting `interval` (64 MiB) |
+/// | `cistern.AllocationSample` | a thread's allocations reached the event's setting `interval` (64 MiB) |
 /// | `cistern.Scope` | a thread left a scope; the event covers its whole duration |
 /// | `cistern.CurrentChanged` | another allocator became current |
 /// | `cistern.Annotation` | the program [marked][io.cistern.Listeners#annotate] a moment |

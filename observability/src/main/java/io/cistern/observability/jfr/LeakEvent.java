@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 @Name("cistern.Leak")
 @Label("Leak")
-@Description("Live blocks of one place in the program that no code will free")
+@Description("Blocks that one place in the program allocated and that are still live")
 final class LeakEvent extends CisternEvent {
     @Label("Site")
     @Description("The frames that allocated them, the innermost first; empty if the leak level does not record them")

@@ -5,8 +5,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 import jdk.jfr.SettingControl;
 
-/// A setting that is a quantity. If several recordings set it, the least value applies; a text that is no such
-/// quantity is ignored.
+/// A setting that is a quantity. If several recordings set it, the least value applies; a text that does not
+/// parse is ignored.
 abstract class LeastSetting extends SettingControl {
     private final String usual;
     private String value;

@@ -36,7 +36,7 @@ final class OutOfMemoryEvent extends CisternEvent {
     long reservedBytes;
 
     @Label("Requested")
-    @Description("Bytes requested in the allocator's live blocks")
+    @Description("Bytes requested for the allocator's live blocks")
     @DataAmount
     long requestedBytes;
 

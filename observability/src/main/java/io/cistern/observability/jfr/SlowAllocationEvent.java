@@ -10,7 +10,7 @@ import jdk.jfr.Timespan;
 
 @Name("cistern.SlowAllocation")
 @Label("Slow Allocation")
-@Description("An allocation took longer than the threshold")
+@Description("An allocation took at least as long as the threshold")
 @StackTrace(true)
 final class SlowAllocationEvent extends SegmentEvent {
     @Label("Stream")
@@ -21,7 +21,7 @@ final class SlowAllocationEvent extends SegmentEvent {
     @Timespan
     long took;
 
-    /// The writer of events reads the setting, not this method.
+    /// Only declares the setting: the writer of events reads its value directly.
     @SettingDefinition
     @Name("slowerThan")
     @Label("Slower Than")

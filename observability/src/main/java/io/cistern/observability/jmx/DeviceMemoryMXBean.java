@@ -59,7 +59,7 @@ public interface DeviceMemoryMXBean {
 
     /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] to a file on the program's machine.
     ///
-    /// @param file its path; a name in `.pickle` or `.pkl` gets PyTorch's pickle, any other JSON
+    /// @param file its path; a name that ends in `.pickle` or `.pkl` gets PyTorch's pickle, any other name JSON
     /// @throws IOException if it can't be written
     void snapshot(String file) throws IOException;
 }

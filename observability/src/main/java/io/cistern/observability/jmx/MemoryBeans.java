@@ -26,8 +26,8 @@ public final class MemoryBeans {
 
     private MemoryBeans() {}
 
-    /// Registers a [DeviceMemoryMXBean] as `io.cistern:type=DeviceMemory,name=N`, N counting from 1, until the
-    /// registration or the device memory is closed. If the server refuses, this method logs the refusal and
+    /// Registers a [DeviceMemoryMXBean] as `io.cistern:type=DeviceMemory,name=N`, where N counts from 1, until
+    /// the registration or the device memory is closed. If the server refuses, this method logs the refusal and
     /// returns a registration that does nothing.
     ///
     /// @return a registration; closing it removes the bean
@@ -37,8 +37,8 @@ public final class MemoryBeans {
 
     /// Registers a [DeviceMemoryMXBean] like [#register(DeviceMemory)], under a name that the program chooses.
     ///
-    /// @param name the name, instead of N; if the server has that name already, a number is
-    ///     added. Empty means N
+    /// @param name the name, instead of N; if the server has that name already, the method adds a number. Empty
+    ///     means N
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory, String name) {
         RegisteredBeans beans = memory.moduleSupport().attachment(RegisteredBeans.class, _ -> new RegisteredBeans());

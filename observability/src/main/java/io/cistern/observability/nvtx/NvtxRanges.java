@@ -25,9 +25,9 @@ public final class NvtxRanges {
     private NvtxRanges() {}
 
     /// Starts to send ranges and marks to the library, until the registration or the device memory is closed.
-    /// If no library is found, nothing happens, and the log says so once in a process.
+    /// If no library is found, nothing happens, and the log says so once per process.
     ///
-    /// @return a registration; closing it stops the marks
+    /// @return a registration; closing it stops both
     public static Registration register(DeviceMemory memory) {
         try {
             return memory.listeners().onRareEvent(new NvtxWriter(NvtxLibrary.find()));
