@@ -8,7 +8,7 @@ import io.cistern.spi.catalog.Catalog;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 
-/// Tests that every allocator must pass. An allocator joins with one method:
+/// Tests that every allocator must pass. To test an allocator, implement one method:
 ///
 /// ```java
 /// class MyAllocatorConformanceTests extends AllocatorConformance {
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Tag;
 /// have reported no misuse.
 ///
 /// The suite allocates up to five eighths of the device's memory as one block, and three quarters as eight
-/// blocks. An allocator that rounds sizes up must therefore fall back to the bare size before it refuses.
+/// blocks. An allocator that rounds sizes up must therefore try the exact size requested before it refuses.
 ///
 /// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-trim`, `-order`,
 /// `-use`, `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
@@ -40,7 +40,8 @@ public abstract class AllocatorConformance {
     /// Opens the allocator under test.
     ///
     /// @param memory new device memory with the catalogue from [#catalog()]
-    /// @return the allocator, opened on `memory` by name or as a [io.cistern.spi.DeviceAllocator] made here
+    /// @return the allocator, opened on `memory` by name or as a [io.cistern.spi.DeviceAllocator] that this
+    ///     method creates
     protected abstract Allocator open(DeviceMemory memory);
 
     /// Opens the driver for one test; the suite closes it.

@@ -21,7 +21,8 @@ final class BlockHistory {
         /// Whether the stream of the free had ended.
         boolean hadEnded;
 
-        /// The streams that must pass before others may have the block's memory: that of the free comes last.
+        /// The streams that must pass before others may get the block's memory; the stream of the free is the
+        /// last one.
         final List<Long> users = new ArrayList<>();
 
         Life(Block block, long allocated) {

@@ -161,7 +161,8 @@ final class BuildingBlocks {
                 throw new AssertionError(
                         "%s handed out 0x%x again, which it kept after its free, but passes on %s of %s, which takes the"
                                         .formatted(user, address, ability.getSimpleName(), origin)
-                                + " block for the former one: override extension() and return only abilities of its own");
+                                + " new block for the freed one: override extension() and return only abilities of its"
+                                + " own");
             }
         }
 
@@ -173,7 +174,7 @@ final class BuildingBlocks {
             freed.remove(given.address());
             Segment obtained = live.remove(given.address());
             if (obtained == null) {
-                findings.add(text(method, given) + ", where it has nothing: it never got this memory, or gave it back"
+                findings.add(text(method, given) + ", which it does not hold: it never got this memory, or gave it back"
                         + " before; a cache must remove a block when it hands it out");
                 return method.getReturnType() == boolean.class ? true : null;
             }

@@ -56,7 +56,8 @@ abstract class CapacityContractTests extends ConformanceContractTests {
         assertContents();
     }
 
-    /// The freed block may wait for the other stream until the host does; a refusal comes after that.
+    /// The freed block may wait for the other stream until the host waits for it. The allocator may refuse only
+    /// after that.
     @Test
     void aRefusedRequestIsRefusedAgainWhileNothingChanges() {
         long[] streams = streams(2);

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /// Runs one contract of the conformance suite. Before each test it opens driver, device memory and allocator. After
-/// each test it verifies and frees the remaining blocks, announces and destroys the streams, closes everything,
-/// and checks that no memory is missing.
+/// each test it verifies and frees the remaining blocks, announces the end of the streams, destroys them, closes
+/// everything, and checks that no memory is missing.
 ///
 /// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was reported.
 @Timeout(180)
@@ -157,7 +157,7 @@ abstract class ConformanceContractTests {
         allocator = suite.open(memory);
     }
 
-    /// Returns the bytes that the allocator holds, and those that it is built on, which report their own.
+    /// Returns the bytes that the allocator and those that it is built on hold; each reports its own.
     ///
     /// @return empty if one of them doesn't know
     final OptionalLong reservedBytes() {

@@ -13,7 +13,7 @@ final class Findings {
 
     /// Fails if there are findings.
     ///
-    /// @param what what they are, or nothing if they say it themselves
+    /// @param what describes the findings; empty if they describe themselves
     static void assertNone(String what, Stream<?> findings) {
         List<?> first = findings.limit(SHOWN).toList();
         if (!first.isEmpty()) {

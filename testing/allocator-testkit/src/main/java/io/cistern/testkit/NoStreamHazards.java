@@ -20,8 +20,8 @@ import org.junit.jupiter.api.parallel.Resources;
 
 /// Fails each test of a class in which memory is used where no stream orders it.
 ///
-/// Each device memory that the test opens is watched, from the construction of the test's object on:
-/// [StreamHazards] says what is seen. Tests of other classes do not run at the same time, if JUnit runs tests in
+/// Watches each device memory that the test opens, from the construction of the test's object on. [StreamHazards]
+/// explains which uses it finds. Tests of other classes do not run at the same time, if JUnit runs tests in
 /// parallel.
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)

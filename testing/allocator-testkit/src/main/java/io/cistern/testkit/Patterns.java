@@ -30,7 +30,7 @@ public final class Patterns implements AutoCloseable {
     /// A page of the smallest kind at each end of a large block, because neighbours overlap at the ends first.
     private static final long EDGE = 64L << 10;
 
-    /// The number of open checks. One more reads them all, which waits for the device.
+    /// The maximum number of open checks. One more check first reads them all, which waits for the device.
     private static final int SLOTS = 1 << 14;
 
     private static final long SLOT_BYTES = 2L * Long.BYTES;
@@ -63,8 +63,8 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and some pinned memory,
-    /// and loads the kernels.
+    /// Prepares checks on one device: takes 2 MiB of its memory by `cuMemAlloc` and some pinned memory, and loads
+    /// the kernels.
     ///
     /// @param driver the driver
     /// @param device the device whose memory is checked

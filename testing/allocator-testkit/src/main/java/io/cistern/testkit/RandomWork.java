@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Random;
 
 /// Allocates and frees at random on some streams, on one thread. Sizes are spread evenly over the powers
-/// of two. A third of the frees happens on a stream other than the allocation's, after an event. Every
-/// free checks the contents.
+/// of two. If there are several streams, a third of the frees happen on a random one, which waits for the block's
+/// own stream. Every free checks the contents.
 final class RandomWork {
     private final ConformanceContractTests part;
     private final long seed;

@@ -36,7 +36,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.AfterTestExecutionCallback;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/// Tests that every segment source must pass, one of ranges and one of pages. A source joins with one method:
+/// Tests that every segment source must pass, whether it provides ranges or pages. To test a source, implement
+/// one method:
 ///
 /// ```java
 /// class MySourceConformanceTests extends SegmentSourceConformance {
@@ -233,7 +234,7 @@ public abstract class SegmentSourceConformance {
     private void verify(Block block) {
         patterns.get(block.device()).verify(block.address(), block.byteSize(), block.seed(), block.stream());
         Findings.assertNone(
-                "two segments of " + spec() + " share memory, or it went back too early",
+                "two segments of " + spec() + " share memory, or memory went back too early",
                 patterns.get(block.device()).mismatches().stream());
     }
 

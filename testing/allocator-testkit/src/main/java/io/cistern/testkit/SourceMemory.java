@@ -29,7 +29,7 @@ sealed interface SourceMemory {
     /// Obtains at least that many bytes, rounded as the source demands.
     Segment obtain(long byteSize, int device);
 
-    /// Gives memory back. The next call gives back memory that the source did not take.
+    /// Gives memory back. If the source does not take it, another call tries again.
     ///
     /// @return false if the source keeps it
     boolean giveBack(Segment segment);

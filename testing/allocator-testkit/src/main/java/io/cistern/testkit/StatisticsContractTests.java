@@ -85,7 +85,7 @@ abstract class StatisticsContractTests extends ConformanceContractTests {
             if (reserved.isPresent()) {
                 assertThat(reserved.getAsLong())
                         .as(
-                                "reservedBytes of %s, which must cover its live blocks; if it can't tell, it must be empty",
+                                "reservedBytes of %s, which must cover its live blocks; if unknown, it must be empty",
                                 memory.allocators())
                         .isGreaterThanOrEqualTo(live.byteSize());
             }

@@ -71,7 +71,7 @@ abstract class StreamContractTests extends ConformanceContractTests {
         assertContents();
     }
 
-    /// When a free comes that names a stream which has ended. The driver may have reused its handle by then.
+    /// When a free names a stream that has ended and whose handle the driver may have reused.
     enum Free {
         BEFORE_THE_HANDLE_IS_REUSED,
         WHEN_THE_HANDLE_IS_REUSED,
@@ -113,7 +113,7 @@ abstract class StreamContractTests extends ConformanceContractTests {
         assertContents();
     }
 
-    /// Lets the search for races take all work for done: it takes a handle for that of the new stream.
+    /// Makes the race detector treat all work as done, because it takes a reused handle for the new stream's.
     private void passOver() {
         StreamHazards.of(memory).orElseThrow().waitForDevice(DEVICE).run();
     }

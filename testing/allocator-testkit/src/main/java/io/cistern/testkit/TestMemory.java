@@ -53,6 +53,6 @@ public final class TestMemory {
         if (memory.driver().original() instanceof SimulatedGpu gpu) {
             return gpu;
         }
-        throw new IllegalArgumentException(memory + " is on no simulated GPU");
+        throw new IllegalArgumentException(memory + " is not on a simulated GPU");
     }
 }

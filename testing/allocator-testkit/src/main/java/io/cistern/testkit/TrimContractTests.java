@@ -13,8 +13,8 @@ import java.util.Set;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Trims beside a stream that has just freed memory. Memory that a trim keeps, or that the driver does not take
-/// back, still belongs to that stream until it has passed its frees.
+/// Trims right after a stream has freed memory. Memory that a trim keeps, or that the driver does not take back,
+/// still belongs to that stream until it has passed its frees.
 abstract class TrimContractTests extends ConformanceContractTests {
     private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
     private static final int EACH_SIZE = 3;
@@ -152,8 +152,8 @@ abstract class TrimContractTests extends ConformanceContractTests {
         }
     }
 
-    /// Whether memory that goes back is the device's at once: managed memory need not be on the device, pools of the
-    /// driver may keep it, and of a real device others take memory meanwhile.
+    /// Returns whether memory that a trim gives back is free on the device at once. Managed memory need not be on
+    /// the device, the driver's pools may keep memory, and on a real device others take memory meanwhile.
     private boolean countsExactly() {
         return driver.original() instanceof SimulatedGpu gpu
                 && INEXACT.stream().allMatch(call -> gpu.calls().of(call) == 0);

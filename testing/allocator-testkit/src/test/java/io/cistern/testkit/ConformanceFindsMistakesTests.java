@@ -309,7 +309,7 @@ class ConformanceFindsMistakesTests {
     void whatGoesBackUpstreamTwiceIsFound() {
         assertBasicFailure(
                 context -> new BrokenAllocators.FreesTwice(context.upstream("direct")),
-                "candidate freed 0x\\w+ of upstream direct with 4096 bytes on device 0, where it has nothing: it"
+                "candidate freed 0x\\w+ of upstream direct with 4096 bytes on device 0, which it does not hold: it"
                         + " never got this memory, or gave it back before; .*");
     }
 
