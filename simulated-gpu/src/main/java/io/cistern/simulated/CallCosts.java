@@ -11,7 +11,7 @@ import java.util.Map;
 /// @param copyBytesPerNano speed of copies inside a device, counted in bytes copied
 /// @param hostLinkBytesPerNano speed of copies between host and device
 /// @param peerLinkBytesPerNano speed of copies between devices
-/// @param deviceLatencyNanos time of each piece of device work besides its bytes
+/// @param deviceLatencyNanos fixed time of each piece of device work, added to the time for its bytes
 public record CallCosts(
         Map<DriverCall, Cost> calls,
         double fillBytesPerNano,
@@ -27,10 +27,10 @@ public record CallCosts(
     /// The cost of one call.
     ///
     /// @param nanos fixed time of the call
-    /// @param nanosPerMib additional time for each MiB that the call is about
+    /// @param nanosPerMib additional time for each MiB that the call creates, releases, maps, unmaps or registers
     public record Cost(long nanos, double nanosPerMib) {}
 
-    /// Returns costs without host time: only device work moves the clock.
+    /// Returns costs in which calls take no host time: only device work advances the clock.
     public static CallCosts free() {
         return new CallCosts(Map.of(), 4000, 2000, 55, 400, 2000);
     }

@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Makes driver calls fail on demand: which call, on one device or on all, after how many calls, how often, and
-/// with which result. Safe for use by many threads.
+/// Makes driver calls fail on demand. A request names a function, one device or all devices, how many calls succeed
+/// first, how many calls then fail, and their result. Safe for use by many threads.
 public final class Faults {
     private static final int ALL_DEVICES = -1;
 
@@ -16,7 +16,7 @@ public final class Faults {
 
     private record Where(DriverCall call, int device) {}
 
-    /// @param isLoss whether the context is lost with it
+    /// @param isLoss whether the failing call also loses the context
     record Fault(int afterCalls, int times, CudaResult result, boolean isLoss) {
         private Fault(int afterCalls, int times, CudaResult result) {
             this(afterCalls, times, result, false);
@@ -36,7 +36,8 @@ public final class Faults {
         failOn(ALL_DEVICES, call, afterCalls, times, result);
     }
 
-    /// Makes calls on one device fail, which are counted apart. Such a request precedes one for all devices.
+    /// Makes calls on one device fail; only calls on this device are counted. A request for one device takes
+    /// precedence over one for all devices.
     ///
     /// @param device the device's ordinal
     /// @param call the function
@@ -48,12 +49,12 @@ public final class Faults {
     }
 
     /// Lets the next `afterCalls` calls of a function succeed. The call after them fails, and the context of its device
-    /// is lost: as after an illegal address, all later calls fail alike that need the context.
+    /// is lost: as after an illegal address, all later calls that need the context fail with the same result.
     ///
     /// @param call the function
     /// @param afterCalls number of calls that succeed first, at least 0
-    /// @param result what the calls return, one that [ends the context][CudaResult#endsContext]
-    /// @throws IllegalArgumentException if it does not
+    /// @param result the result of these calls, which must [end the context][CudaResult#endsContext]
+    /// @throws IllegalArgumentException if `result` does not end the context
     public synchronized void loseContextOn(DriverCall call, int afterCalls, CudaResult result) {
         if (!result.endsContext()) {
             throw new IllegalArgumentException(result + " does not end a context");
@@ -61,14 +62,14 @@ public final class Faults {
         faults.put(new Where(call, ALL_DEVICES), new Fault(afterCalls, 1, result, true));
     }
 
-    /// Drops all requests, and counts [failed calls][#failedCalls] again from 0.
+    /// Removes all requests, and resets the count of [failed calls][#failedCalls] to 0.
     public synchronized void clear() {
         faults.clear();
         failedCalls = 0;
     }
 
-    /// Returns how many calls failed on demand since the last [#clear]. If it is 0, the program made too few calls
-    /// for any request.
+    /// Returns how many calls failed on demand since the last [#clear]. If the number is 0, the program has not made
+    /// enough calls for any request to take effect.
     public synchronized long failedCalls() {
         return failedCalls;
     }

@@ -50,7 +50,7 @@ final class GraphAllocation {
         return live;
     }
 
-    /// Called when its graph is gone. Returns whether it is live, and goes with its free.
+    /// Called when the graph is gone. Returns whether the allocation is still live; its free then ends it.
     boolean outlives() {
         outlives = live;
         return outlives;

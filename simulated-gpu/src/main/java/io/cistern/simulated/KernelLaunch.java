@@ -6,9 +6,9 @@ import java.util.List;
 /// One launch of a simulated kernel.
 ///
 /// @param device the device it runs on
-/// @param grid its shape
-/// @param arguments its arguments as they were passed
-/// @param memory the device's memory
+/// @param grid the shape of the launch
+/// @param arguments the kernel's arguments as they were passed
+/// @param memory the memory that the kernel can access
 public record KernelLaunch(int device, Grid grid, List<Object> arguments, KernelMemory memory) {
     /// Copies the arguments.
     public KernelLaunch {

@@ -20,7 +20,7 @@ public record Misuse(Kind kind, DriverCall call, int device, long address, Strin
         USE_BEFORE_ALLOCATION,
         /// The use of an address where nothing is mapped, or of a range beyond the end of its allocation.
         UNMAPPED_ACCESS,
-        /// The use of a mapping that the device's rights do not allow.
+        /// A device used a mapping without having the access rights for that use.
         ACCESS_WITHOUT_RIGHTS,
         /// The free of memory that is not, or no longer, allocated.
         DOUBLE_FREE,
@@ -28,7 +28,7 @@ public record Misuse(Kind kind, DriverCall call, int device, long address, Strin
         UNMAP_WHILE_IN_USE,
         /// The use of a handle of another device's context, of another kind, or of a destroyed object.
         FOREIGN_HANDLE,
-        /// A simulated kernel threw, by a mistake in its Java function or in its arguments.
+        /// A simulated kernel threw an exception, because of a mistake in its Java function or its arguments.
         BROKEN_KERNEL
     }
 }

@@ -63,10 +63,10 @@ public final class SimulatedGpu implements CudaDriver {
         capabilities = probe(builder);
     }
 
-    /// Returns how many devices a simulated GPU has if no code says: as many as the setting
-    /// `cistern.simulated.devices` says, else 1.
+    /// Returns the number of devices of a simulated GPU whose builder sets none: the value of the setting
+    /// `cistern.simulated.devices`, or 1.
     ///
-    /// @throws io.cistern.cuda.settings.IllegalSettingException if it is not a number from 1 to 999
+    /// @throws io.cistern.cuda.settings.IllegalSettingException if the setting is not a number from 1 to 999
     public static int defaultDeviceCount() {
         return Settings.ofProcess()
                 .get(Setting.SIMULATED_DEVICES)
@@ -106,9 +106,9 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.hazards.misuses());
     }
 
-    /// Returns what programs hold of this machine now, for tests of what is left after everything was closed: how many
-    /// streams, events, pools, graphs, modules, pieces of physical memory, reserved address ranges, and ranges of
-    /// pinned host memory. The default pools count, too.
+    /// Returns how many objects of this machine programs hold now, so that a test can find those that are left after
+    /// everything was closed: streams, events, pools, graphs, modules, pieces of physical memory, reserved address
+    /// ranges, and ranges of pinned host memory. The default pools count, too.
     ///
     /// @return counts by name, in alphabetical order; only those above zero
     public Map<String, Long> heldObjects() {
@@ -171,8 +171,8 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Sets how much of a device's free memory nobody gets, although the driver counts it as free; at first
-    /// nothing. A nearly full H200 refuses a page of 2 MiB with more than 3 MiB free.
+    /// Sets how much of a device's free memory can't be allocated, although the driver counts it as free; 0 by
+    /// default. On a nearly full H200, the driver refuses a page of 2 MiB with more than 3 MiB free.
     ///
     /// @param device the device's ordinal
     /// @param byteSize bytes, at least 0
@@ -282,10 +282,10 @@ public final class SimulatedGpu implements CudaDriver {
 
         private Builder() {}
 
-        /// Takes from the settings what no code has set. So a setting that can't be followed stops only those
-        /// who need it.
+        /// Reads the settings only for values that the program has not set, so that an invalid setting stops only a
+        /// program that needs it.
         ///
-        /// @throws io.cistern.cuda.settings.IllegalSettingException if such a setting has no legal value
+        /// @throws io.cistern.cuda.settings.IllegalSettingException if such a setting is invalid
         private void completeFromSettings() {
             if (devices < 0) {
                 devices = defaultDeviceCount();
@@ -335,7 +335,7 @@ public final class SimulatedGpu implements CudaDriver {
 
         /// Builds the machine.
         ///
-        /// @throws IllegalArgumentException if a setting that decides has no legal value
+        /// @throws IllegalArgumentException if a setting is invalid and the builder does not replace it
         public SimulatedGpu build() {
             completeFromSettings();
             return new SimulatedGpu(this);

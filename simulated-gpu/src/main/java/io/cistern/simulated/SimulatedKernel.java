@@ -14,15 +14,15 @@ public interface SimulatedKernel {
     /// @param launch arguments and memory
     void run(KernelLaunch launch);
 
-    /// Returns whether the kernel, once begun, still has to go on. Asked repeatedly until the answer is no.
+    /// Returns whether a kernel that has begun must keep spinning. Called repeatedly until it returns false.
     ///
     /// @param launch arguments and memory
     default boolean spins(KernelLaunch launch) {
         return false;
     }
 
-    /// Returns how long the kernel runs, in virtual nanoseconds, from its begin or from the moment it stops
-    /// spinning.
+    /// Returns how long the kernel runs, in virtual nanoseconds, from its start or, if it spins, from the moment it
+    /// stops spinning.
     ///
     /// @param launch its arguments; the memory must not be touched
     default long durationNanos(KernelLaunch launch) {

@@ -1,7 +1,7 @@
 package io.cistern.simulated;
 
 /// Registers Java kernels with every simulated GPU of the process when it is built; found by
-/// [java.util.ServiceLoader]. So a program that loads PTX also runs without a GPU, and need not know it.
+/// [java.util.ServiceLoader]. A program that loads PTX can then run without a GPU, unchanged.
 public interface SimulatedKernels {
     /// Registers the kernels.
     ///

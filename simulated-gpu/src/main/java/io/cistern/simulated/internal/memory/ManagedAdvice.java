@@ -18,7 +18,7 @@ public final class ManagedAdvice {
     /// A page is in the set of one place at most.
     private final Map<MemoryLocation, BitSet> preferred = new HashMap<>();
 
-    /// The same.
+    /// As above, for the last prefetches.
     private final Map<MemoryLocation, BitSet> prefetched = new HashMap<>();
 
     /// Notes advice about the pages of a range.
