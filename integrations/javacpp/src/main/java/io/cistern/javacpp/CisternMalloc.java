@@ -20,8 +20,8 @@ import org.bytedeco.javacpp.PointerPointer;
 import org.bytedeco.javacpp.SizeTPointer;
 import org.jspecify.annotations.Nullable;
 
-/// Functions with the signatures of the presets' that allocate from Cistern's current allocator. A program only adds
-/// imports, which take precedence over the one of all functions:
+/// Functions that allocate from Cistern's current allocator and have the signatures of JavaCPP's CUDA presets. A
+/// program only adds imports of single functions, which take precedence over the import of all functions:
 ///
 /// ```java
 /// import static org.bytedeco.cuda.global.cudart.*;
@@ -29,28 +29,28 @@ import org.jspecify.annotations.Nullable;
 /// import static io.cistern.javacpp.CisternMalloc.cudaMalloc;
 /// ```
 ///
-/// **What differs.** Freeing waits for nothing. Memory is allocated and freed in the order of the legacy default
+/// **What differs.** Freeing does not synchronise. Memory is allocated and freed in the order of the legacy default
 /// stream, for which most programs' streams wait. A program that works on streams created with
 /// `cudaStreamNonBlocking` must synchronise them before it frees; or it frees with [#cudaFreeAsync], or uses
 /// [DevicePointer]s.
 ///
 /// **Device.** Memory comes from the device whose context is current on the calling OS thread, as after
-/// `cudaSetDevice`; without one from device 0. It belongs to the device's primary context, as the runtime API's memory
-/// does. In a context that the program created, allocation fails with `cudaErrorDeviceUninitialized`. Any thread may
-/// free memory, whatever device is current there.
+/// `cudaSetDevice`, or from device 0 if none is current. It belongs to the device's primary context, as the runtime
+/// API's memory does. In a context that the program created, allocation fails with `cudaErrorDeviceUninitialized`. Any
+/// thread may free memory, whatever device is current there.
 ///
 /// **A failed allocation** sets the pointer to null, so that freeing it does nothing. A successful one sets its
 /// position to 0.
 ///
-/// **Results** are CUDA's: 0, `cudaErrorMemoryAllocation`, `cudaErrorInvalidValue` (also for an address that is not
-/// from here, or was already freed), `cudaErrorInvalidResourceHandle` if the pool of the scope is closed, or the
+/// **Results** are CUDA's: 0, `cudaErrorMemoryAllocation`, `cudaErrorInvalidValue` (also for an address that was not
+/// allocated here, or was already freed), `cudaErrorInvalidResourceHandle` if the pool of the scope is closed, or the
 /// driver's. If CUDA has no code for a failure, Cistern's exception is thrown.
 ///
-/// **Memory that CUDA allocates.** Managed memory, and memory from the program's own pools: the functions here pass the
-/// call to the presets, and those that free recognise such memory.
+/// **Memory that CUDA allocates.** For managed memory, and for memory from the program's own pools, the functions here
+/// pass the call to the presets. The functions that free recognise such memory.
 ///
 /// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread, and
-/// with it the current context: it can only free, and allocates by [DevicePointer#allocate].
+/// with it the current context, so it may only free here. It allocates with [DevicePointer#allocate].
 @SuppressWarnings("exports") // JSpecify is not needed at run time
 public final class CisternMalloc {
     private CisternMalloc() {}
@@ -81,7 +81,7 @@ public final class CisternMalloc {
         return cleared(address -> AddressField.ADDRESS.set(pointer, address));
     }
 
-    /// Sets the pointer to null to which a pointer to pointers points.
+    /// Sets to null the pointer to which a pointer to pointers points.
     ///
     /// @return what writes an address there
     private static LongConsumer cleared(PointerPointer<?> pointer) {
@@ -96,7 +96,7 @@ public final class CisternMalloc {
         return result;
     }
 
-    /// Called before memory is allocated whose address is then written.
+    /// Fails before the allocation if its address could not be written.
     private static void requireWritable(@Nullable Pointer pointer) {
         if (Pointer.isNull(pointer)) {
             throw new NullPointerException("no memory to write the result to");
@@ -164,12 +164,12 @@ public final class CisternMalloc {
         return allocate(cleared(pointer), byteSize, handle(stream));
     }
 
-    /// Allocates rows that begin at multiples of the pitch, which is the driver's own.
+    /// Allocates rows that begin at multiples of the pitch that the driver would choose.
     public static int cudaMallocPitch(PointerPointer<?> pointer, SizeTPointer pitch, long width, long height) {
         return allocateRows(cleared(pointer), pitch, width, height);
     }
 
-    /// Allocates rows that begin at multiples of the pitch, which is the driver's own.
+    /// Allocates rows that begin at multiples of the pitch that the driver would choose.
     public static int cudaMallocPitch(Pointer pointer, SizeTPointer pitch, long width, long height) {
         return allocateRows(cleared(pointer), pitch, width, height);
     }

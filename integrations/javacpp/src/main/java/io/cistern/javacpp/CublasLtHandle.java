@@ -3,14 +3,14 @@ package io.cistern.javacpp;
 import org.bytedeco.cuda.cublas.cublasLtContext;
 import org.bytedeco.cuda.cudart.CUstream_st;
 
-/// A handle of cuBLASLt with the stream and the workspace for the next call, which cuBLASLt takes as arguments:
+/// Holds a handle of cuBLASLt, with the stream and the workspace to pass to the next call:
 ///
 /// ```java
 /// CublasLtHandle lt = pool.handle(device, stream);
 /// cublasLtMatmul(lt.context(), …, lt.workspace(), lt.workspace().capacity(), lt.stream());
 /// ```
 ///
-/// **Threads.** Only the thread that got it from its pool.
+/// **Threads.** Only the thread that got the handle from its pool may use it.
 public final class CublasLtHandle {
     private final cublasLtContext context = new cublasLtContext();
     private CUstream_st stream = new CUstream_st();
@@ -28,7 +28,7 @@ public final class CublasLtHandle {
         return stream;
     }
 
-    /// Returns the workspace for calls on [#stream]; its capacity is its bytes.
+    /// Returns the workspace for calls on [#stream]; its capacity is its size in bytes.
     public DevicePointer workspace() {
         return workspace;
     }

@@ -17,8 +17,8 @@ import org.bytedeco.cuda.global.cusolver;
 import org.bytedeco.cuda.global.cusparse;
 import org.bytedeco.javacpp.Loader;
 
-/// The libraries of CUDA as JavaCPP's presets have them, for a [pool][io.cistern.handles.HandlePool], which gives
-/// each thread a handle of its own, with its stream set, and a workspace where the library has such a thing:
+/// Provides the CUDA libraries of JavaCPP's presets to a [pool][io.cistern.handles.HandlePool]. The pool gives each
+/// thread a handle of its own, with the stream set, and with a workspace if the library takes one:
 ///
 /// ```java
 /// HandlePool<cublasContext> pool = HandlePool.open(memory, CudaLibraries.cublas(memory));
@@ -27,8 +27,8 @@ import org.bytedeco.javacpp.Loader;
 /// ```
 ///
 /// Each method throws an [UnsupportedOperationException] if the presets can't load the library; the message says what
-/// to do. A refusal of a library is a [CudaLibraryException]; if the library creates no handle, it is the cause of the
-/// pool's [io.cistern.handles.HandleException].
+/// to do. If a library refuses a call, a [CudaLibraryException] is thrown; if it refuses to create a handle, that
+/// exception is the cause of the pool's [io.cistern.handles.HandleException].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaLibraries {
@@ -53,7 +53,7 @@ public final class CudaLibraries {
                 (handle, workspace) -> cublas.cublasSetWorkspace_v2(handle, workspace, workspace.capacity()));
     }
 
-    /// Returns cuBLASLt, with the workspace that NVIDIA recommends. The handles carry it, and the stream.
+    /// Returns cuBLASLt, with the workspace that NVIDIA recommends. Each handle carries its stream and workspace.
     ///
     /// @param memory the device memory that the pool is opened on
     /// @throws UnsupportedOperationException if it can't be loaded

@@ -5,7 +5,7 @@ import java.lang.reflect.Field;
 import java.util.Arrays;
 import java.util.Locale;
 
-/// Reports that a library of CUDA refused a call to [CudaLibraries].
+/// Reports that a CUDA library refused a call that [CudaLibraries] made.
 public final class CudaLibraryException extends CisternException {
     private static final long serialVersionUID = 1;
 

@@ -9,7 +9,7 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 import org.bytedeco.javacpp.Pointer;
 import org.jspecify.annotations.Nullable;
 
-/// A JavaCPP pointer to Cistern's device memory, at position 0. The presets' typed pointers are made of it:
+/// A JavaCPP pointer to Cistern's device memory, at position 0. The presets' typed pointers are made from it:
 ///
 /// ```java
 /// try (DevicePointer memory = DevicePointer.allocate(4L * n, stream)) {
@@ -17,12 +17,12 @@ import org.jspecify.annotations.Nullable;
 /// }                                // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A pointer that [#allocate] made has its block until it is closed, by itself, by a pointer made of it, or by a
+/// A pointer that [#allocate] made owns its block until it is closed: directly, through a pointer made from it, or by a
 /// `PointerScope`. If the garbage collector finds it before, the block is freed after all work of the device, since
-/// nobody knows its last use. A pointer [of][#of(DeviceBuffer)] a buffer has no block, and does not keep the buffer
+/// its last use is unknown. A pointer [of][#of(DeviceBuffer)] a buffer owns no block, and does not keep the buffer
 /// open or reachable.
 ///
-/// The host can't read through such a pointer: methods of JavaCPP such as `get` and `put` end the process.
+/// The host can't read or write through such a pointer: methods of JavaCPP such as `get` and `put` crash the process.
 ///
 /// Nothing here needs native parts of JavaCPP, or a GPU.
 ///
@@ -98,7 +98,7 @@ public final class DevicePointer extends Pointer {
 
     /// Returns a pointer to an address.
     ///
-    /// @param byteSize the bytes that it may reach
+    /// @param byteSize the number of bytes that may be accessed through it
     public static DevicePointer of(long address, long byteSize) {
         return new DevicePointer(address).capacity(byteSize);
     }
@@ -112,7 +112,7 @@ public final class DevicePointer extends Pointer {
         return pointer.position() == 0 ? pointer.address() : pointer.address() + pointer.position() * pointer.sizeof();
     }
 
-    /// Wraps memory that the presets allocated and will free in a buffer. Cistern meters it until the buffer is
+    /// Wraps in a buffer memory that the presets allocated and will free. Cistern meters it until the buffer is
     /// closed, which frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before the memory is freed.
     ///
     /// @param pointer the pointer that `cudaMalloc` wrote

@@ -10,17 +10,17 @@ import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
 
-/// JCuda's functions that use or order device memory, with its signatures: each makes JCuda's call, and tells
-/// [the check for races][io.cistern.hazards.StreamHazards] of it if `cistern.check=streams` is set. A program only
+/// Functions with JCuda's signatures that use device memory, or order work on it. Each makes JCuda's call, and reports
+/// it to [the check for races][io.cistern.hazards.StreamHazards] if `cistern.check=streams` is set. A program only
 /// changes its imports.
 ///
-/// **What is seen**: of copies and fills the bytes; of a kernel the first byte of each pointer, and of each `long` that
-/// is an address, which count as written unless [#readOnly] says otherwise. Kernel arguments in `extra`, work that a
-/// stream captures, and graphs are not seen. Streams count as streams of the current context's device. Copies, fills
-/// and launches that JCuda refuses count as made.
+/// **Coverage.** For copies and fills, the check sees all bytes. For a kernel, it sees the first byte of each pointer,
+/// and of each `long` that is an address; these bytes count as written unless [#readOnly] marks the argument. It does
+/// not see kernel arguments in `extra`, work that a stream captures, or graphs. Streams count as streams of the current
+/// context's device. Copies, fills and launches that JCuda refuses count as made.
 ///
-/// **Results** are JCuda's. With `cistern.hazards=throw`, a [io.cistern.hazards.StreamHazardException] comes instead of
-/// the call.
+/// **Results** are JCuda's. With `cistern.hazards=throw`, a race throws a [io.cistern.hazards.StreamHazardException],
+/// and the call is not made.
 ///
 /// **Threads.** Any platform thread may call any method at any time.
 @SuppressWarnings("exports") // JSpecify is not needed at run time
@@ -33,7 +33,7 @@ public final class CisternCalls {
         return IS_CHECKED ? JCudaUses.of(DeviceMemory.system()) : JCudaUses.NONE;
     }
 
-    /// Marks an argument of a kernel that it only reads: `Pointer.to(readOnly(input))`.
+    /// Marks a kernel argument as one that the kernel only reads: `Pointer.to(readOnly(input))`.
     public static Pointer readOnly(CUdeviceptr pointer) {
         return new JCudaUses.ReadOnly(pointer);
     }
@@ -87,76 +87,76 @@ public final class CisternCalls {
         return JCudaDriver.cuMemcpy(target, source, byteSize);
     }
 
-    /// Fills with numbers of 8 bits, in the order of a stream.
+    /// Fills with 8-bit values, in the order of a stream.
     public static int cuMemsetD8Async(CUdeviceptr target, byte value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, count);
         return JCudaDriver.cuMemsetD8Async(target, value, count, stream);
     }
 
-    /// Fills with numbers of 8 bits, in the order of the legacy default stream.
+    /// Fills with 8-bit values, in the order of the legacy default stream.
     public static int cuMemsetD8(CUdeviceptr target, byte value, long count) {
         uses().writes(null, target, count);
         return JCudaDriver.cuMemsetD8(target, value, count);
     }
 
-    /// Fills with numbers of 16 bits, in the order of a stream.
+    /// Fills with 16-bit values, in the order of a stream.
     public static int cuMemsetD16Async(CUdeviceptr target, short value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, 2 * count);
         return JCudaDriver.cuMemsetD16Async(target, value, count, stream);
     }
 
-    /// Fills with numbers of 16 bits, in the order of the legacy default stream.
+    /// Fills with 16-bit values, in the order of the legacy default stream.
     public static int cuMemsetD16(CUdeviceptr target, short value, long count) {
         uses().writes(null, target, 2 * count);
         return JCudaDriver.cuMemsetD16(target, value, count);
     }
 
-    /// Fills with numbers of 32 bits, in the order of a stream.
+    /// Fills with 32-bit values, in the order of a stream.
     public static int cuMemsetD32Async(CUdeviceptr target, int value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, 4 * count);
         return JCudaDriver.cuMemsetD32Async(target, value, count, stream);
     }
 
-    /// Fills with numbers of 32 bits, in the order of the legacy default stream.
+    /// Fills with 32-bit values, in the order of the legacy default stream.
     public static int cuMemsetD32(CUdeviceptr target, int value, long count) {
         uses().writes(null, target, 4 * count);
         return JCudaDriver.cuMemsetD32(target, value, count);
     }
 
-    /// Fills rows with numbers of 8 bits, in the order of a stream.
+    /// Fills rows with 8-bit values, in the order of a stream.
     public static int cuMemsetD2D8Async(
             CUdeviceptr target, long pitch, byte value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, width, rows);
         return JCudaDriver.cuMemsetD2D8Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with numbers of 8 bits, in the order of the legacy default stream.
+    /// Fills rows with 8-bit values, in the order of the legacy default stream.
     public static int cuMemsetD2D8(CUdeviceptr target, long pitch, byte value, long width, long rows) {
         uses().writesRows(null, target, pitch, width, rows);
         return JCudaDriver.cuMemsetD2D8(target, pitch, value, width, rows);
     }
 
-    /// Fills rows with numbers of 16 bits, in the order of a stream.
+    /// Fills rows with 16-bit values, in the order of a stream.
     public static int cuMemsetD2D16Async(
             CUdeviceptr target, long pitch, short value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, 2 * width, rows);
         return JCudaDriver.cuMemsetD2D16Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with numbers of 16 bits, in the order of the legacy default stream.
+    /// Fills rows with 16-bit values, in the order of the legacy default stream.
     public static int cuMemsetD2D16(CUdeviceptr target, long pitch, short value, long width, long rows) {
         uses().writesRows(null, target, pitch, 2 * width, rows);
         return JCudaDriver.cuMemsetD2D16(target, pitch, value, width, rows);
     }
 
-    /// Fills rows with numbers of 32 bits, in the order of a stream.
+    /// Fills rows with 32-bit values, in the order of a stream.
     public static int cuMemsetD2D32Async(
             CUdeviceptr target, long pitch, int value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, 4 * width, rows);
         return JCudaDriver.cuMemsetD2D32Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with numbers of 32 bits, in the order of the legacy default stream.
+    /// Fills rows with 32-bit values, in the order of the legacy default stream.
     public static int cuMemsetD2D32(CUdeviceptr target, long pitch, int value, long width, long rows) {
         uses().writesRows(null, target, pitch, 4 * width, rows);
         return JCudaDriver.cuMemsetD2D32(target, pitch, value, width, rows);
@@ -180,7 +180,7 @@ public final class CisternCalls {
                 function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream, parameters, extra);
     }
 
-    /// Launches a kernel whose blocks wait for each other.
+    /// Launches a cooperative kernel, whose blocks can synchronise with each other.
     public static int cuLaunchCooperativeKernel(
             CUfunction function,
             int gridX,
@@ -233,7 +233,7 @@ public final class CisternCalls {
         return uses().untilStream(stream, () -> JCudaDriver.cuStreamQuery(stream));
     }
 
-    /// Destroys a stream. Its work goes on.
+    /// Destroys a stream. The work enqueued on it still completes.
     public static int cuStreamDestroy(CUstream stream) {
         uses().destroys(stream);
         return JCudaDriver.cuStreamDestroy(stream);

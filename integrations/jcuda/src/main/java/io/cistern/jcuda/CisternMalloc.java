@@ -29,10 +29,10 @@ import org.jspecify.annotations.Nullable;
 /// import static io.cistern.jcuda.CisternMalloc.cuMemFree;
 /// ```
 ///
-/// **What differs from JCuda.** Freeing waits for nothing. Memory is allocated and freed in the order of the
+/// **What differs from JCuda.** Freeing does not synchronise. Memory is allocated and freed in the order of the
 /// legacy default stream, for which most programs' streams wait. Streams created with `CU_STREAM_NON_BLOCKING`
-/// don't. A program that works on those must synchronise them before it frees, because `cuMemFree` no longer
-/// does that for it; or it frees with `cuMemFreeAsync`, or uses [io.cistern.buffers.DeviceBuffer]s.
+/// do not wait for it. A program that works on those must synchronise them before it frees, because `cuMemFree` no
+/// longer does that for it; or it frees with `cuMemFreeAsync`, or uses [io.cistern.buffers.DeviceBuffer]s.
 ///
 /// **Device.** As with JCuda, memory comes from the device whose context is current on the calling OS thread.
 /// The memory belongs to the device's primary context, which the runtime API uses too: see [JCudaContext]. A
@@ -47,9 +47,9 @@ import org.jspecify.annotations.Nullable;
 /// `JCuda.setExceptionsEnabled(true)`. Cistern's exception is the cause of JCuda's. If CUDA has no code
 /// for it, Cistern's exception itself is thrown.
 ///
-/// **Memory that JCuda allocates.** Managed memory, and memory from the program's own pools: the functions here
-/// pass the call to JCuda, and the functions that free here recognise such memory. Host memory and arrays have
-/// functions of their own in JCuda.
+/// **Memory that JCuda allocates.** For managed memory, and for memory from the program's own pools, the functions
+/// here pass the call to JCuda. The functions that free recognise such memory. Host memory and arrays have functions
+/// of their own in JCuda.
 ///
 /// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread,
 /// and with it the current context, so it must call the method that takes a device.
@@ -103,7 +103,7 @@ public final class CisternMalloc {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).allocateOn(device, pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates rows that each begin at a multiple of the pitch, which is the driver's own. The first
+    /// Allocates rows that each begin at a multiple of the pitch that the driver would choose. The first
     /// row begins at a multiple of 512 bytes, as textures need it; memory from a plug-in may begin at
     /// a multiple of 256.
     ///
@@ -152,7 +152,7 @@ public final class CisternMalloc {
 
     /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
-    /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer is not from here
+    /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer was not allocated here,
     ///     or was already freed
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
@@ -256,7 +256,8 @@ public final class CisternMalloc {
 
     /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
-    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was already freed
+    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer was not allocated here,
+    ///     or was already freed
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     public static int cudaFree(Pointer pointer) {
         return free(JCudaApi.RUNTIME, pointer, Streams.LEGACY_DEFAULT, () -> JCuda.cudaFree(pointer));

@@ -39,8 +39,7 @@ final class HandleField {
             return MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).findVarHandle(owner, field, long.class);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this version of JCuda stores its handles elsewhere than 12.6.0, which cistern-jcuda supports",
-                    other);
+                    "cistern-jcuda supports JCuda 12.6.0, and this version stores its handles differently", other);
         }
     }
 }

@@ -40,7 +40,7 @@ public final class JCudaContext implements AutoCloseable {
 
     /// Makes a device's primary context current on the calling thread until [#close].
     ///
-    /// @throws IllegalStateException on a virtual thread, which changes its OS thread
+    /// @throws IllegalStateException on a virtual thread, which may change its OS thread
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static JCudaContext enter(DeviceMemory memory, int device) {
         if (Thread.currentThread().isVirtual()) {

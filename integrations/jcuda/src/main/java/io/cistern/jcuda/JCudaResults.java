@@ -59,8 +59,7 @@ final class JCudaResults {
                     .findStatic(api, "checkResult", MethodType.methodType(int.class, int.class));
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this version of JCuda checks its results elsewhere than 12.6.0, which cistern-jcuda supports",
-                    other);
+                    "cistern-jcuda supports JCuda 12.6.0, and this version checks its results differently", other);
         }
     }
 }

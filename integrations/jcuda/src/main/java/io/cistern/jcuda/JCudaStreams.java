@@ -11,8 +11,8 @@ import jcuda.runtime.cudaStream_t;
 /// Converts streams and events to JCuda's objects and back.
 ///
 /// An object made here stands for the same stream or event as its origin, and neither keeps the other alive.
-/// The side that created the stream destroys it, and Cistern's allocators must be notified before:
-/// [CudaStream#close] tells them for its own streams, [CudaStream#announceEnd] for JCuda's.
+/// The side that created the stream destroys it, and Cistern's allocators must be notified first:
+/// [CudaStream#close] does that for its own streams, [CudaStream#announceEnd] for JCuda's.
 ///
 /// Nothing here needs JCuda's native parts, or a GPU.
 ///

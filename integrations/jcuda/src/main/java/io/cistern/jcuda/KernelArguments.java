@@ -51,9 +51,7 @@ final class KernelArguments {
                     .findVarHandle(Pointer.class, name, type);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this version of JCuda stores its pointers elsewhere than 12.6.0, which cistern-jcuda"
-                            + " supports",
-                    other);
+                    "cistern-jcuda supports JCuda 12.6.0, and this version stores its pointers differently", other);
         }
     }
 }
