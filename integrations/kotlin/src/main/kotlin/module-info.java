@@ -2,7 +2,7 @@
 ///
 /// `io.cistern.kotlin.DeviceMemoryScope` is an element of a coroutine's context. It is made from an allocator,
 /// from a pool, or from the calling thread's scopes. `allocator.scoped { … }` and `pool.scoped { … }` call code
-/// in it. The sources describe them.
+/// in it. Their documentation is in the sources.
 module io.cistern.kotlin {
     requires transitive io.cistern.api;
     requires transitive kotlin.stdlib;

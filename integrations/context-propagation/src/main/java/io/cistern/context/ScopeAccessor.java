@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so every
 /// context snapshot carries them.
 ///
-/// With this module on the path, snapshots carry the scopes of [DeviceMemory#system()]; they never open it. A
-/// program registers other device memory itself:
+/// With this module on the class path or module path, snapshots carry the scopes of [DeviceMemory#system()]. Taking
+/// a snapshot never opens that device memory. A program registers other device memory itself:
 ///
 /// ```java
 /// ContextRegistry.getInstance().registerThreadLocalAccessor(new ScopeAccessor("my-memory", memory));

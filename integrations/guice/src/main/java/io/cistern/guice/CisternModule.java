@@ -44,7 +44,7 @@ import java.util.Set;
 ///
 /// | taken from the injector | used |
 /// |---|---|
-/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | beside discovered providers |
+/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | in addition to discovered providers |
 /// | `Multibinder` of [AllocationListener] | to report the blocks of the current allocator and of all pools |
 /// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
@@ -52,8 +52,8 @@ import java.util.Set;
 /// reports invalid specs, pools of the same name and methods that name no pool all at once, each with the
 /// line that asked for it.
 ///
-/// **Live memory** stays where it is: the module registers no pause. A program that can pause does so with
-/// [DeviceMemory#listeners].
+/// **Live memory** is not moved, because the module registers no pause. A program that can pause its work on the
+/// device registers one with [DeviceMemory#listeners].
 ///
 /// **Threads.** One thread makes and installs a module.
 public final class CisternModule extends AbstractModule {
@@ -67,8 +67,8 @@ public final class CisternModule extends AbstractModule {
         this.source = Declaration.here("").source();
     }
 
-    /// Returns a module that opens device memory on a driver for the injector. The driver stays
-    /// the program's to close.
+    /// Returns a module that opens device memory on a driver for the injector. The program itself
+    /// closes the driver.
     public static CisternModule on(CudaDriver driver) {
         return new CisternModule(Optional.of(driver));
     }
@@ -153,7 +153,7 @@ public final class CisternModule extends AbstractModule {
         }
     }
 
-    /// No binding to `Resources`, which Guice would make for it a second time after a failure.
+    /// Not a binding to `Resources`: Guice would create that a second time after a failure.
     @Provides
     CisternLifecycle lifecycle(Resources resources) {
         return resources;

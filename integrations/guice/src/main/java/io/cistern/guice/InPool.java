@@ -15,8 +15,8 @@ import java.lang.annotation.Target;
 /// ```
 ///
 /// The scope ends when the method returns, because scopes belong to threads. If the method returns a
-/// [java.util.concurrent.CompletionStage], the pool stays in use until the stage completes, and a pool that is
-/// closed gives its memory back only then. To carry the scope to other threads, use [io.cistern.ScopeCarrier].
+/// [java.util.concurrent.CompletionStage], the pool stays in use until the stage completes. If it is closed
+/// before, it gives its memory back only then. To carry the scope to other threads, use [io.cistern.ScopeCarrier].
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)

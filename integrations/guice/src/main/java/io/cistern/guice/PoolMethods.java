@@ -31,7 +31,7 @@ record PoolMethods(Set<String> pools) implements TypeListener {
     private void check(Method method, String pool, TypeEncounter<?> encounter) {
         if (!pools.contains(pool)) {
             encounter.addError(
-                    "@InPool(\"%s\") on %s: no pool has that name; there are %s", pool, method, new TreeSet<>(pools));
+                    "@InPool(\"%s\") on %s: no pool has that name; known: %s", pool, method, new TreeSet<>(pools));
         }
         int never = Modifier.PRIVATE | Modifier.STATIC | Modifier.FINAL;
         if ((method.getModifiers() & never) != 0) {

@@ -198,7 +198,7 @@ class CisternModuleTests {
                 .hasMessageContaining("spec 'caching:x': '=' is expected")
                 .hasMessageContaining("two pools are named 'two'")
                 .hasMessageContaining("@InPool(\"tow\") on")
-                .hasMessageContaining("no pool has that name; there are [one, two]")
+                .hasMessageContaining("no pool has that name; known: [one, two]")
                 .hasMessageContaining("a method that can't be overridden can't be run in a scope")
                 .hasMessageContaining("(CisternModuleTests.java:");
     }

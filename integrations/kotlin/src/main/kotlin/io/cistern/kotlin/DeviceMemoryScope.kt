@@ -21,8 +21,8 @@ import kotlinx.coroutines.withContext
  * ```
  *
  * While the coroutine runs, its thread is in these scopes and no others. When the coroutine suspends or ends,
- * the thread returns to its own scopes. Scopes nest in those of the place where the element is made; options
- * can narrow them to a device or a stream. A coroutine has one such element for each device memory.
+ * the thread returns to its own scopes. The scopes nest in those that are active where the element is created;
+ * options can narrow them to a device or a stream. A coroutine has one such element for each device memory.
  *
  * A [io.cistern.Scope] belongs to a thread, so close it before the coroutine suspends. Otherwise
  * [io.cistern.Scope.close] throws [WrongThreadException], or [IllegalStateException] if the coroutine came
@@ -31,7 +31,7 @@ import kotlinx.coroutines.withContext
  * The element does not keep a pool open: after the pool closes, allocating in its scope
  * fails with [IllegalStateException].
  *
- * **Threads.** Immutable; any coroutines may use it at any time, several at once too.
+ * **Threads.** Immutable; any number of coroutines may use it at the same time.
  */
 public class DeviceMemoryScope private constructor(
     private val memory: DeviceMemory,
@@ -45,7 +45,7 @@ public class DeviceMemoryScope private constructor(
     )
 
     /**
-     * Creates a scope in which an allocator serves.
+     * Creates a scope that allocates from an allocator.
      *
      * @throws IndexOutOfBoundsException if the options name a device that does not exist
      * @throws IllegalStateException if the allocator is closed
@@ -53,7 +53,7 @@ public class DeviceMemoryScope private constructor(
     public constructor(allocator: Allocator, options: ScopeOptions = ScopeOptions.all()) : this(allocator.enter(options))
 
     /**
-     * Creates a scope in which a pool serves.
+     * Creates a scope that allocates from a pool.
      *
      * @throws IndexOutOfBoundsException if the options name a device that does not exist
      * @throws IllegalStateException if the pool is closed
@@ -73,7 +73,7 @@ public class DeviceMemoryScope private constructor(
     private data class Key(val memory: DeviceMemory) : CoroutineContext.Key<DeviceMemoryScope>
 
     public companion object {
-        /** Captures the calling thread's scopes; if there are none, the coroutine runs in none while it uses this. */
+        /** Captures the calling thread's scopes. If it is in none, a coroutine with this element runs in none. */
         public fun capture(memory: DeviceMemory = DeviceMemory.system()): DeviceMemoryScope =
             DeviceMemoryScope(memory, ScopeCarrier.capture(memory))
     }

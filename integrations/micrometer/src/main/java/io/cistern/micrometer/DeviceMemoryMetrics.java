@@ -35,13 +35,13 @@ import java.util.concurrent.TimeUnit;
 /// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | same |
 ///
 /// `memory` numbers the device memories of a registry from 1, in the order in which they were bound; the number
-/// of one that was closed is given again. `allocator` is the spec, or the pool's name; a second allocator of the
-/// same spec is `caching#2`, and events that name no more than the spec count for the first. `pool` is the pool's
+/// of a closed device memory is reused. `allocator` is the spec, or the pool's name; a second allocator of the
+/// same spec is `caching#2`, and events that name only the spec count for the first. `pool` is the pool's
 /// tag, `untagged`, or `none`. `cause` is `limit` if a limit refused the request or it was
 /// [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold, else `memory`.
 /// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't report is
-/// NaN. Reading `cistern.allocators`, as each
-/// export does, adds the meters of new allocators and removes those of allocators that are gone.
+/// NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and removes those of
+/// allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
@@ -61,8 +61,8 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
         return new DeviceMemoryMetrics(memory, NEVER);
     }
 
-    /// Returns these meters and the timer of slow allocations. Every allocation and free then
-    /// pays for being [observed][io.cistern.Listeners#onEvent].
+    /// Returns these meters and the timer of slow allocations. Every allocation and free is then
+    /// [observed][io.cistern.Listeners#onEvent], which makes each of them slower.
     ///
     /// @param slow the least duration of a slow allocation, such as 1 ms; 0 times all
     /// @throws IllegalArgumentException if it is negative

@@ -38,7 +38,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// failure is also logged once.
 ///
 /// **Closing.** Memory and sessions may be closed in any order. A session that outlives its memory can still
-/// free its blocks, but can't allocate, unless there is another memory of the device by then.
+/// free its blocks, but can't allocate, unless another `OnnxMemory` of the device is open by then.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OnnxMemory implements AutoCloseable {
@@ -101,7 +101,7 @@ public final class OnnxMemory implements AutoCloseable {
     static void requireReal(DeviceMemory memory) {
         if (memory.driver().simulated()) {
             throw new UnsupportedOperationException("ONNX Runtime's CUDA provider needs a real GPU, and this device"
-                    + " memory is simulated; -Dcistern.driver=cuda says why no real GPU can be used");
+                    + " memory is simulated; set -Dcistern.driver=cuda to see why no real GPU can be used");
         }
     }
 
@@ -121,7 +121,7 @@ public final class OnnxMemory implements AutoCloseable {
 
     private void register() {
         if (!REGISTERED.add(place())) {
-            throw new IllegalStateException("there is an OnnxMemory of " + this + " already; close it first");
+            throw new IllegalStateException(this + " already has an OnnxMemory; close it first");
         }
         try {
             table.serve(calls);

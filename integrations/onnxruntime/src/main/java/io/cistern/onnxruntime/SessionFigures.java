@@ -1,7 +1,7 @@
 package io.cistern.onnxruntime;
 
 /// Holds the figures of one session, or of all. While sessions allocate, the values may be
-/// of slightly different moments.
+/// from slightly different moments.
 ///
 /// @param usedBytes bytes requested for live blocks
 /// @param peakBytes the highest value of `usedBytes`

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Holds the stream, limit and figures of one session. [OnnxMemory#configure] creates it.
 ///
-/// The stream of a request says which session of [SessionStreams#ONE_OF_SESSION] allocates. Allocations that
+/// With [SessionStreams#ONE_OF_SESSION], the stream of a request identifies the session. Allocations that
 /// name no stream, such as those of weights, and all allocations of [SessionStreams#ONE_FOR_EACH_REQUEST],
 /// belong to the session whose [#call] the thread runs, else to none:
 ///

@@ -1,6 +1,6 @@
 package io.cistern.onnxruntime;
 
-/// Says on whose streams a session works.
+/// Selects the streams on which a session works.
 public enum SessionStreams {
     /// One stream of Cistern's for all requests of the session. Requests of several threads take turns on the
     /// device, so the session needs the least memory.

@@ -43,25 +43,28 @@ import org.springframework.core.env.Environment;
 /// | `cisternHealthIndicator` | with `spring-boot-health`, unless `management.health.cistern.enabled` is `false` |
 /// | `DeviceMemoryMetrics` | with Micrometer |
 ///
-/// Health and meters come with `spring-boot-starter-actuator`; the health check needs Spring Boot 4. The log says
-/// at startup what an application lacks for them.
+/// Health and meters come with `spring-boot-starter-actuator`; the health check needs Spring Boot 4. At startup, the
+/// log says what is missing for them.
 ///
 /// **Device memory.** The bean is the [process's own][DeviceMemory#system], which stays open when the
-/// application ends. If the application has a [CudaDriver] bean, the bean is new device memory on that driver
-/// and closes with the application. It then uses beans of [AllocatorProvider] and [SegmentSourceProvider] in
+/// application ends. If the application has a [CudaDriver] bean, the [DeviceMemory] bean is new device memory on that
+/// driver and closes with the application. It then uses beans of [AllocatorProvider] and [SegmentSourceProvider] in
 /// addition to discovered providers.
 ///
-/// **Live memory** stays where it is: nothing here launches kernels or knows who does, so no pause is registered.
-/// The application registers one with the bean's [listeners][DeviceMemory#listeners].
+/// **Live memory** is not moved: this module can't pause work on the device, so it registers no pause. An application
+/// that can pause its work registers a pause with the bean's [listeners][DeviceMemory#listeners].
 ///
-/// **Properties.** The application's properties may contain any of Cistern's settings under its own key.
-/// They are system properties from before the first bean of device memory is made, also one of the application's own,
-/// until the application's context closes, unless such a system property or environment variable exists already. A
-/// wrong setting stops the application, whether or not it would have an effect. While several contexts are open, the
-/// settings of the last one hold, and device memory keeps those that it was opened with. So the process's own device
-/// memory follows the first context that uses it; a warning names the settings that differ in later ones. This module
-/// has one property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
-/// the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
+/// **Properties.** The application's properties may contain any of Cistern's settings under its own key. If several of
+/// Spring's property sources have a setting, Spring's order decides. The settings become system properties before the
+/// first bean of device memory is made, even if the application defines that bean, and are withdrawn when the
+/// application's context closes. An invalid setting stops the application, whether or not it would have an effect.
+/// While
+/// several contexts are open, the settings of the last one apply, and device memory keeps those that it was opened
+/// with.
+/// So the process's own device memory follows the first context that uses it; a warning names the settings that differ
+/// in later ones. This module has one property of its own: `cistern.metrics.slow-allocations`, a duration such as
+/// `1ms`,
+/// adds the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// For Spring.

@@ -57,7 +57,7 @@ final class ContextSettings implements AutoCloseable {
 
     private final Map<String, String> settings = new TreeMap<>();
 
-    /// System properties that settings stand in for, such as those of the command line.
+    /// System properties that settings replace while they are published, such as settings of the command line.
     private final Map<String, String> replaced = new TreeMap<>();
 
     /// Where each of them comes from, such as a line of application.properties.

@@ -13,7 +13,7 @@ final class MissingObservers implements SmartInitializingSingleton {
     private static final String METRICS = "io.cistern.micrometer.DeviceMemoryMetrics";
     private static final String HEALTH = "org.springframework.boot.health.contributor.HealthIndicator";
     private static final String FORMER_HEALTH = "org.springframework.boot.actuate.health.HealthIndicator";
-    private static final String STARTER = "; spring-boot-starter-actuator brings it";
+    private static final String STARTER = "; spring-boot-starter-actuator provides it";
 
     private final ConfigurableListableBeanFactory beans;
     private final Environment environment;
@@ -53,7 +53,7 @@ final class MissingObservers implements SmartInitializingSingleton {
             return "";
         }
         return isPresent(FORMER_HEALTH)
-                ? "it needs the artifact spring-boot-health, which Spring Boot has since 4.0; this is "
+                ? "it needs the artifact spring-boot-health, which exists since Spring Boot 4.0; this is "
                         + SpringBootVersion.getVersion()
                 : "spring-boot-health is not on the class path" + STARTER;
     }

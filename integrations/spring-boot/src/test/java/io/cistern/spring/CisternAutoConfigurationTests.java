@@ -636,16 +636,16 @@ final class CisternAutoConfigurationTests {
             assertThat(log.messages())
                     .containsExactly(
                             "no meters of device memory: Micrometer is not on the class path;"
-                                    + " spring-boot-starter-actuator brings it",
+                                    + " spring-boot-starter-actuator provides it",
                             "no health check of device memory: spring-boot-health is not on the class path;"
-                                    + " spring-boot-starter-actuator brings it");
+                                    + " spring-boot-starter-actuator provides it");
         }
         try (var context = start(Map.of())) {
             assertThat(context.containsBean("cisternHealthIndicator")).isTrue();
             assertThat(log.messages())
                     .last()
                     .isEqualTo("no meters of device memory: the application has no MeterRegistry bean;"
-                            + " spring-boot-starter-actuator brings it");
+                            + " spring-boot-starter-actuator provides it");
         }
     }
 
