@@ -12,8 +12,9 @@ import org.apache.spark.api.plugin.SparkPlugin;
 /// spark.cistern.leaks       sites
 /// ```
 ///
-/// A setting of Cistern is set with `spark.` in front; [PluginSetting] lists the settings that exist only in
-/// Spark. An invalid setting stops the start of the application, or of the executor, with Cistern's message.
+/// Put `spark.` before a setting of Cistern to set it in Spark's configuration; [PluginSetting] lists the settings
+/// that exist only in Spark. With an invalid setting, the application or the executor does not start, and Cistern's
+/// message says why.
 ///
 /// A task's code gets its memory from [TaskMemory#current].
 public final class CisternPlugin implements SparkPlugin {

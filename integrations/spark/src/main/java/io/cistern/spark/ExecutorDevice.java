@@ -41,7 +41,7 @@ final class ExecutorDevice {
             return 0;
         }
         if (addresses.size() > 1) {
-            throw new ConfigurationException("an executor has one GPU, and Spark gave this one " + addresses
+            throw new ConfigurationException("an executor uses one GPU, but Spark assigned this one " + addresses
                     + ": set spark.executor.resource.gpu.amount to 1 and start more executors");
         }
         return find(addresses.getFirst(), driver.capabilities().devices());
@@ -57,7 +57,7 @@ final class ExecutorDevice {
                 return device.device();
             }
         }
-        throw new ConfigurationException("Spark gave this executor the GPU '" + address + "', and its process sees "
+        throw new ConfigurationException("Spark assigned this executor the GPU '" + address + "', but its process sees "
                 + devices.stream()
                         .map(each -> each.device() + " (" + each.uuid() + ")")
                         .toList());

@@ -30,10 +30,10 @@ public record ExecutorFigures(
     /// @param name its name
     /// @param simulated whether it is a simulated device
     /// @param allocator the allocator's spec
-    /// @param totalBytes the memory that this process may use: the device's, or less by a limit
+    /// @param totalBytes the memory that this process may use: the device's, or less if a limit is set
     /// @param requestedBytes bytes requested for live blocks
-    /// @param requestedPeakBytes the highest sum of the peaks of the allocators and tasks that were there at once,
-    ///     which need not be of one moment, so it may be too high
+    /// @param requestedPeakBytes the highest sum of the peaks of all allocators and tasks that existed together;
+    ///     their peaks need not coincide, so the true peak may be lower
     /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it doesn't know
     /// @param liveBlocks live blocks
     public record DeviceFigures(

@@ -27,13 +27,13 @@ record HostBudget(long byteSize, boolean reserved) {
         boolean offHeap = isOffHeap(conf);
         long wanted = wanted(conf);
         if (offHeap && !env.memoryManager().acquireStorageMemory(BLOCK, wanted, MemoryMode.OFF_HEAP)) {
-            throw new ConfigurationException(
-                    "Spark's off-heap memory lacks " + wanted + " bytes for " + PluginSetting.PINNED.key());
+            throw new ConfigurationException("Spark's off-heap memory has less than " + wanted + " bytes free for "
+                    + PluginSetting.PINNED.key());
         }
         return new HostBudget(wanted, offHeap);
     }
 
-    /// Returns the configured bytes, of which executors need as much memory.
+    /// Returns the configured bytes.
     ///
     /// @throws ConfigurationException if executors don't have that much
     static long wanted(SparkConf conf) {
@@ -45,8 +45,8 @@ record HostBudget(long byteSize, boolean reserved) {
                 .orElse(room / 2);
         String where = offHeap ? OFF_HEAP_SIZE : "spark.executor.memoryOverhead";
         if (wanted > room) {
-            throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, and " + where
-                    + " has " + room + ": raise the latter, since pinned memory counts towards it");
+            throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, but " + where
+                    + " has only " + room + ": raise the latter, since pinned memory counts towards it");
         }
         return wanted;
     }

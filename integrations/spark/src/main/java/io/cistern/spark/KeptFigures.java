@@ -8,7 +8,7 @@ import org.apache.spark.util.kvstore.KVIndex;
 public final class KeptFigures {
     static final String ID = "cistern";
 
-    /// Its key in the application's store, which has one.
+    /// Its key in the application's store, which holds one such object.
     @KVIndex
     public String id = ID;
 

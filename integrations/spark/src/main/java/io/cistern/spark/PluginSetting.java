@@ -80,12 +80,12 @@ public enum PluginSetting {
         } catch (IllegalArgumentException e) {
             throw illegal(String.valueOf(e.getMessage()));
         }
-        throw illegal("'" + value + "' would serve no request");
+        throw illegal("'" + value + "' would refuse every request");
     }
 
     /// Returns the exception to throw for a value that is not legal.
     ///
-    /// @param what says what is wrong with which value
+    /// @param what the value, and the reason why it is not legal
     ConfigurationException illegal(String what) {
         return new ConfigurationException(key + ": " + what + "; valid: " + legal.replace("`", ""));
     }

@@ -133,11 +133,11 @@ public final class TaskMemory {
         return stream;
     }
 
-    /// Allocates memory that may leave the device for the host and for files while nobody uses it. It is closed
+    /// Allocates memory that may be spilled to the host and to files while it is not in use. It is closed
     /// at the task's end at the latest.
     ///
     /// @param byteSize bytes, at least 1
-    /// @param priority buffers of a higher priority leave the device later
+    /// @param priority buffers of a higher priority are spilled later
     /// @throws IllegalArgumentException if `byteSize` is less than 1
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     public SpillableBuffer spillable(long byteSize, int priority) {
@@ -188,7 +188,7 @@ public final class TaskMemory {
     /// Runs work as a thread of this task. While memory is short it runs the work again, with a part of the
     /// input if need be, as [Retry#withRetry] does; it splits at once if the task's own limit refuses.
     ///
-    /// @param split cuts an input into two parts or more, in order; returns fewer if it can't be split
+    /// @param split cuts an input into two or more parts, in order; returns fewer if it can't be split
     /// @return the results of the parts, in order
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for a part
     ///     that can't be split

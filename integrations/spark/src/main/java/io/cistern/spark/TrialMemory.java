@@ -12,8 +12,8 @@ import java.nio.file.Path;
 import java.util.List;
 
 /// Opens the configured allocators as an executor does, on simulated devices, since Spark's driver rarely has a GPU.
-/// Left to the executor is what only its machine can tell: files, plug-ins that are not here, and allocators that
-/// can't run on simulated devices.
+/// It leaves to the executor what only the executor's machine can tell: files, plug-ins that are not here, and
+/// allocators that can't run on simulated devices.
 final class TrialMemory {
     private static final List<Setting> OF_ALLOCATORS = List.of(Setting.ALLOCATOR, Setting.DEVICE_ALLOCATOR);
 

@@ -33,7 +33,7 @@ final class ExecutorDeviceTests {
     void aDeviceThatIsNotThereIsRefused() {
         assertThatThrownBy(() -> ExecutorDevice.of(List.of("3"), driver))
                 .isInstanceOf(ConfigurationException.class)
-                .hasMessageContaining("Spark gave this executor the GPU '3', and its process sees [0 (");
+                .hasMessageContaining("Spark assigned this executor the GPU '3', but its process sees [0 (");
     }
 
     @Test

@@ -35,8 +35,8 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         this.memory = memory;
     }
 
-    /// Joins the tasks of the calling thread's barrier stage. **Collective:** every task must call it equally
-    /// often. The ranks end with the task.
+    /// Joins the tasks of the calling thread's barrier stage. **Collective:** every task must call it the same
+    /// number of times. The ranks end with the task.
     ///
     /// @throws IllegalStateException if the thread's task belongs to no barrier stage
     /// @throws io.cistern.nccl.NcclException if NCCL refuses
@@ -69,21 +69,22 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
     }
 
     /// Returns NCCL's communicator, for its other operations; empty on simulated devices. [#await] waits for
-    /// work that is enqueued on it.
+    /// operations that are enqueued on the task's stream.
     public abstract Optional<Communicator> communicator();
 
-    /// Reduces the elements of all ranks into each rank's buffer, and waits for it.
+    /// Reduces the elements of all ranks into each rank's buffer, and waits for the result.
     ///
     /// @param inPlace a buffer of the same size on all ranks
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the buffer's size does not fit `type` or the other ranks
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op);
 
-    /// Copies the elements of one rank to each rank's buffer, and waits for it.
+    /// Copies the elements of one rank to each rank's buffer, and waits for the copy.
     ///
     /// @param inPlace a buffer of the same size on all ranks
     /// @param root the rank whose elements are copied
-    /// @throws IllegalArgumentException if the buffer does not fit, or the stage has no such rank
+    /// @throws IllegalArgumentException if the buffer's size does not fit `type` or the other ranks,
+    ///     or the stage has no such rank
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void broadcast(DeviceBuffer inPlace, DataType type, int root);
 

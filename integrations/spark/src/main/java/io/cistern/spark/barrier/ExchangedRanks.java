@@ -37,7 +37,7 @@ final class ExchangedRanks extends BarrierRanks {
     @Override
     public void broadcast(DeviceBuffer inPlace, DataType type, int root) {
         if (root < 0 || root >= rankCount()) {
-            throw new IllegalArgumentException("no rank " + root + " among " + rankCount());
+            throw new IllegalArgumentException("there is no rank " + root + " among " + rankCount() + " ranks");
         }
         byte[] own = root == rank() ? read(inPlace, type) : new byte[0];
         MemorySegment given = exchange(own).get(root);
@@ -50,7 +50,7 @@ final class ExchangedRanks extends BarrierRanks {
 
     private static byte[] read(DeviceBuffer buffer, DataType type) {
         if (buffer.byteSize() % type.byteSize() != 0) {
-            throw new IllegalArgumentException(buffer + " does not hold a whole number of " + type);
+            throw new IllegalArgumentException(buffer + " does not hold a whole number of " + type + " elements");
         }
         return buffer.elements(ValueLayout.JAVA_BYTE).toBytes();
     }

@@ -66,11 +66,12 @@ final class NcclRanks extends BarrierRanks {
                 return made.get(JOIN_POLL_MILLIS, TimeUnit.MILLISECONDS);
             } catch (TimeoutException _) {
                 if (context.isInterrupted() && made.cancel(false)) {
-                    throw new BrokenStageException("killed while joining the ranks of its stage", null);
+                    throw new BrokenStageException("the task was killed while it joined the ranks of its stage", null);
                 }
             } catch (InterruptedException interrupted) {
                 made.cancel(false);
-                throw new BrokenStageException("interrupted while joining the ranks of its stage", interrupted);
+                throw new BrokenStageException(
+                        "the task was interrupted while it joined the ranks of its stage", interrupted);
             } catch (ExecutionException failed) {
                 throw new BrokenStageException("the ranks of the stage could not connect", failed.getCause());
             }

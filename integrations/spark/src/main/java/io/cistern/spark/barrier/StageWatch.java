@@ -45,7 +45,7 @@ final class StageWatch implements AutoCloseable {
     /// Aborts the communicator if the stage is broken now.
     void look() {
         if (context.isInterrupted() || task.isInterrupted()) {
-            abort("killed in a collective", null);
+            abort("the task was killed in a collective", null);
             return;
         }
         try {
