@@ -4,13 +4,14 @@
    Environment:
      CISTERN_JAVA_HOME   the JDK or runtime, of Java 25; without it the distribution's own (../../runtime, seen from here), else
                          JAVA_HOME
-     CISTERN_CLASSPATH   JARs beside the distribution's own (../../lib/X.jar), with ':' between them; FOLDER/X for all of a folder,
+     CISTERN_CLASSPATH   JARs besides the distribution's own (../../lib/X.jar), with ':' between them; FOLDER/X for all of a folder,
                          X being an asterisk
      CISTERN_JAVA_OPTS   options for the JVM, with blanks between them
      CISTERN_ALLOCATOR and all other settings: docs/settings.md
 
-   Errors: in a process with PyTorch what fails throws what PyTorch turns into torch.OutOfMemoryError and RuntimeError. Elsewhere it
-   returns null or not 0, and cistern_error has the text. A forked child of a process that has started is refused.
+   Errors: in a process with PyTorch, a failing call throws an exception, which PyTorch turns into torch.OutOfMemoryError or
+   RuntimeError. In other processes it returns null or a number other than 0, and cistern_error returns the message. A forked child of
+   a process in which Cistern has started can't use Cistern.
 
    Threads: any. */
 #ifndef CISTERN_TORCH_H
@@ -24,17 +25,17 @@ extern "C" {
 #endif
 
 /* Starts Cistern with an allocator, such as "caching:fit=tight", or with the one that is configured (null), and with settings, lines
-   such as "cistern.limit=8GiB" ("" for none). Returns 0, also if it has started already. After another allocator's refusal it may be
-   called again. */
+   such as "cistern.limit=8GiB" ("" for none). Returns 0 if Cistern has started, now or before. After a failure it may be called again,
+   for example with another allocator. */
 int cistern_start(const char* allocator, const char* settings);
 
-/* What failed last on this thread. */
+/* Returns the message of the last failure on this thread. */
 const char* cistern_error(void);
 
-/* Runs a command and writes its answer: see TorchCommands.java. Returns 0 if it is done. */
+/* Runs a command and writes its answer: see TorchCommands.java. Returns 0 if the command succeeded. */
 int cistern_command(const char* command, char* answer, size_t capacity);
 
-/* What PyTorch calls. The hooks for pools take C++ types and are in hooks.cpp. */
+/* The functions that PyTorch calls. The hooks for pools take C++ types and are in hooks.cpp. */
 void* cistern_malloc(ssize_t size, int device, void* stream);
 void cistern_free(void* block, ssize_t size, int device, void* stream);
 void cistern_record_stream(void* block, void* stream);

@@ -195,7 +195,7 @@ std::string start(const char* allocator, const char* settings) {
         JNIEnv* env;
         bool attached = vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_21) == JNI_OK;
         if (!attached && vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), nullptr) != JNI_OK) {
-            return failure = "the JVM refuses this thread";
+            return failure = "the JVM could not attach this thread";
         }
         failure = open(env, allocator, settings);
         if (!attached) {

@@ -19,18 +19,18 @@ _enabled = None  # how, once it is
 
 
 def enable(allocator=None, settings=None, **options):
-    """Makes Cistern the allocator of PyTorch in this process, for as long as it lives.
+    """Makes Cistern the allocator of PyTorch in this process, until the process ends.
 
-    Call it before PyTorch has used the GPU; from then on nothing else changes in a program.
+    Call it before PyTorch uses the GPU; the program needs no other change.
 
     allocator: a spec such as "caching" or "caching:fit=tight"; without it the one that is configured (CISTERN_ALLOCATOR),
         else "caching".
-    settings: Cistern's settings by their names, such as {"limit": "8GiB", "observe": "history"}; they come before those
-        of the environment.
+    settings: Cistern's settings by their names, such as {"limit": "8GiB", "observe": "history"}; they take precedence
+        over those of the environment.
     options: options of the allocator, such as page_size="2MiB".
 
-    Raises CisternError if it can't be: PyTorch uses the GPU already or is none for CUDA, there is no JVM or no driver, an
-    allocator or a setting can't be followed, or this is a forked child of a process that has enabled it.
+    Raises CisternError if that is impossible: PyTorch has already used the GPU or was built without CUDA, there is no JVM
+    or no driver, the allocator or a setting is invalid, or this is a forked child of a process that has enabled Cistern.
     """
     global _enabled
     spec, set_in_code = _spec(allocator, options), _settings(settings or {})
@@ -45,7 +45,7 @@ def enable(allocator=None, settings=None, **options):
 
 
 def is_enabled():
-    """Whether Cistern serves PyTorch in this process."""
+    """Returns whether Cistern serves PyTorch in this process."""
     return _enabled is not None and _enabled[2] == os.getpid()
 
 
@@ -107,5 +107,5 @@ def _plug(torch):
 
 
 def _in_child(torch):
-    """The parent has used the driver, if not PyTorch's part of it: PyTorch refuses the GPU as if it had itself."""
+    """Makes PyTorch refuse the GPU in a forked child: the parent has used the driver, even if not through PyTorch."""
     torch.cuda._is_in_bad_fork = lambda: True

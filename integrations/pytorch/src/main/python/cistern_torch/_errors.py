@@ -1,2 +1,2 @@
 class CisternError(RuntimeError):
-    """Cistern refuses; the message says what, why and what to do."""
+    """Cistern refused a call; the message says which, why, and what to do."""

@@ -1,4 +1,4 @@
-"""What PyTorch has no hook for."""
+"""Functions for which PyTorch has no hook."""
 
 import json
 import os
@@ -9,17 +9,17 @@ from cistern_torch._errors import CisternError
 
 
 def memory_stats(device=None):
-    """The figures of a device by the names of torch.cuda.memory_stats, as a dict, over all allocators and graphs."""
+    """Returns a device's figures, over all allocators and graphs, as a dict with the keys of torch.cuda.memory_stats."""
     return json.loads(_command(f"statistics {_ordinal(device)}"))
 
 
 def memory_summary(device=None):
-    """The figures of a device as a text for people."""
+    """Returns a device's figures as text for people."""
     return _command(f"summary {_ordinal(device)}")
 
 
 def reset_peak_memory_stats(device=None):
-    """Lets the peaks of memory_stats begin at what is in use."""
+    """Resets the peaks of memory_stats to what is in use now."""
     _command(f"reset_peaks {_ordinal(device)}")
 
 
@@ -29,12 +29,12 @@ def empty_cache():
 
 
 def record_history(enabled=True):
-    """Records what happens from now on; a snapshot has it then."""
+    """Starts recording events, which later snapshots contain; stops if enabled is False."""
     _command(f"history {str(bool(enabled)).lower()}")
 
 
 def snapshot(path):
-    """Writes what the memory looks like: a .pickle for PyTorch's viewer, else JSON for `cistern report`."""
+    """Writes a snapshot: a pickle for PyTorch's viewer if the path ends in .pickle, else JSON for `cistern report`."""
     file = os.path.abspath(os.fspath(path))
     if "\n" in file:
         raise CisternError(f"a path can't have several lines: {file!r}")
@@ -48,7 +48,7 @@ def _command(text):
 
 
 def _ordinal(device):
-    """The number of a device given as torch takes it: None, 1, "cuda:1" or a torch.device."""
+    """Returns the ordinal of a device given in any form that torch accepts: None, 1, "cuda:1" or a torch.device."""
     if isinstance(device, int):
         return device
     torch = sys.modules["torch"]

@@ -1,4 +1,4 @@
-"""libcistern_torch.so, by ctypes. What it exports: src/main/cpp/cistern_torch.h."""
+"""Loads libcistern_torch.so with ctypes. Its functions: src/main/cpp/cistern_torch.h."""
 
 import ctypes
 import os
@@ -11,7 +11,7 @@ _loaded = None
 
 
 def path():
-    """Where the library is: in the distribution that CISTERN_HOME names, else in the one that this package is part of."""
+    """Returns the library's path: in the distribution that CISTERN_HOME names, else in the one with this package."""
     home = os.environ.get("CISTERN_HOME") or pathlib.Path(__file__).resolve().parents[2]
     library = pathlib.Path(home, "lib", "native", "libcistern_torch.so")
     if not library.is_file():

@@ -54,8 +54,9 @@ final class TorchHost {
     private static void requireSameSettings(Map<String, String> set) {
         Map<String, String> before = openedWith;
         if (before != null && !before.equals(set)) {
-            throw new ConfigurationException("a refused enable() already opened the device memory with the settings "
-                    + before + ", which stay until the process ends: call enable() with them, or restart the process");
+            throw new ConfigurationException(
+                    "an earlier, failed enable() already opened the device memory with the settings " + before
+                            + ", which stay until the process ends: call enable() with them, or restart the process");
         }
     }
 

@@ -22,7 +22,7 @@ record TorchString(String variable, Map<String, List<String>> options) {
     /// The first that is set is the one that PyTorch reads.
     private static final List<String> VARIABLES = List.of("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF");
 
-    /// PyTorch reads it where it was built for ROCm.
+    /// PyTorch reads it if it was built for ROCm.
     private static final String ROCM = "PYTORCH_HIP_ALLOC_CONF";
 
     /// Finds the string. Warns of a variable that is set and not read.
@@ -58,7 +58,7 @@ record TorchString(String variable, Map<String, List<String>> options) {
     /// Returns a spec with these options, but for those that it has by itself. Warns of what has no effect.
     String addedTo(AllocatorSpec spec) {
         if (!spec.name().equals(ALLOCATOR) || spec.options().containsKey(OPTION)) {
-            warn(variable + " has no effect: the allocator is " + spec + "; it is for '" + ALLOCATOR
+            warn(variable + " has no effect: the allocator is " + spec + "; it applies only to '" + ALLOCATOR
                     + "' without the option '" + OPTION + "'");
             return spec.text();
         }
