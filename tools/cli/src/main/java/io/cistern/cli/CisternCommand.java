@@ -54,7 +54,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         footer = {
             "",
             "Examples:",
-            "  cistern doctor                   what this machine can do, and why not",
+            "  cistern doctor                   what this machine can and can't do, and why",
             "  cistern replay gpt2_train        a recorded program through three allocators",
             "  cistern fit snapshot.pickle      would it fit with another allocator?",
             "",
@@ -71,7 +71,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "Exit codes: 0 success; 1 internal error; 2 bad usage or bad input; 3 an",
             "allocation failed through an allocator that --allocator names, by default the",
             "first of the table (fit: it does not fit); 4 contents of a block were lost;",
-            "5 doctor --strict found a problem; 134 native code of a plug-in ended the",
+            "5 doctor --strict found a problem; 134 native code of a plug-in crashed the",
             "process; 141 the reader closed the output."
         })
 public final class CisternCommand implements Runnable {

@@ -18,7 +18,7 @@ public final class ByteSize {
         long bytes = ByteSizes.parse(text);
         if (bytes < 1 || bytes > SimulatedGpu.MAX_CAPACITY_BYTES) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is not from 1 byte to " + ByteSizes.print(SimulatedGpu.MAX_CAPACITY_BYTES));
+                    "'" + text + "' is not between 1 byte and " + ByteSizes.print(SimulatedGpu.MAX_CAPACITY_BYTES));
         }
         return bytes;
     }

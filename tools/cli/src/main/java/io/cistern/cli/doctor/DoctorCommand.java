@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
             "",
             "Examples:",
             "  cistern doctor                       problems first, on one screen",
-            "  cistern doctor --strict              exit code 5 if there is one, for scripts",
+            "  cistern doctor --strict              exit code 5 if there are problems, for scripts",
             "  cistern doctor -Dcistern.plugins=DIR --verbose"
         })
 public final class DoctorCommand implements Callable<Integer> {
@@ -44,7 +44,7 @@ public final class DoctorCommand implements Callable<Integer> {
     @Option(
             names = "--strict",
             description =
-                    "Ends with exit code 5 if there are problems: an invalid setting, a misconfigured driver, a simulated"
+                    "Exits with code 5 if there are problems: an invalid setting, a misconfigured driver, a simulated"
                             + " GPU that was not requested, an unusable plug-in, no current allocator.")
     private boolean strict;
 

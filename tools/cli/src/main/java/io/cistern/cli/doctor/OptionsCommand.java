@@ -74,7 +74,7 @@ public final class OptionsCommand implements Callable<Integer> {
             }
             options.forEach(option -> out.print(described(option)));
             if (entry.kind() == Catalog.Kind.SOURCE) {
-                out.println("As an allocator, " + name + " is caching:source=" + name + ".");
+                out.println("To use it as an allocator: caching:source=" + name);
             }
         }
     }

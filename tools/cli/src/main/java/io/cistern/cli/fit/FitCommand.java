@@ -70,10 +70,10 @@ public final class FitCommand implements Callable<Integer> {
             names = "--capacity",
             paramLabel = "BYTES",
             converter = ByteSizeConverter.class,
-            description = "The memory that allocators may take of each device, such as 23.5GiB for a device of 24 GiB,"
+            description = "The memory that allocators may take on each device, such as 23.5GiB for a device of 24 GiB,"
                     + " since the CUDA context takes about 0.5 GiB."
-                    + " Default: what the program had when its last request was refused, if the file"
-                    + " records it.")
+                    + " Default: what the program could use when its last request was refused, if the"
+                    + " file records it.")
     private @Nullable Long capacity;
 
     @Option(
@@ -130,7 +130,7 @@ public final class FitCommand implements Callable<Integer> {
                     print(wrapped(grown) + "\n", out);
                 }
             } else if (files.size() > 2) {
-                fitting.err().println("cistern: what grew is shown for exactly two files");
+                fitting.err().println("cistern: to see what grew, name exactly two files");
             }
             boolean isFirst = true;
             for (Path file : files) {

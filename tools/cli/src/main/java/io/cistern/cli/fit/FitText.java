@@ -266,7 +266,7 @@ final class FitText {
                                 && !answer.failures()
                                         .contains(fit.refusal().orElseThrow().row()));
         return serves
-                ? own + " serves what PyTorch refused, so the recording lacks something; a small margin means little\n"
+                ? own + " serves what PyTorch refused, so the recording is incomplete: do not rely on a small margin\n"
                 : "";
     }
 

@@ -169,8 +169,6 @@ record Fitting(
                         ? ""
                         : ", which it needs, since it does not fit on "
                                 + ByteSize.format(fit.room().orElseThrow().byteSize()) + ",")
-                + (fit.refusal().isPresent()
-                        ? " until the request that was refused"
-                        : " until the program asked for most");
+                + (fit.refusal().isPresent() ? " until the request that was refused" : " until the program's peak");
     }
 }

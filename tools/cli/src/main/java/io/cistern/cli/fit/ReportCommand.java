@@ -51,8 +51,8 @@ public final class ReportCommand implements Callable<Integer> {
             paramLabel = "SNAPSHOT",
             description =
                     "Snapshots, as JSON or pickles of PyTorch or Cistern, plain, gzipped or zipped. If there are several,"
-                            + " the others are compared with the first; of exactly two of PyTorch's with history, it also shows"
-                            + " what grew.")
+                            + " the others are compared with the first. For exactly two PyTorch snapshots with history, the"
+                            + " report also shows what grew.")
     private List<Path> files = List.of();
 
     @Option(

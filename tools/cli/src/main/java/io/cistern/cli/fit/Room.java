@@ -31,7 +31,8 @@ record Room(long byteSize, String why) {
             return Optional.of(new Room(
                     possible(recorder.reservedPeakBytes(recording.ordinals()[0]).orElse(heldBytes)),
                     "the maximum that " + recorder.name() + " held: " + ByteSize.format(freeBytes)
-                            + " of the device were free, so a limit refused the request; --capacity sets how much"));
+                            + " of the device were free, so a limit refused the request; --capacity sets another"
+                            + " amount"));
         }
         return Optional.of(new Room(
                 possible(heldBytes + freeBytes),

@@ -49,7 +49,7 @@ public final class ImportCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "FILE",
-            description = "The snapshot or log, plain, gzipped or zipped; its first bytes decide what it is.")
+            description = "The snapshot or log, plain, gzipped or zipped; its first bytes show which it is.")
     private Path file = Path.of("");
 
     @Option(

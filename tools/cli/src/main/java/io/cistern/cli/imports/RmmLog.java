@@ -76,7 +76,7 @@ final class RmmLog {
             return;
         }
         if (events.size() == Trace.MAX_ROWS) {
-            throw new IllegalArgumentException("there are more than " + Trace.MAX_ROWS);
+            throw new IllegalArgumentException("there are more than " + Trace.MAX_ROWS + " events");
         }
         long pointer = pointer("pointer", row[3].replace("(nil)", "0"));
         long stream = pointer("stream", row[5]);

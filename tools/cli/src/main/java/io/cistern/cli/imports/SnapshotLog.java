@@ -19,8 +19,7 @@ import java.util.Optional;
 import java.util.TreeSet;
 
 /// Makes a log from a Cistern snapshot in JSON: allocations and frees, without their streams and threads. A block
-/// counts
-/// as freed when the program frees it.
+/// counts as freed when the program frees it.
 public final class SnapshotLog {
     private static final JsonFactory FACTORY = new JsonFactory();
     /// As browsers do, takes the last of several fields of a name.

@@ -133,8 +133,8 @@ public final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--devices",
             description =
-                    "Plays each device of a trace on its own device, from --device on; if there are fewer, all on one, as"
-                            + " without this option.")
+                    "Plays each device of a trace on its own device, from --device on. If there are fewer devices, all are"
+                            + " played on one, as without this option.")
     private boolean devices;
 
     @Option(

@@ -14,7 +14,7 @@ final class ResultTable {
     private static final List<String> FAILURES = List.of("", "failures");
 
     private static final String TIMED = """
-        Unreported passes came before, to warm up the JVM.
+        Passes that warmed up the JVM ran before and are not reported.
         host: host time per allocation or free, median of the passes after the first.
         ms a pass: until the device is done; later: median of the later passes.
         """;
@@ -23,8 +23,8 @@ final class ResultTable {
         that the program requested. calls: to the CUDA driver, in a pass.
         """;
     private static final String SIMULATED = """
-        Times are those of the simulation; an H200's driver would take what
-        simulatedDriverMillis of --format json says.
+        Times are those of the simulation. With --format json, the field
+        simulatedDriverMillis has the time that an H200's driver would take.
         """;
 
     private final List<ReplayResult> results;

@@ -37,8 +37,8 @@ record Spread(boolean threads, boolean devices) {
             return false;
         }
         if (origins.deviceCount() > gpu.deviceCount()) {
-            tell.accept(trace.name() + " has " + origins.deviceCount() + " devices, and from " + gpu.label()
-                    + " on there are " + gpu.deviceCount() + "; all of it is played on one device");
+            tell.accept(trace.name() + " uses " + origins.deviceCount() + " devices, but from " + gpu.label()
+                    + " on there are only " + gpu.deviceCount() + "; all of it is played on one device");
             return false;
         }
         return true;

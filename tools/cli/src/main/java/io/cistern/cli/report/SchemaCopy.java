@@ -48,7 +48,7 @@ final class SchemaCopy {
         in.nextToken();
         copy.value("it", SCHEMA);
         if (in.nextToken() != null) {
-            throw copy.error("something follows it");
+            throw copy.error("something follows its end");
         }
     }
 
@@ -121,7 +121,7 @@ final class SchemaCopy {
             throw error(name + " is " + in.getText() + ", not " + only);
         }
         if (schema.get("enum") instanceof List<?> words && !words.contains(in.getText())) {
-            throw error(name + " is " + in.getText() + ", none of " + words);
+            throw error(name + " is " + in.getText() + ", not one of " + words);
         }
     }
 

@@ -130,7 +130,7 @@ final class AttachedJvm implements WatchedProgram {
                 boolean known = Arrays.stream(server.getMBeanInfo(name).getOperations())
                         .anyMatch(operation -> operation.getName().equals(SNAPSHOT));
                 if (!known) {
-                    throw new UsageException("this program's device memory takes no snapshots");
+                    throw new UsageException("this program's device memory can't write snapshots");
                 }
                 server.invoke(name, SNAPSHOT, new Object[] {file}, new String[] {String.class.getName()});
             } catch (JMException e) {

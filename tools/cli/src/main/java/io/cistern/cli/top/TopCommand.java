@@ -42,13 +42,13 @@ import picocli.CommandLine.Spec;
             "  cistern top 4711                 one of them, every two seconds",
             "  cistern top 4711 --once --format json",
             "",
-            "> marks the current allocator, * the column that sorts. A narrow terminal",
+            "> marks the current allocator, * the column to sort by. A narrow terminal",
             "leaves columns out; sorting by one shows it.",
             "",
             "Keys: < and > (or arrows) choose the column to sort by, r reverses the order,",
             "w shows which threads wait in Cistern, s has the program write a snapshot,",
-            "q quits. The program needs a bean of its device memory, which",
-            "-Dcistern.observe=jmx or MemoryBeans.register registers."
+            "q quits. The program must register a bean of its device memory, by",
+            "-Dcistern.observe=jmx or MemoryBeans.register."
         })
 public final class TopCommand implements Callable<Integer> {
     private static final int MAX_INTERVAL_SECONDS = 3600;
@@ -74,14 +74,14 @@ public final class TopCommand implements Callable<Integer> {
 
     @Option(
             names = "--once",
-            description = "Prints one table, with rates over one interval, and ends. So does any format but text.")
+            description = "Prints one table, with rates over one interval, and exits. So does any format but text.")
     private boolean once;
 
     @Option(
             names = "--sort",
             paramLabel = "COLUMN",
             defaultValue = "reserved",
-            description = "The column that sorts the table at first: ${COMPLETION-CANDIDATES}.")
+            description = "The column to sort by at first: ${COMPLETION-CANDIDATES}.")
     private Column sort = Column.RESERVED;
 
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)

@@ -240,7 +240,7 @@ final class PickleReader {
 
     private String quoted(String line) throws InputException {
         if (line.length() < 2 || line.charAt(0) != line.charAt(line.length() - 1)) {
-            throw error("a text without its quotes");
+            throw error("a text without quotes around it");
         }
         return escaped(line.substring(1, line.length() - 1));
     }

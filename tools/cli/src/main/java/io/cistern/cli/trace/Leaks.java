@@ -7,9 +7,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// The sites of a recorded program that look like leaks: their live bytes only grow. The least of each tenth of the
-/// time
-/// is above that of the tenth before, in nearly all tenths or in the last half.
+/// The sites of a recorded program that look like leaks: their live bytes only grow. The minimum of each tenth of the
+/// time is above that of the tenth before, in nearly all tenths or in the last half.
 ///
 /// Blocks from before the recording that are never freed do not hide growth. A block counts until the program frees
 /// it, whether other streams still use it or not.
@@ -181,9 +180,8 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
             return rises;
         }
 
-        /// Returns how much of the time had passed at each row, without pauses as long as a tenth. Without times, rows
-        /// take
-        /// equally long.
+        /// Returns how much of the time had passed at each row, without pauses as long as a tenth. Without times, all
+        /// rows count as equally long.
         private long[] worked() {
             int rows = trace.ops().length;
             long[] nanos = recording.nanos();

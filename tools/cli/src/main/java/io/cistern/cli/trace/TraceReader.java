@@ -13,8 +13,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// Reads traces of all formats, as described in `docs/trace-format.md`: CSV, maybe packed; the header tells the
-/// format. The bytes of a free must be a number but are ignored, in format 1
-/// also its stream.
+/// format. The bytes of a free must be a number but are ignored; in format 1, so is its stream.
 ///
 /// Files are not trusted: memory and time are bounded, and every defect is an [InputException] that
 /// names the line.

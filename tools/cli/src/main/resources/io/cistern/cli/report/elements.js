@@ -38,18 +38,18 @@ const WORDS = {
     + " not fragmented",
   mark: "a moment that the program named, a refused request, or a change of the current allocator",
   scope: "a region of code whose allocations go to one pool or allocator",
-  waiting: "freed, but another stream or a graph may still use it: it becomes available once that stream has passed it, or that graph is destroyed",
+  waiting: "freed, but another stream or a graph may still use it: it becomes available once that stream's work on it is complete, or that graph is destroyed",
   "in a thread's cache": "freed, and kept by the thread for its next allocation",
   "lost to rounding": "the bytes by which blocks exceed their requests",
   piece: "idle memory without a gap, between blocks or ends of a segment",
-  "at rest": "the time from a stream's last allocation or free to the snapshot",
+  "inactive for": "the time from a stream's last allocation or free to the snapshot",
   "frees of others": "frees of blocks that another thread or stream allocated",
   step: "what the allocator tried, to free memory, before it refused the request",
 };
 
 /** Explains words; closed at first. */
 function explained(...words) {
-  return element("details", { class: "words" }, element("summary", {}, "What is meant by: " + words.join(", ")),
+  return element("details", { class: "words" }, element("summary", {}, "Terms: " + words.join(", ")),
     element("dl", {}, words.map((word) => element("div", {}, element("dt", {}, word), element("dd", {}, WORDS[word])))));
 }
 

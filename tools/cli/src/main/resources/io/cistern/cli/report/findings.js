@@ -17,7 +17,7 @@ function refusals(run) {
   const last = report || marks[marks.length - 1].event;
   const times = marks.length > 1 ? " " + countText(marks.length) + " requests were refused in the recording." : "";
   const holders = report && report.allocators && report.allocators.length > 0
-    ? " Then " + report.allocators.slice(0, 2).map((each) => (each.pool || each.name) + " held "
+    ? " At that time " + report.allocators.slice(0, 2).map((each) => (each.pool || each.name) + " held "
       + bytesText(each.reservedBytes ?? each.requestedBytes) + ", of which " + bytesText(each.requestedBytes)
       + " were live").join("; ") + "." : "";
   const others = sum((report && report.processes) || [], (each) => each.byteSize || 0);
@@ -80,7 +80,7 @@ function leakFinding(run, leak, device) {
       + shortened(leak.site) + place,
     text: "It holds " + counted(leak.allocated - leak.freed, "live block") + ", and grew in " + (leak.rises + 1)
       + " of 10 equal parts of " + tenthsText(device) + ". "
-      + (rate > 0 ? "From the first allocation that was recorded there to the last, in " + secondsText(last - first)
+      + (rate > 0 ? "From its first recorded allocation to its last, in " + secondsText(last - first)
         + ", it grew by " + bytesText(growth) + ", that is " + bytesText(rate) + "/s. " : "")
       + (isNeverFreed ? "None of its " + countText(leak.allocated) + " blocks was ever freed."
         : countText(leak.freed) + " of its " + countText(leak.allocated) + " blocks were freed.")
@@ -112,7 +112,7 @@ function leaksByAge(run) {
       found.push({ grade: "warn", where: "holders",
         title: "Possible leak: " + bytesText(bytes) + " live from " + run.siteText(site),
         text: "Its " + countText(blocks.length) + " live blocks are of all ages up to " + secondsText(oldest / 1e9)
-          + ", so they pile up. There is no history, so frees are unknown.",
+          + ": they accumulate. There is no history, so frees are unknown.",
         advice: "Record a history to see whether it grows." });
     }
   }
@@ -259,7 +259,7 @@ function strandedByFigures(run) {
   }
   return [...found].filter(([, bytes]) => bytes > Math.max(2 ** 20, run.reservedBytes / 5)).slice(0, 3)
     .map(([stream, bytes]) => ({ grade: "warn", where: "fragmentation",
-      title: bytesText(bytes) + " can be used by " + (stream === "ended" ? "no stream: theirs have ended"
+      title: bytesText(bytes) + " can be used by " + (stream === "ended" ? "no stream: the streams that used them have ended"
         : theStream(Number(BigInt.asIntN(64, BigInt(stream)))) + " alone"),
       text: "That is " + percentText(bytes, run.reservedBytes) + " of the reserved memory. There is no history, so it is"
         + " unknown when the stream last worked.",
@@ -299,7 +299,7 @@ function fragmentation(run) {
           + " are wholly free segments, which are cached, not fragmented." : "needs new memory from the driver.")
         + (blocks > 0 ? " " + counted(blocks, "live block") + " keep the pieces apart: " + listText(neighbours, userText)
           + "." : ""),
-      advice: "Allocate blocks that stay before or apart from those that go: " + (run.isOfPyTorch
+      advice: "Allocate long-lived blocks before short-lived ones, or apart from them: " + (run.isOfPyTorch
         ? "a torch.cuda.MemPool keeps them out of the way. Or try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
         : "a MemoryPool of their own keeps them out of the way.") };
   });
@@ -335,7 +335,7 @@ function idleCaches(run) {
     title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
     text: bytesText(idle) + " are free, " + (largest === idle ? "in one piece"
       : (whole > 0 ? bytesText(whole) + " of them in wholly free segments, " : "") + "the largest piece being "
-        + bytesText(largest)) + ". That is a cache at rest if the program will need it again.",
+        + bytesText(largest)) + ". That is a normal cache if the program will need it again.",
     advice: "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
 }
 
@@ -346,10 +346,10 @@ function waitingBlocks(run) {
   }
   return [{ grade: "warn", where: "traffic",
     title: bytesText(waiting) + " are freed but wait for other streams",
-    text: "That is " + percentText(waiting, run.reservedBytes) + " of the reserved memory. It can't be handed out"
-      + " before the streams that used it have got past.",
-    advice: run.isOfPyTorch ? "In place of record_stream, let the block's stream wait for the other (Stream.wait_stream)"
-      + " before the last reference to the tensor goes."
+    text: "That is " + percentText(waiting, run.reservedBytes) + " of the reserved memory. It can't be reused"
+      + " until these streams have completed the work that uses it.",
+    advice: run.isOfPyTorch ? "Instead of calling record_stream, let the block's stream wait for the other"
+      + " (Stream.wait_stream) before the last reference to the tensor is dropped."
       : "Free on the stream of the last use, or let that stream wait for the other." }];
 }
 
@@ -368,9 +368,9 @@ function churn(run) {
   }
   return calls < 50 || bytes < 2 * run.reservedBytes ? [] : [{ grade: "warn", where: "timeline",
     title: "Memory goes to the driver and comes back",
-    text: "In the last " + secondsText(half) + ", half of the time that was recorded, " + counted(calls, "segment")
-      + " with " + bytesText(bytes) + " were released, twice what is reserved now or more.",
-    advice: "Each costs a call of the driver: " + (run.isOfPyTorch ? "call torch.cuda.empty_cache() less often."
+    text: "In the last " + secondsText(half) + ", half of the recorded time, " + counted(calls, "segment")
+      + " with " + bytesText(bytes) + " were released: at least twice what is reserved now.",
+    advice: "Each release costs a call of the driver: " + (run.isOfPyTorch ? "call torch.cuda.empty_cache() less often."
       : "trim less, or raise the release threshold.") }];
 }
 

@@ -2,7 +2,7 @@
 
 function fragmentationSection(run, charts) {
   const made = section("fragmentation", "Fragmentation and idle memory", explained("fragmented", "lost to rounding", "piece",
-    "at rest"));
+    "inactive for"));
   if (run.history) {
     const { names, curves } = usageCurves(run);
     const palette = colours();
@@ -40,7 +40,7 @@ function streamTable(run, memory) {
       element("div", { class: "share" }, bytesText(row.split.bytes) + " fragmented")] },
     { title: "Pieces", value: (row) => row.pieces, text: (row) => countText(row.pieces) },
     size("Largest", "largest"),
-    { title: "At rest for", value: rest, text: (row) => rest(row) < 0 ? "unknown" : secondsText(rest(row)) },
+    { title: "Inactive for", value: rest, text: (row) => rest(row) < 0 ? "unknown" : secondsText(rest(row)) },
   ].filter((column) => column !== null);
   return sortableTable("Segments by stream, now", columns, memory, columns.findIndex((each) => each.title === "Idle"));
 }

@@ -53,11 +53,11 @@ function stepTable(steps) {
     return element("p", {}, "No reclaim steps were recorded.");
   }
   const numbered = steps.map((step, index) => ({ ...step, index: index + 1 }));
-  return sortableTable(counted(steps.length, "step") + " gave " + bytesText(sum(steps, (step) => step.byteSize))
+  return sortableTable(counted(steps.length, "step") + " freed " + bytesText(sum(steps, (step) => step.byteSize))
     + " in " + secondsText(sum(steps, (step) => step.nanos) / 1e9), [
     { title: "", value: (row) => String(row.index) },
     { title: "Step", value: (row) => row.step, wide: true },
-    { title: "Gave", value: (row) => row.byteSize, text: (row) => bytesText(row.byteSize), bar: true },
+    { title: "Freed", value: (row) => row.byteSize, text: (row) => bytesText(row.byteSize), bar: true },
     { title: "Took", value: (row) => row.nanos, text: (row) => secondsText(row.nanos / 1e9), bar: true },
   ], numbered, 0);
 }

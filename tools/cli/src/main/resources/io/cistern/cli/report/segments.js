@@ -28,7 +28,7 @@ class SegmentMap {
     this.isPinned = false;
     this.canvas = element("canvas", { tabindex: 0, role: "application", "aria-label": "Map of "
       + counted(run.segments.length, "segment") + ". Left and right go from block to block, page up and down from"
-      + " segment to segment, up and down to the row above and below; Enter pins a block, Escape lets it go.",
+      + " segment to segment, up and down to the row above and below; Enter pins a block, Escape unpins it.",
       "aria-describedby": "block-details",
       onkeydown: (event) => this.key(event),
       onmousemove: (event) => this.hover(event),

@@ -2,7 +2,7 @@
 
 const SECTION_TITLES = { timeline: "Memory over time", segments: "Map of segments", holders: "Who holds what",
   fragmentation: "Fragmentation and idle memory", traffic: "Threads and streams", "out-of-memory": "Out of memory" };
-const GRADE_WORDS = { bad: "Problem", warn: "Look at this", note: "Note" };
+const GRADE_WORDS = { bad: "Problem", warn: "Warning", note: "Note" };
 
 function summarySection(run) {
   return section("summary", "Summary", momentLine(run), explained("block", "live", "requested", "reserved", "idle",

@@ -26,7 +26,7 @@ function timelineSection(run, charts) {
   show("site");
   return section("timeline", "Memory over time",
     element("p", { class: "faint" }, "Requested bytes of live blocks, until the program frees them; " + (lines.length > 0
-      ? "the line is what is reserved." : "what is reserved is not known, since no allocator tells its segments.")
+      ? "the line is what is reserved." : "what is reserved is not known, since no allocator reports its segments.")
       + " Where there are more events than pixels, each pixel shows the maximum of its interval. The curves end "
       + (isReplay(run) ? "where the replay does." : "at the snapshot.")),
     explained("mark", "scope"),

@@ -86,7 +86,7 @@ function streamActivityTable(run) {
       text: (row) => [nameOf(run, "stream", row.number), userList(usersOf.get(row.number) || [])] },
     ...ACTIVITY_COLUMNS,
     { title: "Frees of others", value: (row) => row.elsewhere, text: (row) => countText(row.elsewhere) },
-    { title: "At rest for", value: (row) => run.endSeconds - row.last,
+    { title: "Inactive for", value: (row) => run.endSeconds - row.last,
       text: (row) => secondsText(run.endSeconds - row.last) },
     activityColumn(run),
   ], activityBy(run, "stream"), 1);

@@ -17,8 +17,8 @@ final class ByteSizeTests {
 
     @Test
     void refusesNoneTooMuchAndWhatIsNoNumber() {
-        assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is not from 1 byte to 8TiB");
-        assertThatThrownBy(() -> ByteSize.parse("9TiB")).hasMessage("'9TiB' is not from 1 byte to 8TiB");
+        assertThatThrownBy(() -> ByteSize.parse("0")).hasMessage("'0' is not between 1 byte and 8TiB");
+        assertThatThrownBy(() -> ByteSize.parse("9TiB")).hasMessage("'9TiB' is not between 1 byte and 8TiB");
         assertThatThrownBy(() -> ByteSize.parse("8GB")).hasMessageStartingWith("'8GB' could mean powers of 1000");
     }
 

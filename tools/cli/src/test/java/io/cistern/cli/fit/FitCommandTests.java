@@ -62,7 +62,7 @@ class FitCommandTests {
     /// The model finds room in the gaps of the segments.
     @Test
     void aRecordingWhoseOwnModelServesTheRefusedIsDoubted() throws Exception {
-        String doubt = "pytorch-native serves what PyTorch refused, so the recording lacks something";
+        String doubt = "pytorch-native serves what PyTorch refused, so the recording is incomplete";
         Path doubtful =
                 TorchProgram.fragmented(0).refused(7 * MIB, 5 * MIB, 91).write(folder.resolve("doubtful.pickle"));
 
@@ -190,7 +190,7 @@ class FitCommandTests {
         assertThat(run.wholeLines())
                 .contains("available             64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
                         + " free, so a"
-                        + " limit refused the request; --capacity sets how much");
+                        + " limit refused the request; --capacity sets another amount");
     }
 
     /// After the refusal, PyTorch reserved more. Times may be missing, be equal, or go back.
@@ -595,7 +595,7 @@ class FitCommandTests {
 
         ProgramRun run = fit(Path.of(file), file, file, "--allocator=caching");
 
-        assertThat(run.err()).contains("cistern: what grew is shown for exactly two files");
+        assertThat(run.err()).contains("cistern: to see what grew, name exactly two files");
         assertThat(run.out()).doesNotContain("From ");
     }
 

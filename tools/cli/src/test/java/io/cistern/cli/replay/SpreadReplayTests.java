@@ -139,7 +139,8 @@ final class SpreadReplayTests {
 
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.err())
-                .contains("many has 65 devices, and from simulated on there are 64; all of it is played on one device");
+                .contains(
+                        "many uses 65 devices, but from simulated on there are only 64; all of it is played on one device");
         assertThat(run.out()).endsWith(",\"devices\":1}\n");
     }
 

@@ -66,7 +66,7 @@ final class ReportCommandTests {
         String whole = Files.readString(SampleSnapshots.healthy(folder.resolve("whole.json")));
         assertThat(refusal("negative", whole.replaceFirst("\"byteSize\":\\d+", "\"byteSize\":-5")))
                 .contains("'byteSize' is -5, less than 0");
-        assertThat(refusal("two", whole + whole)).contains("something follows it");
+        assertThat(refusal("two", whole + whole)).contains("something follows its end");
         assertThat(refusal("parts", whole.replaceFirst("\"blocks\":\\[", "\"blocks\":[7,")))
                 .contains("a part of 'blocks' is of type integer, not object");
         ProgramRun nothing =

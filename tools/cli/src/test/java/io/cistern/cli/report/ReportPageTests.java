@@ -78,7 +78,7 @@ final class ReportPageTests {
                 .asString()
                 .contains("Likely leak: 600 MiB live from " + SampleSnapshots.LEAKING_SITE)
                 .contains("None of its 200 blocks", "All are from thread indexer", "the device is full in")
-                .contains("From the first allocation that was recorded there to the last, in 19.7 s")
+                .contains("From its first recorded allocation to its last, in 19.7 s")
                 .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 equal parts of the 19.8 s");
     }
 
@@ -736,7 +736,7 @@ final class ReportPageTests {
         assertThat(text("#holders caption")).contains(": refusal of 512 MiB, at ");
         assertThat(text("#out-of-memory"))
                 .contains(
-                        "4 steps gave 108 MiB in 111 ms",
+                        "4 steps freed 108 MiB in 111 ms",
                         "passed fences\t12.0 MiB\t41 \u00b5s",
                         "trim\t96.0 MiB\t8.7 ms")
                 .contains("end it or give it another device");
