@@ -47,7 +47,7 @@ final class ApiDocs {
                 .orElseThrow(() -> new IllegalStateException("this Java has no javadoc"))
                 .run(System.out, System.err, options.toArray(String[]::new));
         if (result != 0) {
-            throw new IllegalStateException("javadoc ended with " + result);
+            throw new IllegalStateException("javadoc ended with exit code " + result);
         }
     }
 

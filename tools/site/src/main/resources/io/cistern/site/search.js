@@ -1,4 +1,4 @@
-// Finds pages by words. The index is loaded when somebody begins to search.
+// Finds pages by words. The index is loaded when the reader begins to search.
 (function () {
   const script = document.currentScript;
   const root = script.dataset.root;
@@ -56,7 +56,7 @@
     );
     list.hidden = words.length === 0;
     if (words.length && window.searchIndex && !found.length) {
-      list.textContent = "Nothing found. Javadoc has a search of its own.";
+      list.textContent = "Nothing found. The Javadoc has its own search.";
     }
   }
 
