@@ -15,9 +15,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-/// Lets threads use a native library that takes device memory by itself, the compiled `src/main/c/index.c`,
-/// without running out of memory: each says what the library will take, and waits its turn until there is
-/// room.
+/// Lets threads use a native library that allocates device memory itself, the compiled `src/main/c/index.c`,
+/// without running out of memory: each thread announces how much the library will allocate, and waits until
+/// there is room.
 ///
 /// Argument: the path of the library.
 public final class AdmitLibrary {
@@ -40,7 +40,7 @@ public final class AdmitLibrary {
                 .downcallHandle(index.findOrThrow("index_destroy"), FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
     }
 
-    /// Builds some indexes at once, of which only two have room at a time.
+    /// Builds several indexes at once; only two have room at a time.
     public static void main(String[] arguments) throws Exception {
         if (arguments.length != 1) {
             System.err.println(

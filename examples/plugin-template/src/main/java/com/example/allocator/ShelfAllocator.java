@@ -18,8 +18,9 @@ import java.util.Set;
 /// A free must not throw. If the driver refuses to take a segment back, the allocator keeps it; each trim and the
 /// close try again.
 ///
-/// A free may name a stream that has ended, by a handle that a later stream may have. It means the later one only if
-/// the block was allocated after the end. So other blocks go back to the driver, whose `cuMemFree` waits for all work.
+/// A free may name a stream that has ended, by a handle that a later stream may have. The handle means the later
+/// stream only if the block was allocated after the end. Other blocks go back to the driver, whose `cuMemFree` waits
+/// for all work.
 ///
 /// One lock makes this easy to read; no thread holds it during a driver call.
 final class ShelfAllocator implements DeviceAllocator {

@@ -17,7 +17,7 @@ private const val COUNT = 1 shl 20
 private const val DEVICE = 0
 
 /**
- * Closes device memory by `use`, and allocates from a pool in coroutines, whichever threads they run on.
+ * Closes streams, buffers and pools with `use`, and allocates from a pool in coroutines, whichever threads they run on.
  *
  * Runs on the GPU, or on the simulated one if there is no GPU.
  */

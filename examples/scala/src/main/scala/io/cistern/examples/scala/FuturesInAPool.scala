@@ -9,7 +9,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.Duration
 import scala.util.Using
 
-/** Closes device memory by `Using`, and allocates from a pool in futures.
+/** Closes streams, buffers and pools with `Using`, and allocates from a pool in futures.
   *
   * Runs on the GPU, or on the simulated one if there is no GPU.
   */

@@ -15,9 +15,9 @@ import org.apache.spark.sql.SparkSession;
 /// the device, which filters, groups by a hash table and sorts.
 ///
 /// `spark-submit` runs it on a cluster. Without a cluster it runs in this process on the simulated GPU, whose
-/// 64 MiB are less than the job needs, so that it spills and splits. With the argument `stay` it does the job
-/// again and again until it is stopped, so that one can look at the tab "GPU Memory" at the address that it
-/// prints, and kill an executor meanwhile.
+/// 64 MiB are less than the job needs, so that it spills and splits. With the argument `stay` it repeats the job
+/// until it is stopped, so that you can look at the tab "GPU Memory" at the address that it prints, and kill an
+/// executor meanwhile.
 public final class SalesByArticle {
     private static final int LEAST = 100;
 

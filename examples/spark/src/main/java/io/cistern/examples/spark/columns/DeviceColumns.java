@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
 /// of them has offsets, 32-bit integers, one more than rows: a row's value begins at its offset and ends at the next
 /// one. A boolean is one bit.
 ///
-/// While nobody [uses][#use] the batch, it may leave the device for the host and for files.
+/// While the batch is not in [use][#use], it may be spilled to the host and to files.
 ///
 /// **Threads.** Any thread of the task.
 public final class DeviceColumns implements AutoCloseable {
@@ -104,7 +104,7 @@ public final class DeviceColumns implements AutoCloseable {
         }
 
         /// Returns the address of the offsets of a column of strings or binary values: where each row's value begins,
-        /// in bytes from [#values], and at last where the last one ends.
+        /// in bytes from [#values], and finally where the last value ends.
         ///
         /// @param column the column's index, from 0
         /// @throws IllegalArgumentException if the column is of fixed width

@@ -29,7 +29,7 @@ public final class Operators implements AutoCloseable {
     /// Marks a free slot of a table. Rows with this key have a slot of their own.
     private static final long FREE_KEY = Long.MIN_VALUE;
 
-    /// Instead of a column that a kernel does without.
+    /// Replaces a column that a kernel does not need.
     private static final long NONE = 0;
 
     private final EngineKernels kernels;
@@ -41,8 +41,8 @@ public final class Operators implements AutoCloseable {
     /// Creates the operators of a stream.
     ///
     /// @param device the stream's device
-    /// @param spills where results are spillable, and operators that run out of memory run again; null to
-    ///     keep results on the device and end with an out of memory
+    /// @param spills the store to which results may be spilled; operators that run out of memory then run
+    ///     again. With null, results stay on the device, and operators throw when memory runs out
     public Operators(CudaStream stream, int device, @Nullable SpillStore spills) {
         this.stream = stream;
         this.device = device;
@@ -132,7 +132,7 @@ public final class Operators implements AutoCloseable {
         return mapped("draw", count, Long.BYTES, count, first, divisor, salt, range, base, orNone(before));
     }
 
-    /// Draws texts of words, from that many of them as `range` says, the first ones.
+    /// Draws texts made of the first `range` of the given words.
     ///
     /// @param first the number of the first row
     public Strings drawTexts(long first, long count, List<String> words, long perRow, long range, long salt) {
@@ -337,7 +337,7 @@ public final class Operators implements AutoCloseable {
 
     /// Groups rows by a key, with a hash table.
     ///
-    /// @param most at most that many keys are different
+    /// @param most the maximum number of distinct keys
     public Groups group(Column keys, long most) {
         Groups groups = operate(run -> {
             Table table = new Table(run, keys, Math.min(most, keys.count()));
@@ -399,7 +399,7 @@ public final class Operators implements AutoCloseable {
         });
     }
 
-    /// Returns the rows in the order of a key, and of another one where that is equal, and so on.
+    /// Returns the rows sorted by the first key, rows with equal first keys by the second, and so on.
     public Column order(Column... keys) {
         Column rows = sorted(keys[keys.length - 1]);
         for (int i = keys.length - 2; i >= 0; i--) {
@@ -457,7 +457,7 @@ public final class Operators implements AutoCloseable {
         });
     }
 
-    /// Numbers texts of which few are different, in their order.
+    /// Texts of which few are distinct, as numbers in the order of the texts.
     ///
     /// @param numbers each row's number, from 0
     /// @param texts the text of each number
@@ -465,7 +465,7 @@ public final class Operators implements AutoCloseable {
 
     /// Numbers the texts of a column.
     ///
-    /// @param most at most that many are different
+    /// @param most the maximum number of distinct texts
     public Dictionary dictionary(Strings from, long most) {
         return stage(
                 () -> {

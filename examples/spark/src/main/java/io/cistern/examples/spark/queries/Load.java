@@ -26,8 +26,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Runs all queries with one allocator, from one or more threads, each with a stream of its own. Threads
-/// that share memory that is too small are tasks: their columns spill, and they wait, roll back and run
-/// again.
+/// that share too little memory run as tasks: their columns spill, and they wait, roll back and run again.
 final class Load implements AutoCloseable {
     private static final int DEVICE = 0;
 
@@ -97,7 +96,7 @@ final class Load implements AutoCloseable {
 
     /// Runs all queries once on each thread; the threads begin with different ones.
     ///
-    /// @param looks whether to look at the device's free memory after each allocation, which takes time
+    /// @param looks whether to read the device's free memory after each allocation, which takes time
     Pass pass(boolean looks) throws InterruptedException, ExecutionException {
         timer.look(looks);
         CyclicBarrier begin = new CyclicBarrier(threads);
@@ -159,7 +158,7 @@ final class Load implements AutoCloseable {
         return allocator.call(ScopeOptions.all(), work);
     }
 
-    /// Returns the most device memory that was seen taken since this was opened.
+    /// Returns the most device memory that was seen in use since this was opened.
     long mostBytes() {
         return freeBytesBefore - Math.min(freeBytesBefore, timer.leastFreeBytes());
     }

@@ -18,7 +18,7 @@ import java.util.stream.Collectors;
 ///
 /// The modes are `one` thread; `eight` threads; and `short`, eight tasks on a device with half of the
 /// memory that eight threads want together. In each turn every allocator is opened, runs all queries once
-/// to warm up, while the device's free memory is looked at after each allocation, then once to be measured,
+/// to warm up, while the device's free memory is read after each allocation, then once to be measured,
 /// and is closed.
 public final class Queries {
     private static final int DEVICE = 0;
@@ -42,7 +42,7 @@ public final class Queries {
         expected = read == null ? new HashMap<>() : read;
     }
 
-    /// Runs it.
+    /// Runs the measurement.
     public static void main(String[] arguments) throws Exception {
         if (arguments.length < 4) {
             throw new IllegalArgumentException("arguments: SCALE TURNS MODE,... SPEC ...");
@@ -50,7 +50,7 @@ public final class Queries {
         System.exit(run(DeviceMemory.system(), arguments) ? 0 : 1);
     }
 
-    /// Runs it on some memory; returns whether all results are right.
+    /// Runs the measurement on some device memory; returns whether all results are right.
     static boolean run(DeviceMemory memory, String... arguments) throws Exception {
         double scale = Double.parseDouble(arguments[0]);
         int turns = Integer.parseInt(arguments[1]);

@@ -5,7 +5,7 @@ import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Adds up each thread's time in an allocator, and can look at the device's free memory after each
+/// Adds up each thread's time in an allocator, and can read the device's free memory after each
 /// allocation.
 final class TimedAllocator extends AllocatorAdaptor {
     private final CudaDriver driver;
@@ -30,7 +30,7 @@ final class TimedAllocator extends AllocatorAdaptor {
         return new Calls(calls.get()[0], calls.get()[1]);
     }
 
-    /// From now on looks at the device's free memory, or does not.
+    /// Starts or stops reading the device's free memory.
     void look(boolean on) {
         looks = on;
     }
