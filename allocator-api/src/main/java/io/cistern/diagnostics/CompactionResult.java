@@ -3,10 +3,10 @@ package io.cistern.diagnostics;
 /// The result of a compaction of live memory.
 ///
 /// @param freedBytes bytes that went back to the driver
-/// @param movedBytes bytes of pages that were copied for that
+/// @param movedBytes bytes that were copied to free them
 /// @param pages pages that were replaced by smaller ones
 /// @param nanos how long it took, on the driver's clock, with the wait for the device
-/// @param obstacle why nothing or no more was moved, for people; empty if nothing was in the way
+/// @param obstacle why nothing, or nothing more, was moved, for people; empty if nothing prevented it
 public record CompactionResult(long freedBytes, long movedBytes, int pages, long nanos, String obstacle) {
     /// Returns a result for memory that stayed where it was.
     ///

@@ -1,6 +1,6 @@
 package io.cistern.diagnostics;
 
-/// A block that the program has freed, and that a graph keeps since its launches may use it.
+/// A block that the program has freed, but that a graph keeps because its launches may use it.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for

@@ -8,8 +8,8 @@ package io.cistern.diagnostics;
 /// alive at the end of the process are written to standard error. [io.cistern.DeviceMemory#leaks] returns the
 /// live blocks at any level and time.
 ///
-/// **Cost** of a raw pair: none at `off`, hardly any at `sampled`; `sites` and `all` take far longer than the
-/// pair itself, and make garbage, `all` more with deeper stacks.
+/// **Cost** of an allocation and its free: none at `off`, hardly any at `sampled`. `sites` and `all` take far
+/// longer than the two calls themselves, and create garbage; with `all`, both grow with the depth of the stack.
 public enum LeakLevel {
     /// Nothing is recorded. Blocks are listed with size, device and allocator.
     OFF,

@@ -11,7 +11,7 @@ package io.cistern.diagnostics;
 /// `caching` does.
 ///
 /// **Order.** The events of one thread come in order, except that those of segments, pages and deferred frees
-/// wait until the thread has left the allocator. Events of different threads come at the same time.
+/// wait until the thread has left the allocator. Events of different threads may come concurrently.
 public sealed interface MemoryEvent {
     /// Returns the device; -1 if the event is about no device, or several.
     default int device() {
@@ -26,7 +26,8 @@ public sealed interface MemoryEvent {
     /// @param address where it begins
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
-    /// @param endNanos when it had ended and the events before it were told, in the time of [System#nanoTime]
+    /// @param endNanos when it had ended and observers had received the earlier events, in the time of
+    ///     [System#nanoTime]
     record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 
@@ -93,7 +94,7 @@ public sealed interface MemoryEvent {
     ///
     /// @param allocator its spec, or the pool's name
     /// @param device the device
-    /// @param keepBytes bytes that might stay
+    /// @param keepBytes bytes that were allowed to stay
     /// @param waited whether it waited for running work
     /// @param returnedBytes bytes that went back
     /// @param nanos how long it took
@@ -135,7 +136,7 @@ public sealed interface MemoryEvent {
         }
     }
 
-    /// A stream waits for another one: [io.cistern.CudaStream#await] made it.
+    /// A program made a stream wait for another one, by [io.cistern.CudaStream#await].
     ///
     /// @param device the device of both
     /// @param stream the one that waits

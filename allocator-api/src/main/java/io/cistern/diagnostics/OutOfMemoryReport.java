@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /// @param byteSize bytes that the caller asked for
 /// @param device the device
 /// @param stream the stream it was for
-/// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
-/// @param totalBytes of the device; empty if it could not be asked
+/// @param freeBytes free bytes of the device, as the driver reported them; empty if it did not answer
+/// @param totalBytes all bytes of the device; empty if the driver did not answer
 /// @param allocators the allocators and pools of this process, the refusing one first
 /// @param unusable memory that this process holds and that could not serve the request, the most bytes first
 /// @param steps the steps that were tried, in their order
@@ -35,7 +35,7 @@ public record OutOfMemoryReport(
         List<ProcessMemory> processes,
         List<String> advice)
         implements Serializable {
-    /// Allocators, streams, reasons and processes named in the text; the record has all.
+    /// How many allocators, streams, reasons and processes the text names at most; the record lists all of them.
     private static final int MAX_NAMED = 8;
 
     /// Copies the lists. The last two are immutable already and may not be ready yet, so they are kept as they
@@ -50,12 +50,12 @@ public record OutOfMemoryReport(
     ///
     /// @param name its spec, or a pool's name
     /// @param tag a pool's tag; empty without one
-    /// @param reservedBytes obtained from the driver; empty if it doesn't know
-    /// @param requestedBytes in live blocks, as programs asked for them
+    /// @param reservedBytes bytes obtained from the driver; empty if it doesn't know
+    /// @param requestedBytes bytes in live blocks, as requested
     /// @param liveBlocks how many
     /// @param idleBytes reserved bytes that neither a live block nor an allocator built on this one uses; 0 if
     ///     it does not report reserved bytes
-    /// @param streams by stream; empty if it doesn't know
+    /// @param streams its memory by stream; empty if it doesn't know
     public record AllocatorMemory(
             String name,
             String tag,
@@ -168,8 +168,8 @@ public record OutOfMemoryReport(
         return known == null ? OptionalLong.empty() : OptionalLong.of(known);
     }
 
-    /// Returns as a text for people how many bytes the device has, how many of them are free, and which other allocator
-    /// or pool has more in live blocks than the refusing one: "the device has … free of …, and … holds …".
+    /// Returns, for people, how much of the device's memory is free, and which other allocator or pool has more bytes
+    /// in live blocks than the refusing one: "the device has … free of …, and … holds …".
     public String deviceText() {
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
             return "the device has " + known(totalBytes) + " in all";
@@ -182,8 +182,8 @@ public record OutOfMemoryReport(
         return known(freeBytes) + " free of " + known(totalBytes);
     }
 
-    /// Returns as a text for people which other allocator or pool has more in live blocks than the refusing one:
-    /// ", and … holds …". Empty if none has.
+    /// Returns, for people, which other allocator or pool has more bytes in live blocks than the refusing one, as ",
+    /// and … holds …". Empty if none has.
     public String holderText() {
         return largestHolder()
                 .filter(each -> !each.equals(allocators.getFirst()))
@@ -198,8 +198,8 @@ public record OutOfMemoryReport(
                 .reduce((most, each) -> each.requestedBytes() > most.requestedBytes() ? each : most);
     }
 
-    /// Returns why compaction did not help, and what it could have given, as a text for people: "; compaction:
-    /// …". Empty if it was not tried, or there is nothing to say about it.
+    /// Returns, for people, why compaction did not help, and what it could have given: "; compaction: …". Empty if it
+    /// was not tried, or there is nothing to say about it.
     public String compactionText() {
         return steps.stream()
                 .filter(tried ->

@@ -5,6 +5,6 @@ import java.io.Serializable;
 /// The memory that an allocator holds for one stream.
 ///
 /// @param stream its handle; another thread's default stream is a negative number
-/// @param liveBytes of blocks in use or kept by threads
-/// @param largestFreeBytes of the largest block that is free for the stream
+/// @param liveBytes bytes of blocks in use or in thread caches
+/// @param largestFreeBytes bytes of the largest block that is free for the stream
 public record StreamMemory(long stream, long liveBytes, long largestFreeBytes) implements Serializable {}

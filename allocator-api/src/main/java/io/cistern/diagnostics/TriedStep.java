@@ -8,7 +8,7 @@ import java.io.Serializable;
 /// @param step the step
 /// @param byteSize bytes that it freed or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
-/// @param note a remark for people; mostly empty
+/// @param note a remark for people; usually empty
 public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note) implements Serializable {
     /// Makes a step without a remark.
     public TriedStep(ReclaimStep step, long byteSize, long nanos) {

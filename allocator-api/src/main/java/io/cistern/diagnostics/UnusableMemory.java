@@ -7,7 +7,7 @@ import java.io.Serializable;
 ///
 /// @param reason why it could not
 /// @param byteSize bytes, above 0
-/// @param holder the stream, allocator or pool that holds it, for people; empty if that says nothing
+/// @param holder the stream, allocator or pool that holds it, for people; empty if naming it does not help
 /// @param remedy a setting or a call that would make it usable, as a sentence for people; empty if there is none
 public record UnusableMemory(Reason reason, long byteSize, String holder, String remedy) implements Serializable {
     /// Why memory can't serve a request.
