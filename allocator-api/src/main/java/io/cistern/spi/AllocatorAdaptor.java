@@ -9,8 +9,8 @@ import java.util.OptionalLong;
 /// The code that opened the upstream closes it, after the adaptor. For an adaptor opened from a spec, that is
 /// the framework.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the
-/// upstream's `free`: from within that call on, the address may be handed out again, on another thread.
+/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
+/// `free`: as soon as that call begins, another thread may get the address.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {
@@ -56,11 +56,11 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamWaits(device, stream, awaited);
     }
 
-    /// Returns an ability of this allocator if it has it, else of its upstream. The class of an adaptor returns
-    /// that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its upstream's,
-    /// overrides this method and returns only abilities of its own, above all none of the upstream's
+    /// Returns an ability of this allocator if it has it, else of its upstream. Asked for an adaptor's class, it
+    /// returns that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its
+    /// upstream's, overrides this method and returns only abilities of its own, above all none of the upstream's
     /// [StreamUses], [MemorySharing] and [MemoryReclaim]: the upstream would wait for uses of a block at its own
-    /// `free`, which the adaptor calls later or for another address, and would trim past it.
+    /// `free`, which the adaptor calls later or for another address, and its trims would bypass the adaptor.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

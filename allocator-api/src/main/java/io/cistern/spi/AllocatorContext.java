@@ -35,7 +35,7 @@ public interface AllocatorContext {
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
-    /// @return a [RangeSource] or a [PageSource], distinguished by a `switch`
+    /// @return a [RangeSource] or a [PageSource]; a `switch` tells them apart
     /// @see #ranges
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid

@@ -9,8 +9,8 @@ import java.util.Optional;
 /// Names and opens an allocator. [java.util.ServiceLoader] finds a provider that its JAR declares in
 /// `META-INF/services/io.cistern.spi.AllocatorProvider`, or its module by `provides`.
 public interface AllocatorProvider {
-    /// The version of this SPI. The constant is compiled into a plug-in, so the framework sees for which
-    /// version the plug-in was built.
+    /// The version of this SPI. The constant is compiled into a plug-in, so the framework sees which version the
+    /// plug-in was built for.
     int SPI_VERSION = 1;
 
     /// Returns [#SPI_VERSION].
@@ -20,8 +20,8 @@ public interface AllocatorProvider {
     String name();
 
     /// Returns the priority. If no allocator was chosen, the available one with the highest priority above 0
-    /// becomes current. An allocator with priority 0, the default, is opened only by its name. A priority below
-    /// 0 marks an allocator for a single purpose, which commands over all allocators leave out.
+    /// becomes current. An allocator with priority 0, the default, is opened only by its name. A priority below 0
+    /// marks an allocator for a single purpose; commands that run with every allocator skip it.
     default int priority() {
         return 0;
     }
@@ -38,9 +38,10 @@ public interface AllocatorProvider {
     }
 
     /// Returns the spec of another allocator that the options request, such as a backend by its name. The
-    /// framework opens that one instead, with its own name.
+    /// framework opens that allocator instead.
     ///
-    /// @param options those of the spec. If another allocator is opened, the ones that were not read are refused
+    /// @param options the options of the spec. If another allocator is opened, an option that this method has not
+    ///     read is an error
     /// @return empty to open this one, which is the default
     /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator can't take
     default Optional<AllocatorSpec> redirect(AllocatorOptions options) {

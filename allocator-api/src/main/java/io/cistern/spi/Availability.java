@@ -7,7 +7,7 @@ package io.cistern.spi;
 public record Availability(boolean available, String reason) {
     private static final Availability YES = new Availability(true, "");
 
-    /// Returns that it is available.
+    /// Returns a positive answer.
     public static Availability yes() {
         return YES;
     }

@@ -6,8 +6,8 @@ import java.util.OptionalLong;
 
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
 /// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed memory.
-/// An allocator that does, even if only because the driver refuses to take it, also implements [#trim],
-/// [#streamClosing] and [#close].
+/// An allocator that keeps some, even if only because the driver refuses to take it back, also implements
+/// [#trim], [#streamClosing] and [#close].
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
 /// them for every allocator, at its own boundary.
@@ -77,12 +77,12 @@ import java.util.OptionalLong;
 /// that closes itself in [#allocate] or [#free] gets an [IllegalStateException].
 ///
 /// **Devices.** One allocator serves all devices, with ordinals below [DeviceEnvironment#deviceCount]. The
-/// framework makes no context current for a call. The methods of `CudaDriver` name the device and need none.
-/// Code that calls CUDA in another way makes the device's primary context current, and afterwards the one that
-/// was current before.
+/// framework makes no context current for a call. The methods of `CudaDriver` name the device and need none. Code
+/// that calls CUDA in another way makes the device's primary context current, and restores the previous one
+/// afterwards.
 ///
-/// **Captures.** A call may come while streams are captured into graphs. Calls by way of `CudaDriver` disturb no
-/// capture. [AllocatorProvider#servesGraphs] says which memory captured streams get.
+/// **Captures.** A call may come while streams are captured into graphs. Calls through `CudaDriver` do not
+/// disturb captures. [AllocatorProvider#servesGraphs] says which memory captured streams get.
 ///
 /// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass. A
 /// subclass with one method runs it on a simulated GPU.
@@ -91,24 +91,25 @@ public interface DeviceAllocator extends AutoCloseable {
     ///
     /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator
     ///     overlaps `[address, address + byteSize)`. If the method throws, nothing is allocated.
-    /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
+    /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework handles all other sizes itself)
     /// @param device the device's ordinal
     /// @param stream the stream on which the block is used first. 0 and 1 are one stream; 2 is the calling
     ///     thread's own, so two threads that name 2 name two streams
     /// @throws DeviceOutOfMemoryException if there is no memory; a driver's `OUT_OF_MEMORY` must become this
-    ///     exception. After it the framework takes its steps and calls again. Behind an adaptor it can't:
-    ///     [MemoryReclaim.Choice] tells the steps that are left to the allocator. Any other exception reaches
-    ///     the program unchanged, with a suppressed exception that names the allocator
+    ///     exception. The framework then takes its reclaim steps and calls again. It can't do so behind an
+    ///     adaptor: [MemoryReclaim.Choice] lists the steps that are left to the allocator. Any other exception
+    ///     reaches the program unchanged, with a suppressed exception that names the allocator
     long allocate(long byteSize, int device, long stream);
 
     /// Frees a block.
     ///
     /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
-    ///     device. It must not throw then, even if the context is dead.
+    ///     device. Such a call must not throw, even if the context is dead.
     /// @param stream the stream of the last use. If its end was [announced][#streamClosing] since the block
     ///     was allocated, the stream may be gone while its work goes on, and the handle may name a later
     ///     stream: then the allocator keeps the block until all streams of the device have done their work
-    ///     ([StreamOrder#recordAll]). A block that was allocated after that end was used on the present stream
+    ///     ([StreamOrder#recordAll]). For a block that was allocated after that end, the handle names the present
+    ///     stream
     void free(long address, long byteSize, int device, long stream);
 
     /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
@@ -135,10 +136,10 @@ public interface DeviceAllocator extends AutoCloseable {
     /// unannounced are not reported.
     default void streamClosing(int device, long stream) {}
 
-    /// Called after the program made a stream wait for another stream of the device: later work of `stream`
-    /// runs after all work that was enqueued on `awaited` at some earlier moment. Only waits made by
-    /// [io.cistern.CudaStream#await] are announced, so an allocator may record them but can't rely on
-    /// hearing of all. Must not throw.
+    /// Called after the program made a stream wait for another stream of the device: later work of `stream` runs
+    /// after all work that had been enqueued on `awaited` by some earlier moment. Only waits made by
+    /// [io.cistern.CudaStream#await] are announced, so an allocator may record them but must not assume that it
+    /// sees every wait. Must not throw.
     default void streamWaits(int device, long stream, long awaited) {}
 
     /// Returns an optional ability: one of those above, or a type of the allocator's own.

@@ -26,7 +26,8 @@ public interface DeviceEnvironment {
     /// Returns whether a device has address ranges and physical handles, and if not, why.
     Availability virtualMemory(int device);
 
-    /// Returns whether a device has managed memory that the host can use at the same time, and if not, why.
+    /// Returns whether a device has managed memory that it and the host can access concurrently, and if not,
+    /// why.
     default Availability managedMemory(int device) {
         return Availability.no("this environment does not report managed memory");
     }

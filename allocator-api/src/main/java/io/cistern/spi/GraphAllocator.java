@@ -6,8 +6,8 @@ package io.cistern.spi;
 /// until [#graphsGone] the allocator gives no memory back, not even for [#trim], and maps no other memory at
 /// its addresses.
 ///
-/// It may hand a freed block to the stream of the free at once, since both uses are in the order of the graph.
-/// It may hand the block to another stream of the capture when a fence on the first one, from
+/// It may hand a freed block to the stream of the free at once, since the graph orders the two uses. It may
+/// hand the block to another stream of the capture when a fence on the first one, from
 /// [AllocatorContext#streams], has passed. The fence passes as soon as the graph orders the two streams, or the
 /// capture is over.
 ///

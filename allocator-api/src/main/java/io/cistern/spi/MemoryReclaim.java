@@ -66,7 +66,8 @@ public interface MemoryReclaim {
     /// Estimates the result of [#compact]. Moves nothing and waits for nothing.
     ///
     /// @return the bytes that would be freed and would be copied, and the obstacle if there is one; empty if
-    ///     the allocator can't move live memory, or another one that the framework asks would move it
+    ///     the allocator can't move live memory, or if the memory is another allocator's, which the framework
+    ///     asks itself
     default Optional<CompactionResult> planCompaction(int device) {
         return Optional.empty();
     }
@@ -77,9 +78,9 @@ public interface MemoryReclaim {
         return Availability.no("it can't say whether it has idle memory for a request");
     }
 
-    /// Allocates a block from idle memory that the stream may use now. Otherwise like
-    /// [DeviceAllocator#allocate], but it obtains nothing from the driver and waits for nothing. The block is
-    /// freed with [DeviceAllocator#free].
+    /// Allocates a block from idle memory that the stream may use now. It does the same as
+    /// [DeviceAllocator#allocate], except that it obtains nothing from the driver and waits for nothing. The
+    /// block is freed with [DeviceAllocator#free].
     ///
     /// @param byteSize bytes wanted, at least 1
     /// @param device the device's ordinal

@@ -2,7 +2,7 @@ package io.cistern.spi;
 
 import java.util.Optional;
 
-/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its
+/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, at the same
 /// addresses, and other processes. An allocator implements the methods that it can; the defaults say that it
 /// can't.
 public interface MemorySharing {
@@ -12,7 +12,8 @@ public interface MemorySharing {
     ///     nothing.
     /// @param device the device that has the memory
     /// @param peer another device, which can reach it
-    /// @return the answer no with the reason, and nothing done, if this allocator can't as it was opened
+    /// @return a negative answer with the reason, if this allocator, as it was opened, can't; then nothing
+    ///     changes
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then nothing changes
     default Availability grant(int device, int peer) {
         return Availability.no("its allocator can't open its memory to other devices");

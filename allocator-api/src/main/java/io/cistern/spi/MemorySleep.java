@@ -10,10 +10,11 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// that earlier allocations have ended, and that no stream of a device on which the allocator has memory is
 /// captured. Frees may come at any time. They are book-keeping, and freed memory need not wake.
 ///
-/// **The allocator ensures** that work on the memory has finished before the memory goes, and that users who
-/// registered the memory hear when it goes and comes. It reports memory that must stay where it is.
+/// **The allocator ensures** that work on the memory has finished before the memory goes, and that code that
+/// registered the memory is notified when it goes and comes back. It reports memory that must stay where it is.
 ///
-/// **Threads.** One thread at a time sleeps and wakes. Any thread may make all other calls.
+/// **Threads.** Only one thread at a time calls [#sleep] or wakes the memory. Any thread may make all other
+/// calls.
 public interface MemorySleep {
     /// Returns whether this allocator, as it was opened, can sleep.
     default Availability canSleep() {

@@ -12,11 +12,11 @@ import java.util.OptionalLong;
 /// The optional ability of a [DeviceAllocator] to report more than the framework counts for every allocator at
 /// its boundary. An allocator implements the methods that it can answer; the defaults report that it can't.
 ///
-/// **Names of figures.** A figure that PyTorch's `torch.cuda.memory_stats` has too keeps its name and meaning
-/// there: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`,
+/// **Names of figures.** If PyTorch's `torch.cuda.memory_stats` has the same figure, its name and meaning are
+/// PyTorch's: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`,
 /// `allocated` (the sum of all increases) or `freed` (the sum of all decreases); `NAME.METRIC`; or `num_…` for
-/// events. Other figures are the allocator's own, and documented there. Names with `bytes` are bytes, all
-/// others are counts.
+/// events. Other figures are the allocator's own, and documented there. Figures with `bytes` in their names are
+/// bytes; all others are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
 /// allocate, exact when idle.
@@ -58,8 +58,8 @@ public interface MemoryStatistics {
     }
 
     /// Returns the memory of a device that the allocator holds and can't use for a request, by reason, the most
-    /// bytes first, for out-of-memory reports. Takes time in proportion to the number of free blocks and
-    /// calls no driver.
+    /// bytes first, for out-of-memory reports. Takes time in proportion to the number of free blocks and makes
+    /// no driver call.
     ///
     /// @return empty if the allocator doesn't know
     default List<UnusableMemory> unusable(int device) {

@@ -4,8 +4,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.function.LongSupplier;
 
 /// The optional ability of a [DeviceAllocator] to decide about a request that no reclaim step could serve: it waits
-/// for memory, frees some, or throws its own exception instead of the refusal. An adaptor that decides here
-/// and not in [DeviceAllocator#allocate] does so only after everything that would serve its upstream alone.
+/// for memory, frees some, or throws its own exception instead of the refusal. An adaptor that decides here, rather
+/// than in [DeviceAllocator#allocate], acts only after all steps that would also be taken for its upstream without
+/// it.
 ///
 /// **Threads.** Any thread may call at any time, each for its own request.
 public interface OutOfMemoryArbiter {

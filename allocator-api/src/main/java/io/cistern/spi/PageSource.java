@@ -27,7 +27,7 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @param address the address of the mapping; the allocator hands out blocks there from now on
     default void mapped(int device, long address, long byteSize, long handle) {}
 
-    /// Called before the allocator takes a mapping away; returns whether it may. No work uses the mapping any
+    /// Called before the allocator removes a mapping; returns whether it may. No work uses the mapping any
     /// more. Must not throw.
     ///
     /// @return false if other code still needs the memory at its address; then the mapping stays

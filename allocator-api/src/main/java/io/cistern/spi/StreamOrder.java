@@ -9,10 +9,10 @@ package io.cistern.spi;
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
 /// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's, and
 /// a virtual thread has none. A handle names a stream from its creation until its end is announced
-/// ([DeviceAllocator#streamClosing]). If the handle is reused, it names another stream, and no record about
-/// the first stream applies to the second. In between, an allocator must not record a fence on it or make it
-/// wait; so it records the fences that it needs when the end of the stream is announced. Fences outlive their
-/// streams.
+/// ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not record a fence on the
+/// stream or make it wait; so it records the fences that it needs when the end is announced. If the handle is
+/// reused, it names another stream, and no record about the first stream applies to the second. Fences outlive
+/// their streams.
 ///
 /// **Recording never fails.** A free can't be undone, so [#record] and [#recordAll] do not fail, even if the
 /// driver refuses or the Java heap is full. They fall back in this order:
@@ -50,9 +50,9 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Records a fence at the current end of all streams of a device, for work on a stream that can't be
-    /// named here: another thread's default stream, or a stream that ended. The fence is like others, but
-    /// waits for more work than was meant.
+    /// Records a fence at the current end of all streams of a device, for work on a stream that can't be named
+    /// here: another thread's default stream, or a stream that ended. The fence is like any other, but waits
+    /// for more work than necessary.
     long recordAll(int device);
 
     /// Returns whether the stream has passed the fence. Does not wait, except that it may wait for an owed
@@ -73,8 +73,8 @@ public interface StreamOrder {
 
     /// Returns whether an [independent][#independent] stream has finished all work enqueued so far. Does
     /// not wait. It takes one driver call; recording a fence and querying it take two. Do not call it for
-    /// other streams: a stream that waits for the legacy default stream may be idle although its next work
-    /// comes after unfinished work.
+    /// other streams: a stream that waits for the legacy default stream may be idle although its next work must
+    /// wait for unfinished work there.
     ///
     /// @param stream a stream that exists
     /// @return false also if that is unknown now, as the default implementation says
@@ -82,7 +82,7 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes later work of a stream run after the fence. Neither the host nor work given before waits.
+    /// Makes later work of a stream run after the fence. Neither the host nor work enqueued earlier waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists; if it is the fence's own stream, nothing waits
@@ -94,7 +94,7 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Waits on the host until the stream has passed the fence; a virtual thread leaves its carrier
+    /// Waits on the host until the stream has passed the fence; a virtual thread unmounts from its carrier
     /// meanwhile.
     ///
     /// @param device the device that the fence was recorded on

@@ -16,7 +16,8 @@ public interface StreamUses {
     /// @param address where a live block of this allocator begins
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists
-    /// @return false if this allocator can't for this block; then the framework makes the streams wait
+    /// @return false if this allocator can't do so for this block; then the framework makes the stream of the
+    ///     free wait
     default boolean recordUse(long address, int device, long stream) {
         return false;
     }

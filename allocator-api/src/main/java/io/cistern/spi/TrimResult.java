@@ -8,8 +8,8 @@ import java.util.OptionalLong;
 ///
 /// @param returnedBytes bytes that went back to the driver
 /// @param reservedBytes bytes that are still reserved; empty if the allocator doesn't know
-/// @param left the parts that are still reserved and why, as far as the allocator reports. If it tells, and no
-///     other thread allocated meanwhile, their bytes add up to `reservedBytes`
+/// @param left the parts that are still reserved and why, as far as the allocator reports. If it reports them,
+///     and no other thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {

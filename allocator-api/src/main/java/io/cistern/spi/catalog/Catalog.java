@@ -14,9 +14,8 @@ import java.util.Optional;
 public interface Catalog {
     /// Returns the provider of an allocator.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message
-    ///     lists the known ones, the nearest first), if two JARs claim it, or if it is of a
-    ///     newer SPI
+    /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message lists the known
+    ///     ones, the nearest first), if two JARs claim it, or if the provider is built for a newer SPI
     AllocatorProvider allocator(String name);
 
     /// Returns the provider of a segment source.
@@ -80,16 +79,16 @@ public interface Catalog {
                                 + " your own Catalog"));
     }
 
-    /// Returns what [#discover] finds; a catalogue of nothing if there is no loader on the class path or
-    /// module path.
+    /// Returns what [#discover] finds; an empty catalogue if there is no loader on the class path or module
+    /// path.
     static Catalog found() {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }
 
     /// Returns a catalogue of only the given providers; the first allocator is the choice.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one
-    ///     has an illegal name or is of a newer SPI
+    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one has an
+    ///     illegal name or is built for a newer SPI
     static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new FixedCatalog(allocators, sources);
     }
@@ -120,7 +119,7 @@ public interface Catalog {
         /// How a reason begins if no setting named the allocator.
         public static final String HIGHEST_PRIORITY = "highest priority of those available";
 
-        /// Returns whether its priority decided, and no setting.
+        /// Returns whether the allocator's priority decided, rather than a setting.
         public boolean isByPriority() {
             return reason.startsWith(HIGHEST_PRIORITY);
         }

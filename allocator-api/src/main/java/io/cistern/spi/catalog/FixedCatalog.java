@@ -26,8 +26,8 @@ final class FixedCatalog implements Catalog {
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
 
-    /// @throws ConfigurationException if two providers of a kind have one name, or one has an illegal name or is of a
-    ///     newer SPI
+    /// @throws ConfigurationException if two providers of a kind have one name, or one has an illegal name or is
+    ///     built for a newer SPI
     FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
         this.sources =

@@ -16,7 +16,7 @@ public final class SpecText {
     /// Starts without values.
     public SpecText() {}
 
-    /// Sets the value of an option, instead of an earlier one.
+    /// Sets the value of an option, replacing any earlier one.
     public <T> void put(SpecOption<T> option, T value) {
         values.put(option.key(), option.write(value));
     }
