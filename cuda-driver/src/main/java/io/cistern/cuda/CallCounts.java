@@ -57,8 +57,8 @@ public final class CallCounts {
         return local;
     }
 
-    /// Adds up the counts of unreachable counters. It visits no others, since a program may make a thread for
-    /// each request, and thousands of threads between two collections.
+    /// Adds up the counts of unreachable counters. It visits no others, since a program may start a thread for
+    /// each request: thousands of threads between two garbage collections.
     private void collect() {
         for (Object each = gone.poll(); each != null; each = gone.poll()) {
             Lent old = (Lent) each;
@@ -91,8 +91,8 @@ public final class CallCounts {
         return sum;
     }
 
-    /// Returns the number of calls that an allocator causes: those that move memory and those that order work,
-    /// with the queries about them.
+    /// Returns the number of calls that an allocator causes: the sum of [DriverCall.Kind#MEMORY] and
+    /// [DriverCall.Kind#STREAM].
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
     }

@@ -8,8 +8,8 @@ import java.util.List;
 /// Host memory must be native, and stay alive until the stream has passed the copy. If it is not pinned, the
 /// driver may copy before the call returns.
 ///
-/// Memory of a pool on the host counts as a device's; copies of it take another function (`cuMemcpyAsync`). The host
-/// may also read and write it in place.
+/// Memory of a pool on the host is passed like device memory, but copied by another function (`cuMemcpyAsync`). The
+/// host may also read and write it in place.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);

@@ -121,7 +121,7 @@ public interface CudaDriver extends AutoCloseable {
         return facets().sharing();
     }
 
-    /// Returns the driver inside all wrappers of observers: this object if there are none.
+    /// Returns the driver that observers have wrapped: this object if there are none.
     default CudaDriver original() {
         return this;
     }

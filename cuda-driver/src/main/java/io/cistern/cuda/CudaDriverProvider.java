@@ -10,9 +10,9 @@ public interface CudaDriverProvider {
     /// Returns the priority. If no driver is selected, the available one with the highest priority is used.
     int priority();
 
-    /// Returns why this driver can't be used here, or empty if it can. A missing library, an old driver and a
-    /// driver without devices are reasons; each says what to do about it. The call is cheap, creates no context
-    /// and never throws.
+    /// Returns why this driver can't be used here, or empty if it can. Possible reasons are a missing library,
+    /// an old driver, and a driver without devices; the text also says what to do about it. The call is cheap,
+    /// creates no context and never throws.
     Optional<String> unavailableBecause();
 
     /// Returns why this driver can't be used although it was configured: for example, the library that a

@@ -36,7 +36,7 @@ public final class CudaDrivers {
     /// Opens the driver that [#choose()] chooses; the caller closes it. If that driver is a simulation that no
     /// setting asked for, a warning says so and gives the reason, once in the life of the JVM.
     ///
-    /// @throws IllegalArgumentException if the setting `cistern.driver` names no driver
+    /// @throws IllegalArgumentException if the setting `cistern.driver` names a driver that does not exist
     /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't
     /// @throws CudaException if the chosen driver refuses
     public static CudaDriver openBest() {
@@ -57,7 +57,7 @@ public final class CudaDrivers {
     /// Chooses the driver that the setting `cistern.driver` names. If the setting is `auto` or missing, chooses
     /// the available driver with the highest priority, but never passes over one that was configured wrongly.
     ///
-    /// @throws IllegalArgumentException if the setting names no driver
+    /// @throws IllegalArgumentException if the setting names a driver that does not exist
     /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't; the
     ///     message gives the reasons and what to do about them
     public static DriverChoice choose() {

@@ -21,16 +21,16 @@ public final class CudaException extends CisternException {
         this.code = code;
     }
 
-    /// Returns what to do about a call that a capture does not go with; empty for other results.
+    /// Returns what to do about a call that failed because of a capture; empty for other results.
     private static String advice(CudaResult result) {
         return switch (result) {
             case STREAM_CAPTURE_UNSUPPORTED -> "; a capture forbids it: call it before or after the capture";
             case STREAM_CAPTURE_INVALIDATED ->
-                "; a call that a capture forbids has ended it: capture again without that call";
+                "; a forbidden call has invalidated the capture: capture again without that call";
             case STREAM_CAPTURE_MERGE -> "; a stream can't wait for another capture: use one capture for both";
             case STREAM_CAPTURE_UNMATCHED -> "; end the capture on the stream on which it began";
             case STREAM_CAPTURE_UNJOINED ->
-                "; before the end, let the first stream of the capture wait for all others in it";
+                "; before the capture ends, let its first stream wait for all its other streams";
             case STREAM_CAPTURE_ISOLATION ->
                 "; a captured stream can't wait for work outside its capture: let it wait before the capture";
             case STREAM_CAPTURE_IMPLICIT ->

@@ -3,8 +3,8 @@ package io.cistern.cuda;
 import java.util.HashMap;
 import java.util.Map;
 
-/// The `CUresult` codes that memory code meets, by their names in `cuda.h` without the `CUDA_` and `CUDA_ERROR_`
-/// prefix.
+/// The `CUresult` codes that memory code encounters, by their names in `cuda.h` without the `CUDA_` and
+/// `CUDA_ERROR_` prefix.
 public enum CudaResult {
     SUCCESS(0),
     INVALID_VALUE(1),

@@ -2,13 +2,13 @@ package io.cistern.cuda;
 
 import org.jspecify.annotations.Nullable;
 
-/// Helps to survive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
+/// Helps code to survive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
 /// and nothing runs in it any more. So a call that gives something back to it, or waits for its work, counts as
 /// done.
 ///
 /// Only for calls that need no answer; a call that allocates or copies has to report the dead context.
 public final class DeadContext {
-    /// How often a call that gives something back for good is made while the driver refuses it.
+    /// The most times that [#insist] makes a call.
     public static final int MOST_TRIES = 4;
 
     private DeadContext() {}
@@ -23,8 +23,8 @@ public final class DeadContext {
         }
     }
 
-    /// Makes a call as [#survive] does that gives something back for good. If the driver refuses, the call is made a
-    /// few times more, since nobody makes it later.
+    /// Makes a call as [#survive] does. If the driver refuses, this makes the call a few times more: it is for calls
+    /// that give something back and are not made again later.
     ///
     /// @throws CudaException if the driver refuses each time
     public static void insist(Runnable call) {

@@ -50,9 +50,9 @@ public interface Devices {
     int currentDevice();
 
     /// Registers code to be called whenever the driver reports that this process holds more of a device's
-    /// memory than its budget (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a driver
-    /// thread. It should hand over and return, and must not call the driver. Exceptions that it throws are
-    /// swallowed.
+    /// memory than its budget (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The code runs on a driver thread.
+    /// It should pass the work to another thread and return, and must not call the driver. Exceptions that it
+    /// throws are swallowed.
     ///
     /// @param whenOver receives the bytes over the budget
     /// @return the registration, for [#endOverBudget]

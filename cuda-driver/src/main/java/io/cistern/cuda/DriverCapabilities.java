@@ -6,8 +6,8 @@ import java.util.Map;
 /// The result of probing a driver and its devices once.
 ///
 /// @param version the driver API's version: 1000 × major + 10 × minor
-/// @param environment properties of the surroundings that limit what works: MIG, vGPU, WSL, an old kernel
-///     module; empty if there are none
+/// @param environment properties of the system that limit what works: MIG, vGPU, WSL, an old kernel module;
+///     empty if there are none
 /// @param devices one entry for each device, in order
 public record DriverCapabilities(int version, List<String> environment, List<DeviceCapabilities> devices) {
     /// Copies the lists.
@@ -23,7 +23,7 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
     /// @param uuid its UUID
     /// @param totalBytes its memory in bytes
     /// @param computeCapability 10 × major + minor
-    /// @param granularity the unit of physical memory in bytes, at its smallest; 0 without virtual memory
+    /// @param granularity the smallest unit of physical memory, in bytes; 0 without virtual memory
     /// @param features the answer for each feature
     public record DeviceCapabilities(
             int device,

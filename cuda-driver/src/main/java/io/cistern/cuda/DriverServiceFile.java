@@ -2,8 +2,8 @@ package io.cistern.cuda;
 
 import java.util.Map;
 
-/// Explains why a driver's provider was not found: its JAR is missing, or a fat JAR has its class and lost its
-/// entry.
+/// Explains why a driver's provider was not found: its JAR is missing, or a fat JAR has its class but has lost
+/// its entry in `META-INF/services`.
 final class DriverServiceFile {
     private static final Map<String, String> CLASS_NAMES = Map.of(
             "cuda", "io.cistern.cuda.ffm.NativeDriverProvider",

@@ -11,8 +11,8 @@ public interface Events {
     /// Marks the current end of the stream (`cuEventRecord`). Recording again replaces the earlier mark.
     void record(int device, long event, long stream);
 
-    /// Marks the current end of all streams of the device's primary context, even of streams that Cistern was
-    /// never told (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
+    /// Marks the current end of all streams of the device's primary context, even of streams that Cistern does
+    /// not know (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
     ///
     /// @throws CudaException [CudaResult#NOT_SUPPORTED] from an older driver,
     ///     [CudaResult#STREAM_CAPTURE_UNSUPPORTED] while a stream of the context is being captured
@@ -26,8 +26,8 @@ public interface Events {
 
     /// Returns the milliseconds between two timed marks (`cuEventElapsedTime`).
     ///
-    /// @throws CudaException [CudaResult#NOT_READY] if a mark was not passed yet, [CudaResult#INVALID_HANDLE]
-    ///     if an event is untimed or was never recorded
+    /// @throws CudaException [CudaResult#NOT_READY] if a mark has not been passed yet,
+    ///     [CudaResult#INVALID_HANDLE] if an event is untimed or was never recorded
     float elapsedMillis(int device, long start, long end);
 
     /// Destroys an event (`cuEventDestroy_v2`); waits that were enqueued for it remain.

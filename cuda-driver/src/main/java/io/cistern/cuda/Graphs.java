@@ -11,9 +11,9 @@ import java.util.function.BooleanSupplier;
 /// [#endCapture]. During a capture, calls that it can't see are restricted: see [CaptureMode].
 ///
 /// **Memory of graphs.** `cuMemAllocAsync` and `cuMemFreeAsync` on a captured stream become nodes too. The
-/// address of such an allocation is fixed when it is captured. Its memory exists from the run of the node until
-/// its free: by a node of the graph, by [MemoryPools#free] outside, or by the next launch of an executable that
-/// was instantiated with `freesOnLaunch`. Only one executable of such a graph exists at a time.
+/// address of such an allocation is fixed when it is captured. Its memory exists from the time when the node runs
+/// until its free: by a node of the graph, by [MemoryPools#free] outside, or by the next launch of an executable
+/// that was instantiated with `freesOnLaunch`. Only one executable of such a graph exists at a time.
 ///
 /// **Threads.** Unless its mode is [CaptureMode#RELAXED], a capture must be ended by the OS thread that began
 /// it, so a virtual thread must not block in between. Only one thread at a time may change a graph.
@@ -42,8 +42,8 @@ public interface Graphs {
     ///     that waits for it is captured
     CaptureStatus captureStatus(int device, long stream);
 
-    /// Returns the number of the capture that a stream is in, which no other capture of this process has
-    /// (`cuStreamGetCaptureInfo_v3`, driver 12.3); 0 if it is in none, or in an invalidated one.
+    /// Returns the id of the capture that a stream is in, unique in this process (`cuStreamGetCaptureInfo_v3`,
+    /// driver 12.3); 0 if it is in none, or in an invalidated one.
     ///
     /// @throws CudaException as [#captureStatus] does
     long captureId(int device, long stream);
@@ -59,7 +59,7 @@ public interface Graphs {
     /// @throws CudaException as [#captureStatus] does
     List<Long> captureDependencies(int device, long stream);
 
-    /// Sets the calling OS thread's mode towards captures (`cuThreadExchangeStreamCaptureMode`).
+    /// Sets the calling OS thread's capture mode (`cuThreadExchangeStreamCaptureMode`).
     ///
     /// @return the mode before
     CaptureMode exchangeThreadMode(CaptureMode mode);

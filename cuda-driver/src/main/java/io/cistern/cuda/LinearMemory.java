@@ -7,11 +7,11 @@ public interface LinearMemory {
     /// Allocates device memory (`cuMemAlloc_v2`), aligned to 256 bytes or more. May wait for running work.
     ///
     /// @param byteSize at least 1; 0 is [CudaResult#INVALID_VALUE]
-    /// @throws CudaException [CudaResult#OUT_OF_MEMORY] if the device has no such range
+    /// @throws CudaException [CudaResult#OUT_OF_MEMORY] if the device has no room for it
     long allocate(int device, long byteSize);
 
-    /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Address 0 does
-    /// nothing.
+    /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Freeing address
+    /// 0 does nothing.
     ///
     /// Memory of a pool may be freed here too, without waiting. But the pool goes on counting it in
     /// [PoolAttribute#USED_CURRENT], even after synchronisations (seen with driver 580). [MemoryPools#free]

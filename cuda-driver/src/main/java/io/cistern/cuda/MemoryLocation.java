@@ -28,8 +28,8 @@ public record MemoryLocation(Type type, int id) {
         }
     }
 
-    /// Written out, like [#equals]: the generated one loads classes on its first call, which is in the first
-    /// allocation.
+    /// Written by hand, like [#equals]: the generated method loads classes on its first call, which happens in
+    /// the first allocation.
     @Override
     public int hashCode() {
         return 31 * type.code + id;

@@ -34,12 +34,12 @@ public interface MemoryPools {
     /// Returns an attribute (`cuMemPoolGetAttribute`).
     long attribute(int device, long pool, PoolAttribute attribute);
 
-    /// Sets an attribute (`cuMemPoolSetAttribute`). A high-water mark can only be set to 0, a current value not
-    /// at all.
+    /// Sets an attribute (`cuMemPoolSetAttribute`). A high-water mark can only be set to 0; a current value
+    /// can't be set.
     void setAttribute(int device, long pool, PoolAttribute attribute, long value);
 
     /// Gives unused memory back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). Only
-    /// memory whose frees have completed can go: synchronise first if all must.
+    /// memory whose frees have completed can go: synchronise first if all unused memory must go.
     void trimTo(int device, long pool, long keepBytes);
 
     /// Sets the rights of `peer` to the pool's memory, present and future (`cuMemPoolSetAccess`).

@@ -26,11 +26,11 @@ public interface Modules {
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
-    /// A pointer, with what the kernel does behind it. The driver gets only the address; whoever watches its calls
-    /// gets the rest.
+    /// A pointer, and how the kernel uses the memory behind it. The driver gets only the address; observers of its
+    /// calls get the rest too.
     ///
-    /// @param address what the kernel is given
-    /// @param byteSize how far the kernel reads or writes
+    /// @param address the address that the kernel receives
+    /// @param byteSize how many bytes from there the kernel may read or write
     /// @param isWritten false if the kernel only reads
     record Region(long address, long byteSize, boolean isWritten) {}
 

@@ -18,7 +18,7 @@ public enum PointerAttribute {
     RANGE_SIZE(12),
     /// 1 if the address is backed by memory.
     MAPPED(13),
-    /// Bits of the handle types as which it may be exported.
+    /// Bits of the handle types that it may be exported as.
     ALLOWED_HANDLE_TYPES(14),
     /// 3 if the device may read and write it.
     ACCESS_FLAGS(16),

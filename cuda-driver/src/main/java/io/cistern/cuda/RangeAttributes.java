@@ -3,15 +3,15 @@ package io.cistern.cuda;
 import java.util.List;
 import java.util.Optional;
 
-/// The advice for a range of managed memory, and its last prefetch (`CUmem_range_attribute`). Each counts only if
-/// it was given for every page of the range.
+/// The advice for a range of managed memory, and its last prefetch (`CUmem_range_attribute`). Each is reported
+/// only if it applies to every page of the range.
 ///
 /// @param readMostly whether [MemoryAdvice#SET_READ_MOSTLY] holds
-/// @param preferredLocation the place of [MemoryAdvice#SET_PREFERRED_LOCATION]; empty if there is none, or not
-///     one for all pages
+/// @param preferredLocation the place of [MemoryAdvice#SET_PREFERRED_LOCATION]; empty if there is none, or the
+///     pages have different ones
 /// @param accessedBy the places of [MemoryAdvice#SET_ACCESSED_BY]: devices, and [the host][MemoryLocation#host()]
 /// @param lastPrefetch the target of the last prefetch, whether or not that has begun; empty if a page had none,
-///     or they had several
+///     or the pages had different ones
 public record RangeAttributes(
         boolean readMostly,
         Optional<MemoryLocation> preferredLocation,

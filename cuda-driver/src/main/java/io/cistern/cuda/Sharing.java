@@ -2,9 +2,10 @@ package io.cistern.cuda;
 
 /// Shares memory of pools, and events, with other processes on the same machine.
 ///
-/// The process that owns the memory exports the pool once, and each pointer that other processes may use. These
-/// import the pool, which gives no memory, and then the pointers. The exported bytes are opaque, and may be
-/// sent in any way; a file descriptor needs a way that carries descriptors.
+/// The process that owns the memory exports the pool once, and each pointer that other processes may use. The
+/// other processes import the pool, which by itself gives them no memory, and then the pointers. The exported
+/// bytes are opaque, and may be sent in any way; a file descriptor needs a channel that can carry descriptors,
+/// such as a Unix socket.
 ///
 /// **Order.** An imported pointer must not be used before the allocation has completed in the owner's stream,
 /// and all importers must free it before the owner does. Events of [#createEvent] order the streams of two
@@ -32,8 +33,8 @@ public interface Sharing {
     /// @throws CudaException [CudaResult#INVALID_VALUE] if the pool was not created for it
     byte[] exportPoolToFabric(int device, long pool);
 
-    /// Imports a pool from a file descriptor (`cuMemPoolImportFromShareableHandle`). It can't allocate;
-    /// [MemoryPools#destroy] ends it.
+    /// Imports a pool from a file descriptor (`cuMemPoolImportFromShareableHandle`). The imported pool can't
+    /// allocate; [MemoryPools#destroy] destroys it.
     ///
     /// @param device the device that the pool is on, by this process's ordinals
     /// @param fileDescriptor the descriptor that the other process got from [#exportPool], brought into this

@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// The answer whether something can be done here and, if not, why.
+/// Says whether something can be done here and, if not, why.
 ///
 /// @param supported the answer
 /// @param reason why not, and what to do about it; empty for a yes

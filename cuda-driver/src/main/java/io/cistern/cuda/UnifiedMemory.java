@@ -36,12 +36,13 @@ public interface UnifiedMemory {
     /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory; an older driver refuses too
     RangeAttributes attributes(int device, long address, long byteSize);
 
-    /// Drops the contents of a range in stream order, so that nobody moves them (`cuMemDiscardBatchAsync`, driver
-    /// 13.0). Reads before the next write give undefined bytes. [Prefetch][#prefetch] the range before it is
-    /// written: an H200 lost what was written to a discarded range that was not.
+    /// Drops the contents of a range in stream order, so that the driver need not move them
+    /// (`cuMemDiscardBatchAsync`, driver 13.0). Reads before the next write give undefined bytes.
+    /// [Prefetch][#prefetch] the range before it is written: an H200 lost data that was written to a discarded
+    /// range without a prefetch.
     ///
-    /// @param address managed memory from [#allocate]. Give whole pages: what becomes of the rest of a page is
-    ///     not documented
+    /// @param address managed memory from [#allocate]. Pass whole pages: CUDA does not document what happens to
+    ///     the rest of a page
     /// @param stream not the legacy default stream
     /// @throws CudaException [CudaResult#INVALID_VALUE] if it is not managed memory, [CudaResult#NOT_SUPPORTED]
     ///     from an older driver

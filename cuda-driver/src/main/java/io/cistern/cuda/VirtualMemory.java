@@ -4,9 +4,9 @@ import java.util.List;
 
 /// Manages address ranges, physical memory, and the mappings between them (CUDA 10.2).
 ///
-/// A program reserves a range, creates physical memory, maps the memory into the range as a whole handle, and
-/// opens it to devices. One handle may be mapped at several addresses. None of these calls waits for running
-/// work, so a thread that unmaps memory must make sure in another way that no work uses it.
+/// A program reserves a range, creates physical memory, maps the whole handle into the range, and opens it to
+/// devices. One handle may be mapped at several addresses. None of these calls waits for running work, so a
+/// thread that unmaps memory must make sure in another way that no work uses it.
 public interface VirtualMemory {
     /// Returns the unit of sizes and addresses in bytes (`cuMemGetAllocationGranularity`).
     ///

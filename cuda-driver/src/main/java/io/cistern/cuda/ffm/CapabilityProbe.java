@@ -161,7 +161,7 @@ final class CapabilityProbe {
         return attribute(
                 device,
                 DeviceAttribute.CONCURRENT_MANAGED_ACCESS,
-                "it needs Linux, a GPU of Pascal or later, and no vGPU without unified memory");
+                "it needs Linux, a Pascal or later GPU, and, on a vGPU, a profile with unified memory");
     }
 
     /// No attribute reports them, so they are tried.

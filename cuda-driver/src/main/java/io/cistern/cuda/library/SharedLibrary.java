@@ -111,8 +111,8 @@ public final class SharedLibrary {
         return Linker.nativeLinker().downcallHandle(require(function), shape);
     }
 
-    /// Returns a handle that calls any function of one shape; its first argument is the function's address. In
-    /// a constant the handle is inlined, whatever the library is.
+    /// Returns a handle that calls any function of one shape; its first argument is the function's address. If
+    /// the handle is a constant, the JIT compiler inlines it, whichever library is loaded.
     @SuppressWarnings("restricted")
     public static MethodHandle call(FunctionDescriptor shape) {
         return Linker.nativeLinker().downcallHandle(shape);

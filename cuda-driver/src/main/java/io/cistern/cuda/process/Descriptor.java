@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /// An open file descriptor of this process, by its number. All descriptors made here are close-on-exec.
 ///
-/// **Threads.** Any; of several concurrent closes one closes.
+/// **Threads.** Any; concurrent calls of [#close] close it once.
 public final class Descriptor implements AutoCloseable {
     private static final int F_SETFD = 2;
     private static final int F_GETFL = 3;

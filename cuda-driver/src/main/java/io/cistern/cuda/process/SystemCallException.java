@@ -23,7 +23,7 @@ public final class SystemCallException extends IOException {
             Map.entry(1, "not permitted (EPERM)"),
             Map.entry(2, "no such file (ENOENT)"),
             Map.entry(3, "no such process (ESRCH)"),
-            Map.entry(9, "no open descriptor (EBADF)"),
+            Map.entry(9, "not an open descriptor (EBADF)"),
             Map.entry(EAGAIN, "not now (EAGAIN)"),
             Map.entry(13, "access denied (EACCES)"),
             Map.entry(22, "invalid argument (EINVAL)"),

@@ -35,7 +35,7 @@ public final class ByteSizes {
     ///     or exceeds 2^63 − 1; the message quotes the text and says what is legal
     public static long parse(String text) {
         if (isShare(text)) {
-            throw bad(text, "is a share of a device, but this number belongs to no device", LEGAL);
+            throw bad(text, "is a share of a device, but this value must be a number of bytes", LEGAL);
         }
         return parse(text, LEGAL, () -> 0);
     }
@@ -72,7 +72,7 @@ public final class ByteSizes {
 
     private static long share(BigDecimal share, String text, String legal, LongSupplier deviceBytes) {
         if (share.compareTo(BigDecimal.ONE) > 0) {
-            throw bad(text, "is more than all of a device", legal);
+            throw bad(text, "is more than the whole device", legal);
         }
         return share.multiply(BigDecimal.valueOf(deviceBytes.getAsLong())).longValue();
     }

@@ -9,7 +9,7 @@ public final class RefusedFileException extends IOException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// @param why the reason, to follow a path: `is no regular file`
+    /// @param why the reason, to follow a path: `is not a regular file`
     public RefusedFileException(String why) {
         super(why);
     }

@@ -31,8 +31,12 @@ public enum Setting {
             "a number of bytes from 1, or a share of the device",
             "`cistern.limit`",
             "the same for device N"),
-    /// A definition of an allocator under a name of one's own.
-    DEFINE("cistern.define.NAME", "the spec of an allocator", "none", "names a spec, such as a shared library"),
+    /// A name that the user gives to the spec of an allocator.
+    DEFINE(
+            "cistern.define.NAME",
+            "the spec of an allocator",
+            "none",
+            "a name for a spec, such as the spec of a shared library"),
     /// The directory of plug-ins.
     PLUGINS("cistern.plugins", "a path", "none", "a directory of plug-ins; only you or root may write there"),
     /// The plug-ins that are allowed.
@@ -41,21 +45,21 @@ public enum Setting {
             "a path",
             "all plug-ins",
             "a file as `sha256sum` prints it: plug-ins with other contents are refused"),
-    /// How much is kept about live blocks.
+    /// How much is recorded about live blocks.
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is recorded about live blocks"),
     /// How much the caching allocator checks.
     CHECK(
             "cistern.check",
             "`off`, `checked`, `paranoid`, `streams`",
             "`off`",
-            "how much `caching` checks, but no allocator of a plug-in; `streams` instead finds races between streams,"
-                    + " with every allocator"),
+            "how much `caching` checks (plug-ins' allocators ignore it); `streams` instead finds races between"
+                    + " streams, with every allocator"),
     /// The reaction to a hazard that `cistern.check=streams` finds.
     HAZARDS(
             "cistern.hazards",
             "`warning`, `throw`, `list`",
             "`warning`",
-            "the result of a race: a warning, an exception, or an entry of `StreamHazards`"),
+            "the reaction to a race: a warning, an exception, or an entry of `StreamHazards`"),
     /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
@@ -63,9 +67,9 @@ public enum Setting {
             "none",
             "the observers of each device memory: `history`, `snapshots`, `jfr`, `jmx`, `nvtx`, and your own"
                     + " (`ModuleSupport.Observer`)"),
-    /// Whether scopes are reported that were forgotten or not carried to other threads.
+    /// Whether to report scopes that were forgotten, or not carried to other threads.
     SCOPES_REPORT("cistern.scopes.report", "`true`, `false`", "`false`", "whether to report mistakes with scopes"),
-    /// Whether copies are reported that can't overlap other work.
+    /// Whether to report copies that can't overlap other work.
     COPIES_REPORT(
             "cistern.copies.report",
             "`true`, `false`",
@@ -83,7 +87,7 @@ public enum Setting {
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the GPU; `auto` takes the real one if it works, else warns"),
+            "the driver to use; `auto` takes the real GPU's if it works, else simulates one and warns"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.

@@ -39,7 +39,7 @@ public final class Settings {
             + "([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?"
             + "|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)";
 
-    /// By key, where a surrounding program has the system properties from that it sets.
+    /// By key, the sources of the system properties that a surrounding program sets.
     private static final Map<String, String> SOURCES = new ConcurrentHashMap<>();
 
     /// A value and where it was set.
@@ -129,7 +129,7 @@ public final class Settings {
         /// Returns which of the setting's words the value is, in any letter case; for a setting whose legal values
         /// are a list of words.
         ///
-        /// @throws IllegalSettingException if it is none of them
+        /// @throws IllegalSettingException if it is not one of them
         public String word() {
             String words = setting.legal().replace("`", "");
             for (String word : words.split(", ", -1)) {
@@ -193,8 +193,8 @@ public final class Settings {
         }
     }
 
-    /// In any letter case, and a property in the style of a variable or the other way round: a key that is
-    /// almost right is reported, not ignored.
+    /// Accepts any letter case, a property written like a variable, and the reverse, so that a key that is almost
+    /// right is reported, not ignored.
     private static boolean isMeantForCistern(String key) {
         return startsWith(PROPERTIES, key) || startsWith(VARIABLES, key);
     }
@@ -225,9 +225,9 @@ public final class Settings {
     }
 
     /// Names the source of a system property that a surrounding program sets for Cistern from its own
-    /// configuration, so that messages can tell it.
+    /// configuration, so that messages can name it.
     ///
-    /// @param source the source, for people; null if the program takes the property back
+    /// @param source the source, for people; null if the program removes the property
     public static void sourceOfProperty(String key, @Nullable String source) {
         if (source == null) {
             SOURCES.remove(key);
@@ -348,8 +348,8 @@ public final class Settings {
         return List.copyOf(unknown);
     }
 
-    /// Returns what is wrong with the file: for example that it can't be read or that others can write to it,
-    /// and then none of its values apply; or that it sets a key twice.
+    /// Returns what is wrong with the file. If it can't be read, or others can write to it, none of its values
+    /// apply. A key that is set twice is also a problem.
     public List<String> problems() {
         return List.copyOf(problems);
     }

@@ -50,8 +50,8 @@ class ByteSizesTests {
         "1PiB,                  is not a number of bytes",
         "1_000,                 is not a number of bytes",
         "1,                     is not a number of bytes",
-        "0.5,                   'is a share of a device, but this number belongs to no device'",
-        "50%,                   'is a share of a device, but this number belongs to no device'",
+        "0.5,                   'is a share of a device, but this value must be a number of bytes'",
+        "50%,                   'is a share of a device, but this value must be a number of bytes'",
         "1.5B,                  is a fraction of a byte",
         "9223372036854775808,   is more than 2^63 - 1 bytes",
         "8388608TiB,            is more than 2^63 - 1 bytes",
@@ -97,8 +97,8 @@ class ByteSizesTests {
 
     @ParameterizedTest
     @CsvSource({
-        "1.5, is more than all of a device",
-        "101%, is more than all of a device",
+        "1.5, is more than the whole device",
+        "101%, is more than the whole device",
         "-50%, is not a number of bytes"
     })
     void refusesWhatIsNoShare(String text, String reason) {
