@@ -16,18 +16,18 @@ import io.cistern.diagnostics.CompactionResult;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Moves live memory of one device's cache together: see [CompactionPlan] and
+/// Compacts the live memory of one device's cache: see [CompactionPlan] and
 /// [PageSplit][io.cistern.caching.internal.compact.PageSplit].
 ///
 /// 1. Find obstacles: no pages, a pool that sleeps, a capture.
 /// 2. Wait for the device, and free blocks that waited for its streams.
-/// 3. Move pages to the device that an earlier compaction left on the host. Plan. For a request, nothing else moves
-///    unless the request fits afterwards.
+/// 3. Move pages that an earlier compaction left on the host back to the device. Then plan. For a request, nothing
+///    else moves unless the request fits afterwards.
 /// 4. Carry out the plan. The driver takes memory too, for the stream of the copies and for mappings, so a
 ///    request may lack a little again; then the framework asks once more.
 ///
-/// **Threads.** One at a time, and not while pages fall asleep, wake or are opened to other devices. The caller sees
-/// to it, and makes sure that no work is given to the device meanwhile.
+/// **Threads.** One at a time, and not while pages fall asleep, wake or are opened to other devices. The caller
+/// ensures this, and also that no work is enqueued on the device meanwhile.
 final class CacheCompaction {
     /// The result while another thread has the pages.
     static final CompactionResult BUSY = CompactionResult.nothing(
@@ -135,8 +135,8 @@ final class CacheCompaction {
         CompactionPlan plan = plan(table, lacking, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(ByteSizes.exact(plan.freeBytes()) + " would be freed"
-                    + (asked == 0 ? "" : ", of " + ByteSizes.exact(lacking) + " that the request lacks")
-                    + "; there is room for copies of " + ByteSizes.exact(room) + " at first");
+                    + (asked == 0 ? "" : ", but the request lacks " + ByteSizes.exact(lacking))
+                    + "; there is room for copies of " + ByteSizes.exact(room) + " before anything is freed");
         }
         return compaction.run(plan, begun);
     }

@@ -354,7 +354,7 @@ final class CacheReclaim {
         }
     }
 
-    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more.
+    /// Gives back all memory; all blocks are free. A call that the driver refuses is repeated a few times.
     ///
     /// @return the first failure that does not end the context, with the others of its try suppressed, or null
     @Nullable
@@ -370,7 +370,7 @@ final class CacheReclaim {
     }
 
     /// Returns whether the driver may have memory of this cache. A shard that stays may have mappings of memory that
-    /// counts no more.
+    /// is no longer counted.
     private boolean hasMemory() {
         return !shards.all().isEmpty() || counters.reservedBytes() > 0 || growth.hostBytes() > 0;
     }

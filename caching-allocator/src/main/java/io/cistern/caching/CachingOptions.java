@@ -84,7 +84,7 @@ record CachingOptions(
 
     /// Reads the checking level from the settings.
     ///
-    /// @throws ConfigurationException if they name no level
+    /// @throws ConfigurationException if they name an unknown level
     private static CheckLevel configuredLevel() {
         Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
         if (set == null || set.text().equalsIgnoreCase("streams")) { // an observer checks that, for each allocator
@@ -119,7 +119,7 @@ record CachingOptions(
         return new ConfigurationException("caching: " + one + " contradicts " + other + ": " + why);
     }
 
-    /// If the device chooses the source, options of pages apply only if the source has pages.
+    /// If the spec names no source, options of pages apply only if the device's default source has pages.
     private static @Nullable String readAsksForPages(OptionReader reader, @Nullable Boolean expandable) {
         if (Boolean.TRUE.equals(expandable)) {
             return "expandable_segments=true";
@@ -216,7 +216,7 @@ record CachingOptions(
         long page = Math.max(pages.fixedBytes(), Sizes.SLOT);
         if (cap < page) {
             throw new ConfigurationException("caching: " + limit.option() + " allows " + cap + " of the " + deviceBytes
-                    + " bytes of device " + device + ", which serves no request; at least " + page
+                    + " bytes of device " + device + ", too few for any request; at least " + page
                     + " bytes are needed, one page" + (pages.fixedBytes() == 0 ? "" : " of page_size"));
         }
         if (pages.fixedBytes() > deviceBytes) {
@@ -231,7 +231,8 @@ record CachingOptions(
             throw contradiction(
                     "initial_bytes=" + initialBytes,
                     room == cap ? limit.option().key() : "the size of device " + device,
-                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " are available");
+                    "they take " + initial + " bytes in whole pages of " + page + ", but only " + room
+                            + " are available");
         }
     }
 
@@ -249,11 +250,11 @@ record CachingOptions(
         return threadCacheBytes > 0 && splits && blockUnit() == Sizes.GRANULE;
     }
 
-    /// Says why idle segments can't be put together.
+    /// Says why idle segments can't be combined.
     String whyInSegments(boolean hasPages) {
         return hasPages
-                ? "expandable_segments=false, or splits=false, has memory in segments; pages can be put together"
-                : "memory of source " + source + " comes in segments; pages (source=pages) can be put together";
+                ? "with expandable_segments=false or splits=false, memory comes in segments; pages can be combined"
+                : "memory of source " + source + " comes in segments; pages (source=pages) can be combined";
     }
 
     /// Whether memory from the source grows by pages.

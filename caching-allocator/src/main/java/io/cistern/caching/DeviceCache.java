@@ -224,9 +224,9 @@ final class DeviceCache {
         return List.copyOf(streams.values());
     }
 
-    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked a few times more, since no
-    /// later call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
-    /// have been handled.
+    /// Gives back all memory; all blocks are free. A call that the driver refuses is repeated a few times, since no
+    /// other call gives the memory back later. A dead context has taken the memory with it. Any other failure is
+    /// thrown after all shards have been handled.
     void close() {
         fences.finishAll();
         growth.pages().ifPresent(table -> table.pages.idle());

@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /// Measures how much a device has free. The driver clears memory that it gets back before it counts it as free, so
-/// a look right after a release misses some. Then this class looks again until the figure stands still.
+/// a reading right after a release is too low. This class then reads again until the figure stops changing.
 ///
 /// **Threads.** One at a time.
 final class FreeMemory {
@@ -16,7 +16,7 @@ final class FreeMemory {
     private final CudaDriver driver;
     private final int device;
 
-    /// Free and reserved bytes at the last look; they shrink if another process takes memory.
+    /// Free and reserved bytes at the last reading; they shrink if another process takes memory.
     private long knownBytes = Long.MAX_VALUE;
 
     FreeMemory(CudaDriver driver, int device) {

@@ -4,7 +4,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// The source under the figures of a device that was not used yet: it gives nothing.
+/// A source without memory, for the statistics of a device that was not used yet.
 enum NoMemory implements RangeSource {
     SOURCE;
 

@@ -13,9 +13,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Reads options from a spec. PyTorch's options are also read from a string for `PYTORCH_ALLOC_CONF`, given as
-/// one option. Programs bring such a string as a whole, so PyTorch's keys without an effect here cause a
-/// warning that says why. A key that PyTorch does not have is an error.
+/// Reads options from a spec. PyTorch's options are also read from a string for `PYTORCH_ALLOC_CONF`, given as one
+/// option. Programs copy such a string as a whole, so PyTorch's keys without an effect here cause a warning that
+/// says why. A key that PyTorch does not have is an error.
 final class OptionReader {
     private static final String PYTORCH = "pytorch";
 
@@ -30,7 +30,7 @@ final class OptionReader {
 
     private static final String SPLIT_FREELY = "blocks are split freely, since their pages go back one by one";
 
-    private static final String NO_LOCK = "no lock is held across a driver call";
+    private static final String NO_LOCK = "no lock of the whole allocator is held across a driver call";
 
     private static final String SIZES_FIT = "sizes need no rounding: pages under free blocks serve any size";
 
@@ -40,10 +40,10 @@ final class OptionReader {
     private static final Map<String, String> WITHOUT_EFFECT = Map.ofEntries(
             Map.entry("max_split_size_mb", SPLIT_FREELY),
             Map.entry("max_non_split_rounding_mb", SPLIT_FREELY),
-            Map.entry("large_segment_size_mb", "the size of a page follows the program"),
+            Map.entry("large_segment_size_mb", "page sizes adapt to the program"),
             Map.entry("roundup_power2_divisions", SIZES_FIT),
             Map.entry("roundup_bypass_threshold_mb", SIZES_FIT),
-            Map.entry("garbage_collection_threshold", "idle pages serve any request before memory is called short"),
+            Map.entry("garbage_collection_threshold", "idle pages serve any request before memory counts as short"),
             Map.entry("release_lock_on_cudamalloc", NO_LOCK),
             Map.entry("release_lock_on_hipmalloc", NO_LOCK),
             Map.entry("graph_capture_record_stream_reuse", "memory in a capture is reused as the graph orders it"),

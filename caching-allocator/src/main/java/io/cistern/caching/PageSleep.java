@@ -42,7 +42,7 @@ final class PageSleep {
         this.asleep = new SleepingPages(driver, table);
     }
 
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every page that can be awake is
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.dropKept();

@@ -25,7 +25,7 @@ import java.util.TreeMap;
 /// idle     = pinned + whole pages + whole slots of pages in use + smaller pieces
 /// ```
 ///
-/// 1. The counters of each shard tell what waits and what is idle.
+/// 1. The counters of each shard show what waits and what is idle.
 /// 2. Free blocks on pages are split at the ends of pages: each part belongs to one reason.
 /// 3. Idle bytes that no such part explains lie in pieces smaller than a slot, or in a plain segment.
 ///
@@ -115,7 +115,7 @@ final class UnusableSurvey {
     private String remedy(Reason reason) {
         return switch (reason) {
             case BESIDE_LIVE_BLOCKS, IDLE_ELSEWHERE -> settings;
-            case WAITING -> "free blocks on the stream that used them last, or synchronize it before";
+            case WAITING -> "free blocks on the stream that used them last, or synchronise it before the free";
             case CAPTURED -> "closing the graph releases it";
             case SMALLER_THAN_A_PAGE, ROUNDING, OTHER_ALLOCATOR -> "";
         };

@@ -18,9 +18,9 @@
 /// call. A page goes back to the driver by `trim`, or when the driver has no memory left.
 ///
 /// **The life of a miss.** Blocks that threads keep for the shard go back to it. Then idle pages of any stream move to
-/// the request, or pages are created: rather than move a page of a stream that is still at work, an eighth more than
-/// was
-/// ever live at once is created, while most of the device is free. Before the request fails, memory is reclaimed.
+/// the request, or pages are created. While most of the device is free, the allocator does not move a page from a
+/// stream that is still at work: it creates pages, up to an eighth more than the peak of live bytes. Before the request
+/// fails, memory is reclaimed.
 ///
 /// The spec of a pool is `caching:OPTION=VALUE,…`; [io.cistern.caching.options.CachingOption] has all options.
 package io.cistern.caching;

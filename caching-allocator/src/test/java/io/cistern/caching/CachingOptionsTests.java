@@ -55,9 +55,9 @@ class CachingOptionsTests extends PoolFixture {
 
         assertThat(told)
                 .containsExactly("caching: keys of the PyTorch string without effect here: release_lock_on_cudamalloc"
-                        + " (no lock is held across a driver call), pinned_num_register_threads (it concerns host"
-                        + " memory), graph_capture_record_stream_reuse (memory in a capture is reused as the graph"
-                        + " orders it), max_split_size_mb (blocks are split freely, since their pages go"
+                        + " (no lock of the whole allocator is held across a driver call), pinned_num_register_threads"
+                        + " (it concerns host memory), graph_capture_record_stream_reuse (memory in a capture is reused"
+                        + " as the graph orders it), max_split_size_mb (blocks are split freely, since their pages go"
                         + " back one by one)");
     }
 

@@ -171,7 +171,7 @@ final class CompactionTests extends CompactionFixture {
                 .satisfies(refused -> assertThat(refused.steps())
                         .filteredOn(tried -> tried.step() == ReclaimStep.COMPACTION)
                         .singleElement()
-                        .satisfies(tried -> assertThat(tried.note()).contains("that the request lacks")));
+                        .satisfies(tried -> assertThat(tried.note()).contains("the request lacks")));
         assertThat(figure("compaction.moved_bytes")).isZero();
     }
 

@@ -45,9 +45,10 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `adaptive`, `wait`",
             "`adaptive`",
-            "when a stream's idle pages serve another one: with `never` after the stream has ended; else after their work."
-                    + " The other stream waits for it on the device: always with `wait` or `fit=tight`, else once an eighth"
-                    + " more than the peak of live bytes, or a sixteenth of the available memory, is reserved",
+            "when a stream's idle pages serve another stream: with `never` after the stream has ended; else after"
+                    + " the work on them. The other stream waits for that work on the device: always with `wait` or"
+                    + " `fit=tight`, else once an eighth more than the peak of live bytes, or a sixteenth of the"
+                    + " available memory, is reserved",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.
@@ -79,7 +80,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "splits",
             "`true`, `false`",
             "`true`",
-            "whether blocks are cut for smaller requests; if not, each is its own segment, with one handle",
+            "whether blocks are split for smaller requests; if not, each is its own segment, with one handle",
             YES_OR_NO);
 
     /// Whether threads keep some of the blocks that they freed.
@@ -152,8 +153,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "pytorch",
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
-            "the three options above in PyTorch's syntax; `backend:cudaMallocAsync` gives the allocator `async`, other keys"
-                    + " only warn",
+            "the three options above in PyTorch's syntax; `backend:cudaMallocAsync` selects the allocator `async`,"
+                    + " other keys only warn",
             TEXT);
 
     /// The options with PyTorch's names and meaning.

@@ -16,7 +16,7 @@ public final class CachingSpec {
     /// Starts with the default of every option.
     public CachingSpec() {}
 
-    /// Sets an option, instead of an earlier value.
+    /// Sets an option, replacing any earlier value.
     ///
     /// @param <T> the type of the option's value
     /// @return this builder

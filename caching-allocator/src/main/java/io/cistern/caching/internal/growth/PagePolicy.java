@@ -37,7 +37,7 @@ public record PagePolicy(long fixedBytes, PageFit fit, PageReuse reuse, boolean 
         }
         if (compactionBytes == 0 && !stableMapping && fixedBytes == 0) {
             why.add("compaction_bytes=0 leaves live blocks where they are; " + (USUAL_COMPACTION_BYTES >> 30)
-                    + "GiB is usual");
+                    + "GiB is the default");
         }
         return why;
     }

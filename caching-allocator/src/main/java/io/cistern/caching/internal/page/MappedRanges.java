@@ -167,7 +167,9 @@ public final class MappedRanges implements RangeSource {
 
     private static void tellRefused(long byteSize, CudaException failure) {
         try {
-            LOG.log(Level.WARNING, byteSize + " bytes of addresses stay reserved: " + failure.getMessage());
+            LOG.log(
+                    Level.WARNING,
+                    "an address range of " + byteSize + " bytes stays reserved: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // All else has been given back.
         }

@@ -160,7 +160,9 @@ public final class PageArena extends AddressRange {
             OPEN.decrementAndGet();
         } catch (CudaException failure) {
             System.getLogger(PageArena.class.getName())
-                    .log(Level.WARNING, byteSize + " bytes of addresses stay reserved: " + failure.getMessage());
+                    .log(
+                            Level.WARNING,
+                            "an address range of " + byteSize + " bytes stays reserved: " + failure.getMessage());
         }
     }
 }
