@@ -44,7 +44,7 @@ final class CheckedAnswers {
 
     /// Asks a plug-in for its options, with the same checks as [#opened].
     static <T> T options(DiscoveredProvider<?> found, Supplier<@Nullable T> options) {
-        return answered(found, "tell its options", "options()", options);
+        return answered(found, "list its options", "options()", options);
     }
 
     /// Asks a plug-in whether it serves graphs, with the same checks as [#opened].

@@ -54,7 +54,12 @@ final class Inspection<P> {
             return timeout.ask(className, this::asked);
         } catch (TimeoutException e) { // the thread that hangs may still change `claim`
             return DiscoveredProvider.broken(
-                    service.kind(), className, origin, Optional.empty(), 0, timeout.exhausted("what it is"));
+                    service.kind(),
+                    className,
+                    origin,
+                    Optional.empty(),
+                    0,
+                    timeout.exhausted("questions about itself"));
         }
     }
 

@@ -14,7 +14,7 @@ record Plugin(Path place, Digest digest, PluginClassLoader loader) {
         String file = PluginClassLoader.servicesFile(AllocatorProvider.class);
         return "offers neither an allocator nor a segment source: "
                 + (loader.has(file) ? "its " + file + " names no class" : "it has no " + file)
-                + "; a JAR that a plug-in needs goes into one folder with it";
+                + "; put a JAR that a plug-in needs into one folder with the plug-in";
     }
 
     /// Returns whether a place and digest are those of this plug-in, in this version.

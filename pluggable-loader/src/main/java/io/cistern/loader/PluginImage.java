@@ -26,7 +26,8 @@ import java.util.zip.ZipInputStream;
 /// @param byteSize the sum of their sizes in bytes
 record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     /// The problem of a JAR that exceeds the rest of [PluginDirectory]'s share of the Java heap.
-    static final String TOO_LARGE = "larger than what is left of the eighth of the Java heap for plug-ins; raise -Xmx";
+    static final String TOO_LARGE =
+            "larger than the rest of the eighth of the Java heap that plug-ins may use; raise -Xmx";
 
     private static final String SERVICES = "META-INF/services/";
 
@@ -72,7 +73,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     private static byte[] unpacked(String name, ZipInputStream in, int left) throws IOException {
         byte[] content = in.readNBytes(left);
         if (in.read() >= 0) {
-            throw new RefusedFileException("unpacked is " + TOO_LARGE);
+            throw new RefusedFileException("is, unpacked, " + TOO_LARGE);
         }
         if (name.startsWith(SERVICES) && content.length > MAX_SERVICES_BYTES) {
             throw new RefusedFileException("has a services file of " + content.length + " bytes");
@@ -87,7 +88,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
                 return number(bytes, at + COUNT_AT, 2);
             }
         }
-        throw new IOException("it has no directory at its end");
+        throw new IOException("it has no central directory at its end");
     }
 
     private static int number(byte[] bytes, int at, int length) {

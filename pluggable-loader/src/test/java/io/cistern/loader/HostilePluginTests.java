@@ -73,8 +73,8 @@ class HostilePluginTests {
                         .replace("} }\n    public Dev", "} return \"mute\"; }\n    public Dev"));
 
         assertThat(PluginFolder.problems(plugins.discover()))
-                .containsEntry("acme.Slow", "does not answer what it is within 0.2 s")
-                .containsEntry("acme.Mute", "does not answer what it is within 0.2 s");
+                .containsEntry("acme.Slow", "does not answer questions about itself within 0.2 s")
+                .containsEntry("acme.Mute", "does not answer questions about itself within 0.2 s");
     }
 
     @Test

@@ -225,7 +225,7 @@ class PluginDirectoryTests {
         plugins.drop("empty.jar", new PluginJar().service(AllocatorProvider.class, "# nobody"));
         String file = "META-INF/services/io.cistern.spi.AllocatorProvider";
         String nothing = "offers neither an allocator nor a segment source: ";
-        String cure = "; a JAR that a plug-in needs goes into one folder with it";
+        String cure = "; put a JAR that a plug-in needs into one folder with the plug-in";
 
         assertThat(PluginFolder.problems(plugins.discover()))
                 .containsOnly(

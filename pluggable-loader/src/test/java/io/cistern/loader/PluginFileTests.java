@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 class PluginFileTests {
     private static final long GIB = 1L << 30;
     private static final String TOO_LARGE =
-            "larger than what is left of the eighth of the Java heap for plug-ins; raise -Xmx";
+            "larger than the rest of the eighth of the Java heap that plug-ins may use; raise -Xmx";
 
     @TempDir
     private Path folder;
@@ -66,7 +66,10 @@ class PluginFileTests {
         sparse("allowed", 3 * GIB);
 
         assertRefused(Map.of(
-                "big.jar", "is " + TOO_LARGE, "libbig.so", "is larger than 1GiB, which no allocator's library is"));
+                "big.jar",
+                "is " + TOO_LARGE,
+                "libbig.so",
+                "is larger than 1GiB, too large for an allocator's library"));
     }
 
     @Test
@@ -89,7 +92,7 @@ class PluginFileTests {
                                 List.of(),
                                 Map.of())
                         .run())
-                .anyMatch(line -> line.endsWith("PROBLEM unpacked is " + TOO_LARGE))
+                .anyMatch(line -> line.endsWith("PROBLEM is, unpacked, " + TOO_LARGE))
                 .anyMatch(line -> line.startsWith("ALLOCATOR good of "))
                 .anyMatch(line -> line.startsWith("ALLOCATOR next of "))
                 .contains("lost: 0 bytes");

@@ -33,7 +33,7 @@ import java.util.concurrent.atomic.AtomicReference;
 ///
 /// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc` returns
 /// null; `free` of an address that is not a live block does nothing. Failures other than a lack of memory are
-/// logged, once of each kind, and [#lastFailure] returns the last of all.
+/// logged, once for each kind; [#lastFailure] returns the last failure of any kind.
 ///
 /// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C calls
 /// them for the last time. After [#close], `malloc` returns null and `free` still frees, even after the device

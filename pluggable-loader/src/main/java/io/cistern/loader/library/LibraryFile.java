@@ -75,7 +75,7 @@ public final class LibraryFile {
 
     private static void requireSize(long byteSize) throws RefusedFileException {
         if (byteSize > MAX_BYTES) {
-            throw new RefusedFileException("is larger than 1GiB, which no allocator's library is");
+            throw new RefusedFileException("is larger than 1GiB, too large for an allocator's library");
         }
     }
 

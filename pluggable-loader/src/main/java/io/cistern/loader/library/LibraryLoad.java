@@ -53,8 +53,8 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
             Identity identity = Identity.of(file);
             Loaded loaded = loaded(file.toString(), identity, LoadTrial.of(file), file);
             if (!loaded.origin().equals(identity)) {
-                throw refused("has changed since it was loaded, and stays loaded as it was; if its sha256 is given,"
-                        + " the new one is loaded alongside it");
+                throw refused("has changed since it was loaded, and its old version stays loaded; if the spec gives"
+                        + " the sha256 of the new one, that is loaded alongside it");
             }
             return loaded.handle();
         } catch (IOException e) {
@@ -73,7 +73,7 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
             PrivateCopy copy = PrivateCopy.of(file);
             unused = copy;
             if (!copy.sha256().equals(sha256)) {
-                throw refused("has the SHA-256 " + copy.sha256() + ", and " + sha256 + " is asked for");
+                throw refused("has the SHA-256 " + copy.sha256() + ", but the spec asks for " + sha256);
             }
             Loaded loaded = loaded(sha256, copy, LoadTrial.of(copy), copy.path());
             unused = loaded.origin() == copy ? null : copy;

@@ -31,7 +31,7 @@ final class LibraryOptions {
             "critical",
             "`true`, `false`",
             "`false`",
-            "promises that both functions never wait (as `cudaMalloc` does) and never call Java: a cheaper call",
+            "promises that neither function waits (as `cudaMalloc` does) or calls Java, which makes calls cheaper",
             AllocatorOptions::flag);
     static final SpecOption<Double> FRACTION = option(
             "fraction",

@@ -65,7 +65,7 @@ public final class LibraryProvider implements AllocatorProvider {
         if (fraction.isPresent() && !functions.has(LibraryFunctions.MEMORY_FRACTION)) {
             throw new ConfigurationException("library " + functions.library()
                     + ": option fraction needs its function memory_fraction, which the spec does not name; setting"
-                    + " cistern.limit and the allocator limit need none");
+                    + " cistern.limit and the allocator limit need no such function");
         }
         int deviceCount = context.devices().deviceCount();
         functions.initialise(deviceCount);

@@ -52,7 +52,7 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
         public Segment acquire(long byteSize, long byteAlignment, int device) {
             if (byteAlignment > ALIGNMENT) {
                 throw new UnsupportedOperationException("segment source " + LibraryProvider.NAME + " aligns to "
-                        + ALIGNMENT + " bytes, since its functions take no alignment, not to " + byteAlignment);
+                        + ALIGNMENT + " bytes, not to " + byteAlignment + ": its functions take no alignment");
             }
             long address = library.allocate(byteSize, device, Streams.LEGACY_DEFAULT);
             return new Segment(address, byteSize, device);

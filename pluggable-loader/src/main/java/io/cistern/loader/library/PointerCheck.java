@@ -113,7 +113,7 @@ final class PointerCheck {
                         byteSize,
                         device,
                         told + "; the device has " + freeBytes
-                                + " bytes free, so it does not seem to notice that its own allocation failed")
+                                + " bytes free, so the library seems to have missed that its own allocation failed")
                 : new AllocatorContractException(told);
     }
 }

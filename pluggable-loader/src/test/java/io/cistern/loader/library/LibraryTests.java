@@ -228,7 +228,7 @@ class LibraryTests {
         for (int again = 0; again < 2; again++) {
             assertRefused(
                     () -> memory.open("library:path=" + file + ",sha256=" + other),
-                    "library " + file + " has the SHA-256 " + digest(file) + ", and " + other + " is asked for");
+                    "library " + file + " has the SHA-256 " + digest(file) + ", but the spec asks for " + other);
             memory.open("library:path=" + file).close();
         }
     }
@@ -270,8 +270,8 @@ class LibraryTests {
 
         assertRefused(
                 open(file),
-                "library " + file + " has changed since it was loaded, and stays loaded as it was; if its sha256 is"
-                        + " given, the new one is loaded alongside it");
+                "library " + file + " has changed since it was loaded, and its old version stays loaded; if the"
+                        + " spec gives the sha256 of the new one, that is loaded alongside it");
         assertThat(firstAddress("library:path=" + file + ",sha256=" + digest(file)))
                 .isEqualTo(512);
     }
@@ -367,7 +367,7 @@ class LibraryTests {
                 () -> memory.open("library:path=" + file + ",fraction=0.5"),
                 "library " + file
                         + ": option fraction needs its function memory_fraction, which the spec does not name;"
-                        + " setting cistern.limit and the allocator limit need none");
+                        + " setting cistern.limit and the allocator limit need no such function");
         assertRefused(
                 () -> memory.open("library:path=" + file + ",begin_pool=my_malloc"),
                 "library " + file + ": pools need all of begin_pool, end_pool, release_pool; this spec names"

@@ -59,7 +59,7 @@ class PointerCheckTests {
     void whereTheDeviceHasNotGotAsMuchItIsOutOfMemory() {
         assertThatThrownBy(() -> check.taken(0x1000, 61 * MIB, 0))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("it does not seem to notice that its own allocation failed");
+                .hasMessageContaining("the library seems to have missed that its own allocation failed");
     }
 
     private void assertBroken(long address, long byteSize, int device, String what) {
