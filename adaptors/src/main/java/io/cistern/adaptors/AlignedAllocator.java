@@ -16,7 +16,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Allocates at addresses that are multiples of more than the 256 bytes that every allocator gives.
+/// Aligns addresses to more than the 256 bytes that every allocator guarantees.
 ///
 /// ```
 ///   upstream's block   |·····|###########|··|       pad = alignment − 256
@@ -83,7 +83,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// Abilities that name a block by its address are asked by the upstream's address. Lending is not offered.
+    /// Abilities that take a block's address get the upstream's address. Lending is not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

@@ -13,10 +13,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// Lets only one thread, its owner, allocate and free in the upstream, which therefore needs no locks. An
 /// allocation by another thread is an error.
 ///
-/// Frees are the exception, since any thread may end a block. Frees by other threads wait, and the owner passes
+/// Frees are the exception, since any thread may free a block. Frees by other threads wait, and the owner passes
 /// them on with its next call. The streams of waiting frees must still exist then, so the owner makes a call (a
-/// `trim` will do) before they are destroyed. A free on the other thread's own stream (2) waits until that stream
-/// has got past it, since 2 names another stream on the owner.
+/// `trim` will do) before they are destroyed. A free on another thread's own stream (2) is passed on once that
+/// stream has got past it, since 2 names another stream on the owner.
 ///
 /// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
 /// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.
@@ -113,7 +113,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     }
 
     private void passOn() {
-        if (!waiting.isEmpty()) { // mostly none, and then the call makes no garbage
+        if (!waiting.isEmpty()) { // usually empty, and then the call makes no garbage
             waiting.removeIf(this::isPassedOn);
         }
     }

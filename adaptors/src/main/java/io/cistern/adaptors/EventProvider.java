@@ -8,7 +8,7 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 
-/// Provides `events`, an [EventAllocator] that logs each crossing of a threshold, as
+/// Provides `events`, an [EventAllocator] that logs each crossing of a threshold, to the logger
 /// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec. For
 /// more thresholds, nest it; other listeners are added in code.
 public final class EventProvider extends AdaptorProvider {

@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import org.jspecify.annotations.Nullable;
 
-/// Counts allocations by region, a part of a program that the program names.
+/// Counts allocations by region, a named part of the program.
 ///
 /// ```java
 /// try (var region = statistics.enter("forward")) {
@@ -27,7 +27,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     private final ConcurrentMap<Long, StatisticsRegion> regions = new ConcurrentHashMap<>();
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
 
-    /// Empty outside all regions: a value refers to this object, so it would stay as long as its thread.
+    /// Empty outside all regions: a value refers to this object, and would keep it alive as long as the thread.
     @SuppressWarnings("ThreadLocalUsage") // a thread may be in regions of several allocators
     private final ThreadLocal<@Nullable StatisticsRegion> innermost = new ThreadLocal<>();
 

@@ -3,7 +3,8 @@ package io.cistern.adaptors;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A region of a [StatisticsAllocator], in which one thread is until it closes the region.
+/// A region of a [StatisticsAllocator]. The thread that entered the region stays in it until it closes the
+/// region.
 public final class StatisticsRegion implements AutoCloseable {
     private final StatisticsAllocator allocator;
     private final String name;

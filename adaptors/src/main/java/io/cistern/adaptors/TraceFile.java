@@ -24,12 +24,12 @@ final class TraceFile implements AutoCloseable {
 
     private final FileChannel locked;
 
-    /// No stream of the channel, which an interrupt of any thread that writes would close.
+    /// Not a stream over the channel: an interrupt of any thread that writes would close the channel.
     private final OutputStream out;
     private final byte[] buffer = new byte[BUFFER_BYTES];
     private int length;
 
-    /// Opens a file, which is made or emptied.
+    /// Opens a file, which is created or truncated.
     ///
     /// @throws IOException if the file can't be written, or another log is writing it
     TraceFile(Path file, String header) throws IOException {

@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Writes the events of a program's device memory as a trace of format 2, which `cistern replay` reads;
 /// see `docs/trace-format.md`. A [LoggingAllocator] logs allocations and frees, the uses that the
-/// program [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the
-/// ends of streams. It can't see waits that other code makes and uses that are not recorded; the program
-/// logs these itself:
+/// program [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the ends of
+/// streams. It can't see waits that other code makes, or uses that are not recorded; the program logs these
+/// itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {
-    /// The number of rows that `replay` reads.
+    /// The most rows that `replay` reads.
     public static final long DEFAULT_MAX_ROWS = 1L << 23;
 
     static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
@@ -61,7 +61,7 @@ public final class TraceLog implements AutoCloseable {
         return open(path, DEFAULT_MAX_ROWS);
     }
 
-    /// Opens a log in a file, which is made or emptied; it is gzipped if its name ends in `.gz`.
+    /// Opens a log in a file, which is created or truncated; it is gzipped if its name ends in `.gz`.
     ///
     /// @param maxRows the number of rows, at least 0, after which the log ends; later ones are counted as dropped
     /// @throws IllegalArgumentException if `maxRows` is negative
