@@ -18,7 +18,7 @@ class SettingsPageTests {
             What you can set from outside a program. `./cistern doctor --verbose` prints each value with its source. The first
             source that has a value decides:
 
-            1. **code**, as `Allocators.setCurrent("async")`;
+            1. **code**, such as `Allocators.setCurrent("async")`;
             2. a system **property**: `-Dcistern.allocator=async`;
             3. a variable of the **environment**, in capitals with `_` for `.`: `CISTERN_ALLOCATOR=async`;
             4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names, a file of Java properties;

@@ -40,7 +40,7 @@ class OptionsPageTests {
 
             The options of a spec: `caching:fit=tight,max_bytes=8GiB`. A list is in brackets, a spec within a spec in quotes:
             `limit:bytes=8GiB,upstream="caching:fit=tight"`. `cistern options NAME` prints the same, for plug-ins too. Bytes are
-            written [as in settings](settings.md); a share needs devices of equal size.
+            written [as in settings](settings.md); a share of a device needs devices of equal size.
 
             A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`. In code,
             `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` makes a spec.
