@@ -42,7 +42,7 @@ public final class Budget {
 
     /// Sets a limit.
     ///
-    /// @param limitBytes the most bytes that may be requested at once
+    /// @param limitBytes the maximum requested bytes of all live blocks
     /// @param parent the limit that these bytes count against too
     public Budget(String name, long limitBytes, @Nullable Budget parent) {
         this.name = name;

@@ -381,7 +381,7 @@ final class Meter {
         return peak;
     }
 
-    /// Notes that this many bytes may have been requested at once.
+    /// Notes that live blocks may have had this many requested bytes.
     static void note(AtomicLong peak, long requestedBytes) {
         long known = peak.get();
         while (requestedBytes > known && !peak.compareAndSet(known, requestedBytes)) {

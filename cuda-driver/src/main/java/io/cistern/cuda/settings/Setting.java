@@ -24,7 +24,7 @@ public enum Setting {
             "cistern.limit",
             "a number of bytes from 1, or a share of the device",
             "none",
-            "the maximum bytes requested at once on each device"),
+            "the maximum requested bytes of all live blocks on each device"),
     /// A limit on one device.
     DEVICE_LIMIT(
             "cistern.device.N.limit",

@@ -100,7 +100,7 @@ public final class CisternModule extends AbstractModule {
     ///
     /// @param name its name for injection points
     /// @param spec the spec, as for [io.cistern.MemoryPool.Builder#spec]
-    /// @param limitBytes the most bytes that may be requested from it at once
+    /// @param limitBytes the maximum requested bytes of all its live blocks
     public CisternModule pool(String name, String spec, long limitBytes) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.of(limitBytes))));
         return this;

@@ -6,5 +6,5 @@ import java.util.OptionalLong;
 ///
 /// @param name its name in the injector, which is also its tag
 /// @param spec the spec of an allocator or of a segment source
-/// @param limitBytes the most bytes that may be requested from it at once; empty for no limit
+/// @param limitBytes the maximum requested bytes of all its live blocks; empty for no limit
 public record PoolConfiguration(String name, String spec, OptionalLong limitBytes) {}

@@ -76,7 +76,7 @@ final class BoundMeters {
                 ofMemory,
                 device,
                 "cistern.device.memory.limit",
-                "The most bytes that may be requested at once: the device's limit, or all its memory",
+                "The maximum requested bytes of all live blocks: the device's limit, or all its memory",
                 memory,
                 at -> Math.min(
                         at.limits().device(device).byteSize(),

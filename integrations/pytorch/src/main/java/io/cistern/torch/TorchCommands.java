@@ -61,8 +61,8 @@ final class TorchCommands {
         return "";
     }
 
-    /// Runs `fraction DEVICE SHARE`, which limits the bytes requested at once to a share of the device's
-    /// memory, but never above the configured limit.
+    /// Runs `fraction DEVICE SHARE`, which limits the requested bytes of all live blocks to a share of the
+    /// device's memory, but never above the configured limit.
     private String limit(String[] words) {
         int device = Integer.parseInt(words[0]);
         MemoryLimit limit = memory.limits().device(device);

@@ -15,7 +15,7 @@ public enum PluginSetting {
             "spark.cistern.task.limit",
             "`share`, `none`, a number of bytes from 1, or a share of the device, such as `0.5`",
             "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
-            "the maximum bytes that a task requests at once; `share` is that amount times the device's limit or"
+            "the maximum requested bytes of a task's live blocks; `share` is that amount times the device's limit or"
                     + " memory"),
     /// Limits the pinned host memory.
     PINNED(
