@@ -59,8 +59,9 @@ class CopySizesTests {
     void rowsTellWhatTheyTake() {
         DeviceRows rows = large.rows(0, 100, 50, 4);
 
-        assertRefused(() -> rows.copyFrom(SHORT, 50, 0, CopyMode.BLOCKING), "source has 4 bytes, its 4 rows take 200");
-        assertRefused(() -> rows.copyTo(SHORT, 60, 0), "target has 4 bytes, its 4 rows take 230");
+        assertRefused(
+                () -> rows.copyFrom(SHORT, 50, 0, CopyMode.BLOCKING), "source has 4 bytes, but its 4 rows take 200");
+        assertRefused(() -> rows.copyTo(SHORT, 60, 0), "target has 4 bytes, but its 4 rows take 230");
     }
 
     @Test

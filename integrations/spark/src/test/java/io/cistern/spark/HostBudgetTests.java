@@ -26,6 +26,6 @@ final class HostBudgetTests {
     void moreThanTheExecutorHasIsRefused() {
         assertThatThrownBy(() -> new LocalSpark(Map.of("spark.cistern.pinned", "1g")))
                 .hasStackTraceContaining("spark.cistern.pinned is 1073741824 bytes")
-                .hasStackTraceContaining("spark.executor.memoryOverhead has 402653184");
+                .hasStackTraceContaining("spark.executor.memoryOverhead has only 402653184");
     }
 }
