@@ -9,12 +9,13 @@ public final class AllocatorContractException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// Makes an exception that says which allocator did what.
+    /// Makes an exception with a message that says which allocator broke its contract, and how.
     public AllocatorContractException(String message) {
         super(message);
     }
 
-    /// Makes an exception that says which allocator did what, with its cause.
+    /// Makes an exception with a message that says which allocator broke its contract, and how, and with a
+    /// cause.
     public AllocatorContractException(String message, Throwable cause) {
         super(message, cause);
     }

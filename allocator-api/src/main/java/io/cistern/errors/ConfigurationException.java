@@ -10,12 +10,12 @@ public final class ConfigurationException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// Makes an exception with a message for people.
+    /// Makes an exception with a human-readable message.
     public ConfigurationException(String message) {
         super(message);
     }
 
-    /// Makes an exception with a message for people and a cause.
+    /// Makes an exception with a human-readable message and a cause.
     public ConfigurationException(String message, Throwable cause) {
         super(message, cause);
     }

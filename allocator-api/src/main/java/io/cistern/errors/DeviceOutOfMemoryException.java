@@ -9,9 +9,9 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if a device has too little memory for a request, or a limit is reached. It is the only exception
-/// after which a retry makes sense, once memory has been freed. It is not about the Java heap, unlike
-/// [OutOfMemoryError]. The failed call has changed nothing.
+/// Thrown if a device has too little memory for a request, or a limit refuses it. The failed call has
+/// changed nothing, so the program can free memory and retry, unless the request [is larger than a limit
+/// allows][#isAboveLimit]. Unlike [OutOfMemoryError], this exception is not about the Java heap.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -72,8 +72,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
-    /// @param levels each limit with its use, for people
-    /// @param above whether the request is larger than one of them
+    /// @param levels a human-readable text that names each limit and the bytes in use under it
+    /// @param above whether the request is larger than one of these limits
     public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels, boolean above) {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, above, List.of());
     }
@@ -123,14 +123,14 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byteSize;
     }
 
-    /// Returns whether a [io.cistern.MemoryLimit] refused the request, and not the device. An option of an allocator,
-    /// such as `max_bytes`, is not one.
+    /// Returns whether a [io.cistern.MemoryLimit] refused the request. False if the device had too little
+    /// memory, or an option of an allocator, such as `max_bytes`, refused the request.
     public boolean isByLimit() {
         return byLimit;
     }
 
-    /// Returns whether the request is larger than a limit or than an option of the allocator allows, so that a retry is
-    /// useless: request less, or raise the limit or the option.
+    /// Returns whether the request is larger than a limit or an option of the allocator allows. A retry is
+    /// useless then: request less, or raise the limit or the option.
     public boolean isAboveLimit() {
         return aboveLimit;
     }
@@ -141,8 +141,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return known != null ? known.steps() : steps;
     }
 
-    /// Returns the facts known when the framework gave up; empty if an allocator threw this outside a request
-    /// of the framework.
+    /// Returns the framework's report of the device and the allocators at the time when it gave up; empty
+    /// if an allocator threw this exception outside a request of the framework.
     public Optional<OutOfMemoryReport> report() {
         return Optional.ofNullable(report);
     }

@@ -3,8 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown by a use of memory whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing has changed; after
-/// [io.cistern.MemoryPool#wake] the same call works.
+/// Thrown by a call that uses memory whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing has
+/// changed; after [io.cistern.MemoryPool#wake] the same call works.
 public final class MemoryAsleepException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -14,8 +14,8 @@ public final class MemoryAsleepException extends CisternException {
 
     /// Makes an exception.
     ///
-    /// @param pool the pool, for people
-    /// @param address the block that was to be used, or 0 for an allocation
+    /// @param pool a human-readable name of the pool
+    /// @param address the address of the block that was to be used; 0 for an allocation
     public MemoryAsleepException(String pool, int device, long address) {
         super((address == 0 ? "nothing can be allocated" : "block 0x" + Long.toHexString(address) + " can't be used")
                 + " on device " + device + ": " + pool + " is asleep; wake it first");
@@ -23,7 +23,7 @@ public final class MemoryAsleepException extends CisternException {
         this.device = device;
     }
 
-    /// Returns the block that was to be used; 0 for an allocation.
+    /// Returns the address of the block that was to be used; 0 for an allocation.
     public long address() {
         return address;
     }

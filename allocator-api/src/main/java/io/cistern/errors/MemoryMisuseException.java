@@ -6,8 +6,8 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if a checking allocator finds that the program misused device memory. Unknown addresses are an
-/// [UnknownAddressException] instead.
+/// Thrown if a checking allocator finds that the program misused device memory. For an unknown address, an
+/// [UnknownAddressException] is thrown instead.
 public final class MemoryMisuseException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -18,12 +18,15 @@ public final class MemoryMisuseException extends CisternException {
         WRONG_SIZE,
         /// A block was freed on a device other than its own. It is still alive.
         WRONG_DEVICE,
-        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its
-        /// handle may name another stream now. A free was done, an allocation was not.
+        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing];
+        /// its handle may name another stream now. If a free found this, the block was freed; any other
+        /// call had no effect.
         STREAM_END_NOT_ANNOUNCED,
-        /// The bytes after a block were written while it was alive. It is freed.
+        /// The bytes after a block were written while it was alive. A free found this, and the block was
+        /// freed.
         WRITTEN_BEHIND_END,
-        /// Memory was written after it was freed. The allocation that would get it was not done.
+        /// Memory was written after it was freed. An allocation found this when it was about to return this
+        /// memory; nothing was allocated.
         WRITTEN_AFTER_FREE
     }
 
@@ -34,7 +37,7 @@ public final class MemoryMisuseException extends CisternException {
     /// Makes an exception; for allocators.
     ///
     /// @param address the block's address, or that of the first byte written
-    /// @param what a message for people
+    /// @param what a human-readable message
     public MemoryMisuseException(Fault fault, long address, String what) {
         super(what);
         this.fault = fault;
@@ -45,8 +48,8 @@ public final class MemoryMisuseException extends CisternException {
     /// Makes an exception about a block; for allocators.
     ///
     /// @param address the block's address, or that of the first byte written
-    /// @param what a message for people, to which the block is added
-    /// @param block the block
+    /// @param what a human-readable message, to which a description of the block is added
+    /// @param block the block's history
     public MemoryMisuseException(Fault fault, long address, String what, BlockHistory block) {
         super(what + "; " + block.describe());
         this.fault = fault;
@@ -59,7 +62,8 @@ public final class MemoryMisuseException extends CisternException {
         return fault;
     }
 
-    /// Returns the block's address, or that of the first byte written; 0 if the misuse is about a stream.
+    /// Returns the block's address, or that of the first byte written; 0 if an allocation found a stream
+    /// whose end was not announced.
     public long address() {
         return address;
     }

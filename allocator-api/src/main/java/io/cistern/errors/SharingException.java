@@ -4,7 +4,7 @@ import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
 /// Thrown if memory can't be shared with another process, device or library, or if the other side does not
-/// follow the protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
+/// follow the protocol. If the driver refuses, an [io.cistern.cuda.CudaException] is thrown instead.
 public final class SharingException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -17,7 +17,8 @@ public final class SharingException extends CisternException {
         NOT_SUPPORTED,
         /// The memory can't be shared: its pool was not created for it, or it is not a whole allocation.
         NOT_SHAREABLE,
-        /// No process serves at the path, it does not answer, or this process can't serve there.
+        /// No process serves at the path, the process there does not answer, or this process can't serve at
+        /// the path.
         UNREACHABLE,
         /// The other process belongs to another user.
         WRONG_USER,
@@ -39,13 +40,13 @@ public final class SharingException extends CisternException {
         PEER_FAILED
     }
 
-    /// Makes an exception with a message for people.
+    /// Makes an exception with a human-readable message.
     public SharingException(Reason reason, String message) {
         super(message);
         this.reason = reason;
     }
 
-    /// Makes an exception with a message for people and a cause.
+    /// Makes an exception with a human-readable message and a cause.
     public SharingException(Reason reason, String message, Throwable cause) {
         super(message, cause);
         this.reason = reason;

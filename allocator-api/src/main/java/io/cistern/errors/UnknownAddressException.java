@@ -7,8 +7,8 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if no live block begins at an address: it was freed before, lies inside a block, or was never
-/// allocated here.
+/// Thrown if no live block begins at an address: the block there was freed before, the address lies inside
+/// a block, or the device memory never allocated a block there.
 public final class UnknownAddressException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

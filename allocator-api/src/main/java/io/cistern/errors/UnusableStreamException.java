@@ -3,7 +3,7 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown for a stream that can't be used in this place: the per-thread default stream on a virtual thread, or
+/// Thrown for a stream that can't be used in a call: the per-thread default stream on a virtual thread, or
 /// a stream in a capture that was not announced.
 public final class UnusableStreamException extends CisternException {
     @Serial
