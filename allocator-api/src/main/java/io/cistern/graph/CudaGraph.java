@@ -21,8 +21,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// Its memory goes back after [#close], once the last launch has ended. The graph may outlive the [DeviceMemory]: it
 /// can still be launched, and its memory goes back when it is closed.
 ///
-/// A block that was allocated in the capture and not freed there has the same address in each launch, and holds the
-/// results of the last one.
+/// A block that was allocated in the capture and not freed there has the same address in each launch, and
+/// holds the results of the last launch.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
@@ -82,13 +82,13 @@ public final class CudaGraph implements AutoCloseable {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
 
-    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host
-    /// does not wait.
+    /// Launches the graph on a stream. The launch runs after all work enqueued on the stream so far, and
+    /// after earlier launches of this graph. The host does not wait.
     ///
     /// @param stream a stream of the graph's device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the driver has no memory for the graph, after all
     ///     reclaim steps
-    /// @throws CudaException if the driver refuses for another reason
+    /// @throws CudaException if the driver refuses the launch for another reason
     /// @throws IllegalStateException if the graph is closed
     public void launch(long stream) {
         if (closed) {
@@ -114,7 +114,7 @@ public final class CudaGraph implements AutoCloseable {
         return Math.max(1, memory.statistics(device).requestedPeakBytes());
     }
 
-    /// Returns the memory that the graph's work allocated, to be shared with a later capture.
+    /// Returns the graph's memory, which a later capture can share.
     public GraphMemory memory() {
         return memory;
     }
@@ -130,11 +130,13 @@ public final class CudaGraph implements AutoCloseable {
         return device;
     }
 
-    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the
-    /// [DeviceMemory] is closed. A graph that was never launched keeps the addresses of its live blocks until they
-    /// are freed. Closing twice does nothing. If the context is lost, the graph went with it.
+    /// Destroys the graph. A launch that is under way still runs to its end; this call waits for it only if
+    /// the [DeviceMemory] is already closed. A graph that was never launched keeps the addresses of its
+    /// live blocks until they are freed. Closing twice does nothing. If the context is lost, so is the
+    /// graph, and this call does not throw.
     ///
-    /// @throws CudaException if the driver refuses; nothing is launched any more, and closing again tries again
+    /// @throws CudaException if the driver refuses to destroy the graph. It can't be launched any more;
+    ///     close it again to try again
     @Override
     public void close() {
         closed = true;

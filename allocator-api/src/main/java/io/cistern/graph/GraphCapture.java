@@ -12,8 +12,8 @@ import io.cistern.internal.capture.StreamCapture;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 
-/// A capture of a stream into a CUDA graph, announced to all allocators. Memory that the stream,
-/// and streams that join it, allocate meanwhile is [GraphMemory], which lives as long as the graph.
+/// A capture of a stream into a CUDA graph, announced to all allocators. Memory that is allocated on this
+/// stream, or on a stream that joins the capture, is [GraphMemory], which lives as long as the graph.
 ///
 /// ```java
 /// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
@@ -24,13 +24,14 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 /// }
 /// ```
 ///
-/// Other threads allocate freely meanwhile. If memory runs out, all steps are tried except waiting for captured
-/// streams. On the captured streams a freed block is handed out again once the graph orders the two uses. A
-/// [io.cistern.Scope] captures nothing; inside one, a capture takes its memory from the scope's pool or
-/// allocator.
+/// During a capture, other threads may allocate as usual. If memory runs out, all [reclaim
+/// steps][io.cistern.diagnostics.ReclaimStep] are tried, but none waits for captured streams. On the
+/// captured streams, a freed block is reused only if the graph orders the new use after the old one.
+/// Entering a [io.cistern.Scope] captures nothing. Inside a scope, a capture takes its memory from the
+/// scope's pool or allocator.
 ///
-/// **Threads.** One thread at a time uses it. In modes other than [CaptureMode#RELAXED] that is the OS thread
-/// that began the capture, so a virtual thread must not block in between.
+/// **Threads.** One thread at a time. In modes other than [CaptureMode#RELAXED], only the OS thread that
+/// began the capture may end it, so a virtual thread must not block before the end.
 public final class GraphCapture implements AutoCloseable {
     private final DeviceMemory memory;
     private final Captures captures;
@@ -45,10 +46,10 @@ public final class GraphCapture implements AutoCloseable {
         this.capture = capture;
     }
 
-    /// Begins to capture a stream into a graph, with memory of its own.
+    /// Begins to capture a stream into a graph that has memory of its own.
     ///
-    /// @param stream not the legacy default stream
-    /// @throws CudaException as [Graphs#beginCapture]
+    /// @param stream the stream to capture; not the legacy default stream
+    /// @throws CudaException as for [Graphs#beginCapture]
     /// @throws IndexOutOfBoundsException if there is no such device
     public static GraphCapture begin(DeviceMemory memory, int device, long stream, CaptureMode mode) {
         return begin(memory, device, stream, mode, GraphMemory.of(memory));
@@ -62,11 +63,10 @@ public final class GraphCapture implements AutoCloseable {
         return begin(stream.memory(), stream.device(), stream.handle(), mode);
     }
 
-    /// Begins to capture a stream into a graph that shares the memory of others: see
-    /// [GraphMemory].
+    /// Begins to capture a stream into a graph that shares the memory of other graphs: see [GraphMemory].
     ///
-    /// @param stream not the legacy default stream
-    /// @throws CudaException as [Graphs#beginCapture]
+    /// @param stream the stream to capture; not the legacy default stream
+    /// @throws CudaException as for [Graphs#beginCapture]
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the other graphs are gone
     public static GraphCapture begin(
@@ -92,10 +92,11 @@ public final class GraphCapture implements AutoCloseable {
         return begin(stream.memory(), stream.device(), stream.handle(), mode, shared);
     }
 
-    /// Announces a capture that other code begins, right before it begins; or right after, if no other thread uses
-    /// the device through this library in between, and nothing was allocated on the stream. Until it is announced,
-    /// other threads may wait for the device, which would invalidate the capture. A program that does not announce
-    /// a capture breaks the contract: the stream would get memory that other work uses between two launches.
+    /// Announces a capture that other code begins. Call this right before the capture begins. It may come
+    /// right after that only if, in between, no other thread uses the device through Cistern and nothing is
+    /// allocated on the stream. Until the capture is announced, other threads may wait for the device,
+    /// which would invalidate the capture. A program that does not announce a capture breaks the contract:
+    /// the stream would get memory that other work uses between two launches of the graph.
     ///
     /// @return the memory of the graph that the capture will make
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -105,8 +106,7 @@ public final class GraphCapture implements AutoCloseable {
         return own;
     }
 
-    /// Announces a capture that other code begins, for a graph that shares the memory of
-    /// others.
+    /// Announces a capture that other code begins, for a graph that shares the memory of other graphs.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the other graphs are gone
@@ -114,15 +114,15 @@ public final class GraphCapture implements AutoCloseable {
         GraphMemory.captures(memory).announce(checked(memory, device), stream, shared.blocks());
     }
 
-    /// Announces that an [announced][#announce] capture has ended. Call it before the stream is destroyed or
-    /// captured again.
+    /// Announces that an [announced][#announce] capture has ended. Call this before the stream is destroyed
+    /// or captured again.
     ///
-    /// @param stream the stream on which it began
-    /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
-    ///     the capture failed or its graph is already destroyed
+    /// @param stream the stream on which the capture began
+    /// @param graph the captured graph; its memory is kept until the graph and its executables are gone. 0
+    ///     if the capture failed or its graph is already destroyed
     /// @throws IllegalStateException if no capture of that stream was announced
-    /// @throws CudaException if the driver refuses to report when the graph will be gone; then the memory is
-    ///     kept for good
+    /// @throws CudaException if the driver refuses to report the end of the graph when it comes; the memory
+    ///     then never goes back
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
         StreamCapture capture = captures.announced(device, stream);
@@ -136,17 +136,18 @@ public final class GraphCapture implements AutoCloseable {
         return Devices.check(device, memory.environment().deviceCount());
     }
 
-    /// Returns the memory of the graph, to be shared with a later capture.
+    /// Returns the memory of the graph, which a later capture can share.
     public GraphMemory memory() {
         return new GraphMemory(memory, capture.memory());
     }
 
     /// Ends the capture.
     ///
-    /// @return the graph, which the caller destroys; its memory is kept until it and its executables are gone
-    /// @throws CudaException as [Graphs#endCapture], or if the driver refuses to report when the graph will be
-    ///     gone; then there is no graph, and the memory goes back
-    /// @throws IllegalStateException if it has ended
+    /// @return the graph, which the caller destroys; its memory is kept until the graph and its executables
+    ///     are gone
+    /// @throws CudaException as for [Graphs#endCapture]; or if the driver refuses to report the end of the
+    ///     graph when it comes. There is no graph then, and the memory goes back
+    /// @throws IllegalStateException if the capture has already ended
     public long end() {
         if (ended) {
             throw new IllegalStateException("the capture has ended already");
@@ -193,20 +194,20 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture and makes the graph ready to be launched.
     ///
     /// @return the graph, which the caller closes
-    /// @throws CudaException as for [#end], or if the driver can't make an executable of the graph;
-    ///     then the graph is destroyed, once its live blocks are freed
-    /// @throws IllegalStateException if the capture has ended
+    /// @throws CudaException as for [#end]; or if the driver can't make an executable of the graph. The
+    ///     graph is destroyed then, once its live blocks are freed
+    /// @throws IllegalStateException if the capture has already ended
     public CudaGraph endAndInstantiate() {
         OutOfMemoryHandler outOfMemory =
                 memory.moduleSupport().attached(OutOfMemoryHandler.class).orElseThrow();
         return new CudaGraph(graphs, outOfMemory, capture.device(), this);
     }
 
-    /// Abandons the capture, unless it has [ended][#end]. No work may use live blocks of the capture then, but
-    /// the program must still free them.
+    /// Abandons the capture, unless it has [ended][#end]. No work may use the capture's live blocks after
+    /// that, but the program must still free them.
     ///
-    /// @throws CudaException if the stream is still captured, as on the wrong thread; close it again on the
-    ///     right one
+    /// @throws CudaException if the stream is still being captured, for example because the wrong thread
+    ///     called this; close the capture again on the right thread
     @Override
     public void close() {
         for (int tries = 1; !ended; tries++) {

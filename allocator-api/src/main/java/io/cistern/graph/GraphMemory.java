@@ -15,17 +15,18 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives
-/// as long as the last of its graphs and their executables. Then it goes back. Memory that work outside the
-/// graphs also used goes back only while no capture is under way. Live blocks stay valid until they are freed.
+/// The memory of one or more graphs: blocks that were allocated or freed on streams that were being
+/// captured into these graphs. It goes back when all of its graphs and their executables are gone. Memory
+/// that work outside the graphs also used goes back only while no capture is under way. Live blocks stay
+/// valid until they are freed.
 ///
-/// Several graphs may share one memory: pass it to the next capture. Then a block that one capture freed may
-/// serve the next one, so **launch such graphs in the order of their captures and never concurrently**; the
-/// next launch of one overwrites the results of the others.
+/// Several graphs may share one memory: pass it to the next capture. A block that was freed in one capture
+/// may then serve the next capture. So **launch such graphs in the order of their captures and never
+/// concurrently**: a launch of one graph overwrites the results of the others.
 ///
-/// The memory also keeps blocks that were allocated before the capture and freed on a captured stream, such as
-/// a library's workspace, since the graph may use them. It keeps pinned memory that captured work uses, too,
-/// even if the program closes it.
+/// The memory also keeps blocks that were allocated before the capture and freed on a captured stream, such
+/// as a library's workspace, since the graph may use them. It also keeps pinned memory that captured work
+/// uses, even if the program closes that pinned memory.
 ///
 /// Two objects for the memory of the same graphs are equal.
 ///
@@ -39,29 +40,30 @@ public final class GraphMemory {
         this.blocks = blocks;
     }
 
-    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can be
-    /// read before, during and after the first capture.
+    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can
+    /// be read at any time.
     public static GraphMemory of(DeviceMemory memory) {
         return new GraphMemory(memory, captures(memory).newMemory());
     }
 
-    /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
+    /// Returns the memory of the graph that a stream is being captured into; empty if the stream is not
+    /// being captured.
     ///
-    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced, while
-    ///     another one on the device was
+    /// @throws io.cistern.errors.UnusableStreamException if the stream is in a capture that was not
+    ///     announced, while another capture on the device was
     /// @throws io.cistern.cuda.CudaException if the driver doesn't report it
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream))
                 .map(blocks -> new GraphMemory(memory, blocks));
     }
 
-    /// Gives back the memory of graphs that are gone. While a capture is under way, memory that work outside the
-    /// graphs also used stays. The driver may report the end of a graph a little after its last launch. So for
-    /// each device with graphs that the program has closed, this waits for the reports, for 20 ms at most. Memory
-    /// also goes back without this call: when a capture begins or ends, at a trim, when a pool closes, and when
-    /// memory runs out or a limit refuses.
+    /// Gives back the memory of graphs that are gone. While a capture is under way, memory that work
+    /// outside the graphs also used stays. The driver may report the end of a graph a little after the
+    /// graph's last launch has ended. So this call waits for the reports about graphs that the program has
+    /// closed, for at most 20 ms for each device. Memory also goes back without this call: when a capture
+    /// begins or ends, at a trim, when a pool closes, and when memory runs out or a limit refuses.
     ///
-    /// @return whether there was any such memory
+    /// @return whether anything was given back
     public static boolean collect(DeviceMemory memory) {
         return captures(memory).collectFinished();
     }
@@ -82,9 +84,10 @@ public final class GraphMemory {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns the framework's counts of a device only for these graphs. Kept blocks of other allocators count
-    /// in the statistics of those allocators. The requested bytes include freed blocks whose memory the graphs
-    /// keep; memory that is reused counts once. All figures are 0 once the memory went back.
+    /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators
+    /// count in the statistics of those allocators. The requested bytes include freed blocks whose memory
+    /// the graphs keep; memory that is reused counts once. All figures are 0 after the memory has gone
+    /// back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {
@@ -105,7 +108,7 @@ public final class GraphMemory {
                 allocator.reservedBytes(device));
     }
 
-    /// Returns the statistics of a device as a text for people.
+    /// Returns the statistics of a device as human-readable text.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public String memorySummary(int device) {
@@ -123,16 +126,16 @@ public final class GraphMemory {
                 .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
     }
 
-    /// Returns the blocks of a device memory that programs have freed and graphs keep.
+    /// Returns the blocks of a device memory that the program has freed and graphs still keep.
     public static List<KeptBlock> kept(DeviceMemory memory) {
         return memory.moduleSupport().attached(Leaks.class).orElseThrow().kept();
     }
 
-    /// Keeps this memory until the result is closed, for graphs of which the program has no handle, because a
-    /// framework captures them and reports only when one of its graphs is gone. Hold it before the capture's
-    /// [end is announced][GraphCapture#announceEnd] with graph 0.
+    /// Keeps this memory until the returned hold is closed. This is for graphs of which the program has no
+    /// handle, because a framework captures them and reports only when one of its graphs is gone. Call this
+    /// before the capture's [end is announced][GraphCapture#announceEnd] with graph 0.
     ///
-    /// @return a hold; closing it says that those graphs and their executables are gone
+    /// @return a hold, to be closed when those graphs and their executables are gone
     /// @throws IllegalStateException if the graphs of this memory are gone
     public Hold hold() {
         return new Hold(blocks);
@@ -140,7 +143,7 @@ public final class GraphMemory {
 
     /// Keeps the memory of graphs, as those graphs themselves would: see [GraphMemory#hold].
     ///
-    /// **Threads.** Any.
+    /// **Threads.** Any thread may close it at any time.
     public static final class Hold implements AutoCloseable {
         private final GraphBlocks blocks;
         private final AtomicBoolean closed = new AtomicBoolean();
@@ -151,8 +154,8 @@ public final class GraphMemory {
             blocks.mayRun();
         }
 
-        /// Releases the memory, which goes back when the last of its graphs is gone. Closing twice does
-        /// nothing.
+        /// Releases the memory. It goes back when the last of its graphs is gone and no hold is left.
+        /// Closing twice does nothing.
         @Override
         public void close() {
             if (!closed.getAndSet(true)) {
@@ -167,17 +170,18 @@ public final class GraphMemory {
     /// No other thread may allocate or free blocks of these graphs during the call.
     ///
     /// @return a checkpoint, which the caller closes
-    /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
+    /// @throws IllegalStateException if a stream is being captured into this memory, or its graphs are gone
     public Checkpoint checkpoint() {
         return new Checkpoint(blocks.checkpoints(), captures(memory));
     }
 
     /// A record of the blocks of some graphs that were alive at a moment.
     ///
-    /// It is for graphs that share memory, if any one of several may follow the same first graph. Take a
-    /// checkpoint after the capture of the first, and restore it before the capture of each graph that may
-    /// follow. So none of these gets the memory where the first leaves its results, although the program freed
-    /// them after an earlier run, and all of them share the rest.
+    /// It is for graphs that share memory, where a first graph may be followed by any one of several
+    /// others. Take a checkpoint after the capture of the first graph, and restore it before the capture of
+    /// each of the others. Then no other graph gets the memory in which the first graph leaves its results,
+    /// although the program freed these results after an earlier run. All of the other graphs share the
+    /// rest of the memory.
     ///
     /// ```java
     /// GraphMemory shared = first.memory();
@@ -187,15 +191,16 @@ public final class GraphMemory {
     /// GraphCapture next = GraphCapture.begin(memory, device, stream, mode, shared);
     /// ```
     ///
-    /// **Until it is closed** a noted block that the program frees keeps its place and serves no
-    /// capture. So results that several open checkpoints noted never share memory, even those of
-    /// graphs of which only one can run. The statistics and limits count such a block, and [GraphMemory#leaks]
-    /// doesn't list it.
+    /// **Until the checkpoint is closed**, a noted block keeps its memory even if the program frees the
+    /// block; the memory serves no capture. So blocks that open checkpoints noted never share memory, even
+    /// if only one of their graphs can run. The statistics and limits count a noted block that the program
+    /// has freed, and [GraphMemory#leaks] doesn't list it.
     ///
     /// Destroy no graph whose blocks an open checkpoint noted, unless you destroy all graphs of this memory:
     /// the driver may give the addresses of a graph that is gone to another graph.
     ///
-    /// **Threads.** Any; but no other thread may allocate or free blocks of these graphs meanwhile.
+    /// **Threads.** Any thread may call any method, but no other thread may allocate or free blocks of
+    /// these graphs during the call.
     public static final class Checkpoint implements AutoCloseable {
         private final Checkpoints checkpoints;
         private final Captures captures;
@@ -207,27 +212,28 @@ public final class GraphMemory {
             this.noted = checkpoints.take();
         }
 
-        /// Restores the memory: afterwards exactly the noted blocks are alive, each at its address, and the
-        /// next capture finds all other memory free. Contents stay as they are. It can be called again and
-        /// again.
+        /// Restores the memory: after this call exactly the noted blocks are alive, each at its address,
+        /// and the next capture finds all other memory free. Contents do not change. The call can be
+        /// repeated.
         ///
-        /// It frees no blocks that were allocated since, because code may still hold them: free them before.
-        /// Noted blocks that the program has not freed stay alive.
+        /// This call frees no blocks that were allocated after the checkpoint, because code may still hold
+        /// them: free these blocks first. Noted blocks that the program has not freed stay alive.
         ///
         /// @return the noted blocks that the program had freed; the caller frees them again
-        /// @throws IllegalStateException if a stream is captured into this memory, its graphs are
-        ///     gone, this is closed, a block of these graphs is alive that was not noted, or a noted
-        ///     one was freed on a stream that was captured into a graph with other memory, which keeps
-        ///     it; then nothing has changed
+        /// @throws IllegalStateException if this checkpoint is closed, if the graphs of this memory are
+        ///     gone or a stream is being captured into it, if a block of these graphs is alive that the
+        ///     checkpoint did not note, or if a noted block was freed on a stream that was being captured
+        ///     into a graph of another memory, which now keeps the block. Nothing has changed then
         public List<Long> restore() {
             return checkpoints.restore(noted);
         }
 
-        /// Releases the noted blocks that the program has freed, as soon as nothing is captured, unless another
-        /// open checkpoint noted them; live ones stay alive. Closing twice does nothing.
+        /// Gives back the noted blocks that the program has freed, unless another open checkpoint noted
+        /// them, too. If a stream is being captured, they go back after the capture. Live blocks stay
+        /// alive. Closing twice does nothing.
         ///
         /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees after other work;
-        ///     then the blocks go back with the graphs
+        ///     the blocks then go back with the memory of the graphs
         @Override
         public void close() {
             checkpoints.close(noted, captures);
@@ -243,7 +249,7 @@ public final class GraphMemory {
     /// throws runs again the next time memory of graphs is collected. An action that equals a waiting one is not
     /// added.
     ///
-    /// @return false if they are gone already, and the action does not run
+    /// @return false if the graphs are gone already; the action does not run then
     public boolean whenGone(Runnable action) {
         return blocks.whenGone(action);
     }
