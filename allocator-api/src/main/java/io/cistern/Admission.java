@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.settings.ByteSizes;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Device memory that other code takes for itself, such as a library that allocates without Cistern. It counts
-/// like a block from its admission until [#close]. [DeviceMemory#admit] and [DeviceLimits#admit] admit it.
+/// Device memory that other code, such as a library, allocates without Cistern. It counts like a block from
+/// the time when [DeviceMemory#admit] or [DeviceLimits#admit] admits it until [#close].
 ///
 /// ```java
 /// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
@@ -18,14 +18,14 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Admission implements AutoCloseable {
-    /// How an admission is decided, after the limits.
+    /// Says how a request is decided once the limits allow it.
     public enum Basis {
-        /// The estimates are trusted: bytes are admitted from the device's memory, less its reserve, what all
-        /// allocators have reserved and what is already admitted. The memory of other processes is not
-        /// considered.
+        /// By the estimates of callers: there is room for the device's memory, less its reserve, the bytes
+        /// that all allocators have reserved, and the bytes already admitted. The memory of other processes
+        /// is not considered.
         ESTIMATE,
-        /// The bytes that the driver says are free, less the reserve and all that is admitted and not
-        /// [taken][Admission#taken] yet.
+        /// By the free bytes that the driver reports: there is room for these, less the reserve and the
+        /// bytes that are admitted and not [taken][Admission#taken] yet.
         FREE_MEMORY
     }
 
@@ -53,17 +53,17 @@ public final class Admission implements AutoCloseable {
         return device;
     }
 
-    /// Records that the other code has its memory, so the driver's free bytes no longer include it. Later
-    /// admissions by [Basis#FREE_MEMORY] then need not leave room for it any more. Without this call they leave
-    /// room until the [#close], which is safe but admits less.
+    /// Records that the other code has allocated its memory, so that the driver's free bytes no longer
+    /// include it. After this call, admissions by [Basis#FREE_MEMORY] leave no more room for it. Without
+    /// this call they leave room until [#close], which is safe but admits less.
     public void taken() {
         if (!closed.get() && taken.compareAndSet(false, true)) {
             admissions.taken(device, byteSize);
         }
     }
 
-    /// Ends the admission, after the other code has given its memory back. The next request in turn is
-    /// tried. Closing twice does nothing.
+    /// Ends the admission. Call it after the other code has freed its memory. A request that waits for room
+    /// is then tried again. Closing twice does nothing.
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

@@ -64,21 +64,23 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return opened.spec();
     }
 
-    /// Allocates memory for use on a stream from this allocator, whichever is current. If this allocator is
-    /// out of memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
+    /// Allocates memory for use on a stream, from this allocator, whichever allocator is current. If this
+    /// allocator is out of memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the
+    /// request.
     ///
-    /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
+    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for the legacy
+    /// @param stream the stream on which the memory is used first, a `CUstream`; 0 and 1 are the legacy
     ///     default stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
-    ///     or a stream in an unannounced capture while another capture on the device is announced
-    /// @throws io.cistern.errors.MemoryAsleepException if this allocator's pool is asleep
+    /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
+    ///     the caller is a virtual thread; or if `stream` is in a capture that was not announced, while
+    ///     another capture on the device was
+    /// @throws io.cistern.errors.MemoryAsleepException if this allocator is a pool that is asleep
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         return memory.observers.any()
@@ -116,10 +118,10 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         throw opened.closed();
     }
 
-    /// Returns the limit on the bytes of all its blocks, on all devices together, to be set, changed and
-    /// lifted. It is the limit that the allocator was opened with, if any. Limits of scopes and of the device
-    /// memory hold as well. An [adaptor][OpenOptions#around] that was opened without a limit shares the limit
-    /// that its upstream had then.
+    /// Returns the limit on the requested bytes of this allocator's live blocks, on all devices together.
+    /// The program can set, change and lift it. If the allocator was opened with a limit, this is that
+    /// limit. Limits of scopes and of the device memory apply as well. An [adaptor][OpenOptions#around]
+    /// that was opened without a limit shares the limit that its upstream had at that time.
     public MemoryLimit limit() {
         LimitHandle set = opened.limit();
         if (set == null) {
@@ -145,7 +147,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return enter(ScopeOptions.all());
     }
 
-    /// Opens a scope in which this allocator serves the calling thread.
+    /// Opens a scope in which this allocator serves the calling thread, on the devices and streams that the
+    /// options name.
     ///
     /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
@@ -204,7 +207,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Returns the framework's counts of a device.
+    /// Returns the framework's counts of this allocator on a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -235,15 +238,16 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         opened.resetTotals(device);
     }
 
-    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if unknown.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it has [drained][#isDrained],
+    /// empty if unknown.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
         return opened.reservedBytes(device);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports the memory that
-    /// stayed, with reasons.
+    /// Gives this allocator's idle memory back to the driver until it has at most `keepBytes` reserved, and
+    /// reports the memory that stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -257,9 +261,10 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Compacts live memory on a device and gives the freed memory back to the driver, for example before a
-    /// server's rush hour. No address changes. Pages that their source needs, or that are captured or asleep,
-    /// stay. The program must have [registered][Listeners#onCompaction] a [pause][Listeners.WorkPause]; without
-    /// one nothing moves.
+    /// server's peak hours. No address changes. Pages stay as they are if captured graphs or the source of
+    /// the pages need them. Nothing moves while a stream of the device is being captured, or if this
+    /// allocator is a pool that is asleep. The program must have [registered][Listeners#onCompaction] a
+    /// [pause][Listeners.WorkPause]; without one nothing moves.
     ///
     /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -286,9 +291,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
                         .orElse(List.of());
     }
 
-    /// Returns the figures of this allocator on a device, by the names of PyTorch's `memory_stats`: those
-    /// that the framework counts for every allocator, and those that the allocator counts itself
-    /// ([MemoryStatistics]). The peak of requested bytes is no higher than
+    /// Returns the figures of this allocator on a device, under the names that PyTorch's `memory_stats`
+    /// uses: those that the framework counts for every allocator, and those that the allocator counts
+    /// itself ([MemoryStatistics]). The peak of requested bytes is no higher than
     /// [AllocatorStatistics#requestedPeakBytes].
     ///
     /// Pools and the memory of graphs are allocators of their own, with figures of their own:
@@ -325,17 +330,17 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return memory.listeners().onThreshold(device, measure, byteSize, opened.route(device), listener);
     }
 
-    /// Returns an optional ability of the allocator, such as [MemoryStatistics]. The framework keeps
-    /// [MemoryReclaim] and [MemorySleep] to itself, since they move live memory: [#compact] and
-    /// [MemoryPool#sleep] call them when that is safe.
+    /// Returns an optional ability of the allocator, such as [MemoryStatistics]. This method never returns
+    /// [MemoryReclaim] or [MemorySleep], since their methods move live memory or take it away. The
+    /// framework calls these itself, when that is safe: see [#compact] and [MemoryPool#sleep].
     ///
-    /// @return the ability; empty if the allocator lacks it
+    /// @return the ability; empty if the allocator lacks it, or it is one of these two
     public <T> Optional<T> extension(Class<T> type) {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
 
-    /// Returns this allocator for other allocators to build on: adaptors, binning, pools over pools
-    /// ([MemoryPool.Builder#upstream]).
+    /// Returns this allocator as one that other allocators can be built on, for example adaptors or an
+    /// allocator that bins sizes. For a pool over this allocator, use [MemoryPool.Builder#upstream].
     ///
     /// ```java
     /// try (DeviceAllocator small = pool.asUpstream();
@@ -345,24 +350,26 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// }
     /// ```
     ///
-    /// Its blocks have no owner in the framework, so what is built on it may hand them out as its own, or cut
-    /// them. They are charged to this allocator's own limit, and to no other.
+    /// The framework records no owner for blocks of the returned allocator. So an allocator that is built
+    /// on it may hand these blocks out as its own, or split them. They are charged to this allocator's own
+    /// limit, and to no other.
     ///
-    /// @return an allocator, which the caller closes when it allocates nothing more from it. Its blocks may be
-    ///     freed later; until they are, this allocator keeps its memory
+    /// @return an allocator, which the caller closes when it needs no more blocks from it. The blocks may
+    ///     be freed later; until all are freed, this allocator keeps its memory
     /// @throws IllegalStateException if this allocator is closed
     public DeviceAllocator asUpstream() {
         return memory.registry.builtOn(opened);
     }
 
     /// Closes the allocator: it rejects further allocations, and waits for those in flight in other
-    /// threads. Its memory goes back to the driver when the last live block has been freed, which may be
-    /// now. Closing twice does nothing.
+    /// threads. Its memory goes back to the driver when the last live block has been freed; without live
+    /// blocks, it goes back now. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of this
-    ///     allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for it; or of
-    ///     another allocator that a thread in such code is closing, since the two would wait for each other.
-    ///     The allocator stays open then
+    /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of
+    ///     this allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for an
+    ///     allocation. Also if that thread is in the middle of a call of another allocator, and a thread
+    ///     inside a call of this allocator is closing that other one: the two threads would wait for each
+    ///     other. The allocator stays open then
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {
@@ -382,17 +389,19 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return memory.leaks.blocks(opened::leads);
     }
 
-    /// Returns whether it was closed, so that it allocates nothing more.
+    /// Returns whether the allocator was closed. A closed allocator allocates nothing more.
     public boolean isClosed() {
         return opened.isClosed();
     }
 
-    /// Returns whether it was closed and its last block is gone, so that its memory is back with the driver.
+    /// Returns whether the allocator was closed and nothing uses its memory any more: no live block, no
+    /// graph, and no allocator that is built on it. Its memory is then back with the driver or, if a stream
+    /// is being captured, goes back after the capture.
     public boolean isDrained() {
         return opened.isDrained();
     }
 
-    /// Returns the spec.
+    /// Returns the spec; for a pool, its id, tag and spec.
     @Override
     public String toString() {
         return opened.toString();

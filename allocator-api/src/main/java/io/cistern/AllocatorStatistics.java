@@ -7,21 +7,21 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 
-/// The framework's counts for one allocator on one device, or for several together. Weakly consistent while
-/// other threads allocate, exact when idle.
+/// The framework's counts for one allocator on one device, or for several allocators together. They are
+/// weakly consistent while other threads allocate or free, and exact while none does.
 ///
 /// @param allocations allocations that succeeded since the allocator was opened or its totals were
 ///     [reset][Allocator#resetTotals]; those of 0 bytes are not counted
-/// @param frees frees since then
+/// @param frees frees since the allocator was opened or its totals were reset
 /// @param liveBlocks blocks alive now
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
 ///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a
-///     limit. Otherwise it is never too low, and too high by at most 2 % in all or 4 KiB for each thread, whichever
-///     is more. If threads take turns every few allocations, the error may be 64 KiB for each thread, so that they
-///     need not wait for each other. The peak also includes blocks that other threads are freeing at that moment,
-///     whose bytes a limit may already have granted to other requests. So it may be higher than a limit that was
-///     never exceeded
+///     limit. Otherwise it is never too low, and too high by at most 2 % in total or 4 KiB for each thread,
+///     whichever is more. If threads take turns every few allocations, the error may be 64 KiB for each
+///     thread, so that the threads need not wait for each other. The peak also includes blocks that other
+///     threads were freeing at the moment of the peak. A limit may already have granted the bytes of these
+///     blocks to other requests, so the peak may be higher than a limit that was never exceeded
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
 /// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator doesn't
@@ -75,7 +75,8 @@ public record AllocatorStatistics(
         return all.stream().mapToLong(figure).sum();
     }
 
-    /// Returns the figures by the names of PyTorch's `memory_stats`, in a new map that the caller may change.
+    /// Returns the figures under the names that PyTorch's `memory_stats` uses, in a new map that the caller
+    /// may change.
     public Map<String, Long> figures() {
         Map<String, Long> figures = new LinkedHashMap<>();
         figures.put("allocation.all.current", liveBlocks);

@@ -13,9 +13,9 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// Returns the allocator that [#allocate] takes from on device 0, outside any [Scope]: the
-    /// program's choice, else that of the property `cistern.allocator`, else that of the environment
-    /// variable `CISTERN_ALLOCATOR`, else the available one with the highest priority.
+    /// Returns the current allocator of device 0, which serves [#allocate] outside all scopes: the one that
+    /// the program has made current, else the one that the setting `cistern.device.0.allocator` or
+    /// `cistern.allocator` names, else the available one with the highest priority.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
     ///     that can't be opened
@@ -37,7 +37,7 @@ public final class Allocators {
     /// Allocates from the allocator of the innermost [Scope], else from the current one: see
     /// [DeviceMemory#allocate].
     ///
-    /// @param byteSize bytes wanted; 0 gives address 0
+    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
     /// @return an address that is a multiple of 256
@@ -47,16 +47,17 @@ public final class Allocators {
         return DeviceMemory.system().allocate(byteSize, device, stream);
     }
 
-    /// Frees a block, which goes back to the allocator that made it: see [DeviceMemory#free].
+    /// Frees a block. It goes back to the allocator that made it: see [DeviceMemory#free].
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use
+    /// @param stream the stream of the block's last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     public static void free(long address, long stream) {
         DeviceMemory.system().free(address, stream);
     }
 
-    /// Frees a block after an event of the program: see [DeviceMemory#freeAfter].
+    /// Frees a block, whose memory is reused once an event of the program has passed: see
+    /// [DeviceMemory#freeAfter].
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent`, recorded after the last use
@@ -67,19 +68,20 @@ public final class Allocators {
         DeviceMemory.system().freeAfter(address, event);
     }
 
-    /// Records that a block is also used on another stream, by work enqueued there until the
-    /// block is freed: see [DeviceMemory#recordUse].
+    /// Records that a block is also used on another stream, by work that is enqueued there before the block
+    /// is freed: see [DeviceMemory#recordUse].
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream a stream of the block's device
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
+    ///     the caller is a virtual thread
     public static void recordUse(long address, long stream) {
         DeviceMemory.system().recordUse(address, stream);
     }
 
-    /// Announces the end of a stream, before it is destroyed: see [DeviceMemory#streamClosing].
+    /// Announces to all allocators that a stream is about to be destroyed: see
+    /// [DeviceMemory#streamClosing].
     public static void streamClosing(int device, long stream) {
         DeviceMemory.system().streamClosing(device, stream);
     }

@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
 
-/// An event: a mark in a stream that other streams and the host can wait for. It may be recorded again; a
-/// stream that was told to wait before that waits for the earlier mark.
+/// A CUDA event: a mark in a stream, for which other streams and the host can wait. It may be recorded
+/// again. A stream that already waits for the event goes on waiting for the earlier mark.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
@@ -31,17 +31,19 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return new CudaEvent(memory, device, memory.driver().events().createTimed(checked(memory, device)), true);
     }
 
-    /// Wraps an event that other code made and will destroy. Closing it does nothing.
+    /// Wraps a foreign event: one that other code made and will destroy. Closing the returned object does
+    /// nothing.
     ///
     /// @param handle a `CUevent`
     public static CudaEvent ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaEvent(memory, device, handle, false);
     }
 
-    /// Marks the current end of a stream of its device.
+    /// Marks the present end of a stream of the event's device: the mark comes after all work enqueued
+    /// there so far.
     ///
     /// @return this
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if this event or the stream is closed
     /// @throws CudaException if the driver refuses, as for a stream of another device
     public CudaEvent record(CudaStream stream) {
         events().record(device, handle(), stream.handle());
@@ -54,7 +56,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return marked;
     }
 
-    /// Returns whether the stream has passed the mark. True if the event was never recorded.
+    /// Returns whether the stream has passed the mark; also true if the event was never recorded.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -70,19 +72,20 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         events().synchronize(device, handle());
     }
 
-    /// Returns the milliseconds on the device between an earlier event's mark and this one's. Both events must
-    /// measure time, and their streams must have passed both marks.
+    /// Returns the time on the device, in milliseconds, from an earlier event's mark to this event's mark.
+    /// Both events must measure time, and the streams must have passed both marks.
     ///
-    /// @throws IllegalStateException if one of them is closed
-    /// @throws CudaException if a stream has not passed one of them, or one does not measure time
+    /// @throws IllegalStateException if this event or the earlier one is closed
+    /// @throws CudaException if a stream has not passed its mark yet, or one of the events does not measure
+    ///     time
     public float millisSince(CudaEvent start) {
         return events().elapsedMillis(device, start.handle(), handle());
     }
 
-    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the
-    /// second time.
+    /// Destroys the event. Streams that already wait for it go on waiting for its mark. Does nothing to a
+    /// foreign event. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses; close again then
+    /// @throws CudaException if the driver refuses to destroy the event; close it again then
     @Override
     public void close() {
         if (own) {

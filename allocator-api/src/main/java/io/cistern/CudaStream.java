@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
 
-/// A stream of a device as an object. Closing it [announces][DeviceMemory#streamClosing] its end to all
-/// allocators before it destroys the stream.
+/// A CUDA stream of a device, as an object. [#close] [announces][DeviceMemory#streamClosing] the stream's
+/// end to all allocators, and then destroys the stream.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open(memory, 0);
@@ -15,36 +15,37 @@ import java.util.Objects;
 /// }
 /// ```
 ///
-/// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle
-/// that may be another stream's by then, so its memory is reused only after the work of all streams of its
-/// device, or of both streams if the handle has been reused.
+/// Close buffers before their stream, as the block above does. A buffer that is closed after its stream
+/// names a handle that may belong to another stream by then. So its memory is reused only after the work of
+/// all streams of its device or, if the handle does belong to another stream, after the work of both
+/// streams.
 ///
-/// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream
-/// names a different stream on each thread.
+/// **Threads.** Any thread may call any method at any time. An object for the handle of the per-thread
+/// default stream stands for a different stream on each thread: see [#ofForeign].
 public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
     }
 
-    /// Creates a stream that does not wait for the legacy default stream, on device 0 of the process's own
-    /// device memory.
+    /// Creates a non-blocking stream, which does not wait for the legacy default stream, on device 0 of the
+    /// process's own device memory.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaStream open() {
         return open(DeviceMemory.system(), 0);
     }
 
-    /// Creates a stream that does not wait for the legacy default stream.
+    /// Creates a non-blocking stream, which does not wait for the legacy default stream.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device) {
         return created(memory, device, memory.driver().streams().create(checked(memory, device)));
     }
 
-    /// Creates a stream with a priority, which does not wait for the legacy default stream.
+    /// Creates a non-blocking stream with a priority. It does not wait for the legacy default stream.
     ///
-    /// @param priority work of streams with lower numbers runs first, 0 is the default; clamped to the range of
-    ///     the device
+    /// @param priority work of streams with lower numbers runs first; 0 is the default. Values outside the
+    ///     device's range are clamped
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
         return created(memory, device, memory.driver().streams().create(checked(memory, device), true, priority));
@@ -55,10 +56,11 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return new CudaStream(memory, device, handle, true);
     }
 
-    /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does
-    /// nothing. The program calls [#announceEnd] before the stream is destroyed.
+    /// Wraps a foreign stream: one that other code, such as a library, made and will destroy. Closing the
+    /// returned object does nothing. The program must call [#announceEnd] before the stream is destroyed.
     ///
-    /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
+    /// @param handle a `CUstream`; 0 and 1 are the legacy default stream, 2 is the per-thread default
+    ///     stream
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaStream(memory, device, handle, false);
     }
@@ -68,7 +70,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return memory;
     }
 
-    /// Waits until all its work is done; a virtual thread unmounts from its carrier meanwhile.
+    /// Waits until all work enqueued on the stream is done; a virtual thread unmounts from its carrier
+    /// meanwhile.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -76,7 +79,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         streams().synchronize(device, handle());
     }
 
-    /// Returns whether all its work is done.
+    /// Returns whether all work enqueued on the stream is done.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -84,10 +87,11 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes later work of this stream wait for the last mark of an event, which may be of another device.
-    /// A wait for a stream of the same device is announced to the allocators.
+    /// Makes later work of this stream wait for the last mark of an event. The event may belong to another
+    /// device. If [CudaEvent#record] recorded it on a stream of this stream's device, the allocators are
+    /// notified of the wait.
     ///
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if this stream or the event is closed
     /// @throws CudaException if the driver refuses
     public void await(CudaEvent event) {
         long marked = event.marked();
@@ -99,7 +103,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Makes later work of this stream wait for all work enqueued so far on another stream.
     ///
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if this stream or the other one is closed
     /// @throws CudaException if the driver refuses
     public void await(CudaStream other) {
         try (CudaEvent end = CudaEvent.open(other.memory, other.device)) {
@@ -110,7 +114,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Announces the end of a foreign stream, before its owner destroys it. A second call does nothing.
     ///
-    /// @throws IllegalStateException if it is not foreign: [#close] announces
+    /// @throws IllegalStateException if the stream is not foreign: [#close] announces the end of such a
+    ///     stream
     public void announceEnd() {
         if (own) {
             throw new IllegalStateException(this + " is not foreign: close announces its end");
@@ -120,12 +125,12 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end and destroys the stream. Work that was enqueued on it still runs to its end. Does
-    /// nothing to a foreign stream, and nothing the second time.
+    /// Announces the end of the stream and destroys it. Work that was enqueued on it still runs to its end.
+    /// Does nothing to a foreign stream. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException while its [capture][io.cistern.graph.GraphCapture] is under way: end or
-    ///     close the capture first
-    /// @throws CudaException if the driver refuses; close again then
+    /// @throws IllegalStateException while a [capture][io.cistern.graph.GraphCapture] of the stream is
+    ///     under way: end or close the capture first
+    /// @throws CudaException if the driver refuses to destroy the stream; close it again then
     @Override
     public void close() {
         if (!own) {

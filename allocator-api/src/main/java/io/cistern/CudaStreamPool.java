@@ -7,8 +7,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams: for code that often
-/// needs a stream, and may share it. A stream is made when it is first handed out and lives as long as the
-/// pool, so that allocators can reuse the memory that they keep for it.
+/// needs a stream, and can share it with other code. A stream is made when it is first handed out and lives
+/// as long as the pool, so that allocators can reuse the memory that they keep for it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {
@@ -28,17 +28,17 @@ public final class CudaStreamPool implements AutoCloseable {
 
     /// Opens a pool of streams with the default priority.
     ///
-    /// @param count the most streams, at least 1
-    /// @throws IllegalArgumentException for less
+    /// @param count the maximum number of streams, at least 1
+    /// @throws IllegalArgumentException if `count` is less than 1
     public static CudaStreamPool open(DeviceMemory memory, int device, int count) {
         return open(memory, device, count, 0);
     }
 
     /// Opens a pool of streams with a priority.
     ///
-    /// @param count the most streams, at least 1
+    /// @param count the maximum number of streams, at least 1
     /// @param priority see [CudaStream#open(DeviceMemory, int, int)]
-    /// @throws IllegalArgumentException for less than one stream
+    /// @throws IllegalArgumentException if `count` is less than 1
     public static CudaStreamPool open(DeviceMemory memory, int device, int count, int priority) {
         if (count < 1) {
             throw new IllegalArgumentException("streams in a pool: " + count + ", must be at least 1");
@@ -46,10 +46,11 @@ public final class CudaStreamPool implements AutoCloseable {
         return new CudaStreamPool(memory, device, priority, count);
     }
 
-    /// Returns the next stream, which other callers get as well. The pool closes it.
+    /// Returns the next stream, which other callers get as well. The caller must not close it: the pool
+    /// does.
     ///
     /// @throws IllegalStateException if the pool is closed
-    /// @throws CudaException if the driver refuses a new stream
+    /// @throws CudaException if the driver refuses to create a stream
     public CudaStream next() {
         int at = Math.floorMod(turn.getAndIncrement(), streams.length());
         CudaStream present = streams.get(at);
@@ -70,7 +71,8 @@ public final class CudaStreamPool implements AutoCloseable {
 
     /// Closes the streams, which announces their ends. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses; the other streams are closed then. Close again for the rest
+    /// @throws CudaException if the driver refuses to destroy a stream. The other streams are closed then;
+    ///     close the pool again for the rest
     @Override
     public synchronized void close() {
         closed = true;

@@ -7,11 +7,11 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 
 /// Chooses and replaces the current allocators of one [DeviceMemory], one for each device.
-/// [DeviceMemory#currents] returns it.
+/// [DeviceMemory#currents] returns this object.
 ///
-/// Live blocks go back to the allocators that made them, whichever is current. An allocator that the framework
-/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. Allocators that the program opened
-/// stay open.
+/// Live blocks go back to the allocators that made them, whichever allocator is current. The framework
+/// closes an allocator that it opened itself once that allocator is current on no device: see
+/// [DeviceMemory#setCurrent]. Allocators that the program opened stay open.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {
@@ -21,8 +21,8 @@ public final class Currents {
         this.registry = registry;
     }
 
-    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] does so from
-    /// a spec.
+    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] opens
+    /// one from a spec and makes it current.
     ///
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
@@ -49,14 +49,15 @@ public final class Currents {
         }
     }
 
-    /// Makes an allocator current for a device if the expected one still is, so that two libraries don't
-    /// overwrite each other's choice unknowingly.
+    /// Makes an allocator current for a device if the expected allocator still is current there, so that
+    /// two libraries don't unknowingly overwrite each other's choice.
     ///
     /// @param expected the allocator that [DeviceMemory#current] returned before
     /// @param next the allocator to become current
-    /// @return whether the expected one was current, and the next one is now
+    /// @return true if the expected allocator was current, so that the next one is current now
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if the next one is closed, or belongs to another device memory
+    /// @throws IllegalArgumentException if the next allocator is closed, or belongs to another device
+    ///     memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
@@ -67,22 +68,24 @@ public final class Currents {
         }
     }
 
-    /// Returns whether an allocator is current on a device. Opens none.
+    /// Returns whether an allocator is current on a device. Opens no allocator.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public boolean isCurrent(int device, Allocator allocator) {
         return registry.currents().isCurrent(device, allocator.opened());
     }
 
-    /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the
-    /// configuration had chosen, opens the allocator that it names now and makes it current, if that spec or a
-    /// plug-in changed. The former one closes, as for [DeviceMemory#setCurrent]. On devices for which the
-    /// program chose, nothing changes. Nothing reloads by itself.
+    /// Looks for plug-ins again, and reads again which allocators the configuration names. If a plug-in or
+    /// the spec for a device has changed, this opens the allocator that the configuration now names for the
+    /// device, and makes it current there. The framework closes the former allocator, as for
+    /// [DeviceMemory#setCurrent]. Devices for which the program has chosen an allocator keep it. Nothing is
+    /// reloaded without this call.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
     /// @return the changes, a line for each device: `device 0: caching -> async`
-    /// @throws ConfigurationException if the named allocator can't be opened; nothing changes then
+    /// @throws ConfigurationException if an allocator that the configuration names can't be opened; nothing
+    ///     changes then
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]; nothing changes then
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public List<String> reload() {
@@ -95,7 +98,8 @@ public final class Currents {
         }
     }
 
-    /// Returns the allocators and sources that can be opened by name, as found by the last search.
+    /// Returns the allocators and sources that can be opened by name, as the last [#reload] or the opening
+    /// of the device memory found them.
     public Catalog catalog() {
         return registry.catalog();
     }

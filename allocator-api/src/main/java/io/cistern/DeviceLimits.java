@@ -17,17 +17,22 @@ import org.jspecify.annotations.Nullable;
 /// memory.limits().setReserve(0, 1L << 30);          // left to kernels and libraries
 /// ```
 ///
-/// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take device memory without
-/// asking any allocator. A reserve leaves them some: allocators give back idle memory, and are refused more,
-/// before the driver's free bytes fall below it. While there is a reserve, one thread watches it and gives idle
-/// memory back as soon as fewer bytes are free. Cached blocks of `caching` are handed out as before.
+/// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take device memory
+/// without asking any allocator. A reserve leaves some memory free for them. An allocation that would take
+/// the driver's free bytes below the reserve makes allocators give back idle memory; if that is not enough,
+/// it is refused. While there is a reserve, a thread regularly checks the free bytes, and gives idle memory
+/// back if they are fewer than the reserve. Blocks that `caching` has in its cache are handed out as
+/// before.
 ///
-/// Only the driver knows whether a block of `async` needs more memory. For blocks of a C library, of an allocator
-/// of the program or of a plug-in without sources, only its own code knows. While there is a reserve, each
-/// allocation from one of these asks the driver for its free bytes; if the block came out of the reserve, it goes
-/// back at once and the request is refused. The driver itself may use the reserve: for managed memory, which it
-/// moves to the host when others need the device, and for graphs of `async` when they are launched; the watching
-/// thread then restores the reserve.
+/// For some allocators Cistern can't tell in advance whether a block needs more memory from the driver: for
+/// `async`, a C library, an allocator that the program made, and a plug-in that is built on neither a
+/// segment source nor another allocator. While there is a reserve, each allocation from one of these asks
+/// the driver for its free bytes. If the block came out of the reserve, it goes back immediately and the
+/// request is refused.
+///
+/// The driver itself may use the reserve: for managed memory, which it moves to the host when other code
+/// needs the device, and for graphs of `async` when they are launched. The checking thread then restores
+/// the reserve.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceLimits {
@@ -53,8 +58,8 @@ public final class DeviceLimits {
                         () -> memory.statistics(device).requestedBytes()));
     }
 
-    /// Returns the limit on the bytes requested on a device, over all allocators, to be set, changed and
-    /// lifted.
+    /// Returns the limit on the requested bytes of the live blocks of all allocators on a device. The
+    /// program can set, change and lift it.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public MemoryLimit device(int device) {
@@ -65,7 +70,7 @@ public final class DeviceLimits {
     /// give back idle memory now. Live blocks keep their memory.
     ///
     /// @param byteSize bytes; 0 for no reserve
-    /// @throws IllegalArgumentException if it is negative, or the device has fewer
+    /// @throws IllegalArgumentException if `byteSize` is negative, or more than the device has
     /// @throws IndexOutOfBoundsException if there is no such device
     public void setReserve(int device, long byteSize) {
         Devices.check(device, limits.length);
@@ -85,14 +90,16 @@ public final class DeviceLimits {
         return memory.registry.reserves().of(Devices.check(device, limits.length));
     }
 
-    /// Admits memory that other code takes for itself, as [DeviceMemory#admit] does, with a bound on the wait.
+    /// Admits memory that other code allocates without Cistern, as [DeviceMemory#admit] does, with a bound
+    /// on the wait.
     ///
-    /// @param longest how long to wait; zero to be refused at once
-    /// @param basis how it is decided, after the limits
+    /// @param longest how long to wait; zero to be refused immediately if there is no room
+    /// @param basis how the request is decided once the limits allow it
     /// @throws IllegalArgumentException if the bytes or the time are negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they are not admitted in time or could never be,
-    ///     or the thread has to wait and is interrupted; it stays interrupted
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the bytes are not admitted in time or can
+    ///     never fit; or if the thread would have to wait and is interrupted. Its interrupt status stays
+    ///     set
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {
         return memory.admissions.admit(device, byteSize, longest, basis);

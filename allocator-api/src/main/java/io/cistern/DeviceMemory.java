@@ -58,7 +58,7 @@ import org.jspecify.annotations.Nullable;
 /// The device memory of one driver. It allocates and frees memory, opens allocators and pools, records which
 /// allocator is current and which one made each block, and counts, limits and reports memory use.
 ///
-/// Most programs use the process's own, [#system], or its static form [Allocators].
+/// Most programs use the process's own device memory: [#system], or its static form [Allocators].
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -66,7 +66,7 @@ import org.jspecify.annotations.Nullable;
 /// memory.free(address, stream);                                // goes back to the one that made it
 /// ```
 ///
-/// Memory as objects, `DeviceBuffer` and others, is in `cistern-device-buffers`.
+/// Memory as objects, such as `DeviceBuffer`, is in `cistern-device-buffers`.
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
@@ -190,20 +190,21 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the process's own device memory, which the first call opens. It is on the driver that the
-    /// setting `cistern.driver` names, else on the real one, else, with a warning, on a simulated one. Its
-    /// allocators are those that `cistern-pluggable-loader` finds. If opening fails, each call throws that
-    /// failure.
+    /// Returns the process's own device memory, which the first call opens. It uses the driver that the
+    /// setting `cistern.driver` names. Without that setting it uses the GPU's driver or, if that can't be
+    /// used, the simulated one, and logs a warning. Its allocators are those that
+    /// `cistern-pluggable-loader` finds. If opening fails, every call throws the same exception.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if no driver can be used, or the one that is set can't
-    /// @throws ConfigurationException if there is no loader, or a setting can't be followed
+    /// @throws IllegalStateException if no driver can be used, or the driver that the setting names can't
+    /// @throws ConfigurationException if `cistern-pluggable-loader` is missing, or a setting has an illegal
+    ///     value
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
     }
 
-    /// Returns a builder that opens device memory on a driver, such as
-    /// [io.cistern.cuda.CudaDrivers#openBest] opens. The caller closes the driver, after the device memory.
+    /// Returns a builder that opens device memory on a driver, for example on the one that
+    /// [io.cistern.cuda.CudaDrivers#openBest] opens. The caller closes the driver after the device memory.
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
@@ -211,54 +212,56 @@ public final class DeviceMemory implements AutoCloseable {
     /// Opens an allocator from a spec. It is not current until [Currents#set] makes it so.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`; the
-    ///     name of a segment source means `caching` over it. [Catalog#entries] has the names
+    ///     name of a segment source means `caching` over it. [Catalog#entries] lists all names
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
         return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator from options: from a spec, from an object that the program made, or around an
-    /// allocator that is open. It is not current until [Currents#set] makes it so.
+    /// Opens an allocator as options say: from a spec, from an object that the program made, or as an
+    /// adaptor around an open allocator. It is not current until [Currents#set] makes it so.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
     ///     [Catalog#allocator]
-    /// @throws IllegalArgumentException if it is an adaptor around an allocator that is closed or belongs to
-    ///     another device memory
+    /// @throws IllegalArgumentException if the options name an allocator to build an adaptor around, and
+    ///     that allocator is closed or belongs to another device memory
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(OpenOptions options) {
         return facadeOfNew(options.open(registry));
     }
 
-    /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any
-    /// scope. If the program chose none, it is the catalogue's choice, opened at first use.
+    /// Returns the current allocator of a device, which serves [#allocate] outside all scopes. If the
+    /// program has made none current, [Catalog#choose] chooses one, which is opened at first use.
     ///
     /// @param device the device's ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
     ///     that can't be opened
-    /// @throws IllegalStateException if this device memory is closed, and none was current
+    /// @throws IllegalStateException if this device memory is closed, and the device never had a current
+    ///     allocator
     public Allocator current(int device) {
         return facade(registry.currents().get(device));
     }
 
-    /// Makes the allocator of a spec current for all devices. Blocks that are alive go back to the allocators that
-    /// made them. Allocations by other threads go to the former allocator or to the new one; none fails because of
-    /// the change.
+    /// Opens an allocator from a spec and makes it current for all devices. Live blocks still go back to
+    /// the allocators that made them. Allocations that other threads make meanwhile come from the former
+    /// allocator or from the new one; none fails because of the change.
     ///
-    /// **Lifetime.** The framework owns the allocator, like one that a setting names: once it is current on no
-    /// device, it closes, and its memory goes back when its last block is freed. Until then the same spec gives the
-    /// same allocator. An allocator that [#open] returned stays open until the program closes it. [#currents] has
-    /// the other ways to choose.
+    /// **Lifetime.** The framework owns the allocator, as it owns one that a setting names. It closes the
+    /// allocator once that is current on no device; the allocator's memory goes back when its last block is
+    /// freed. Until the allocator closes, another call with the same spec returns it again. An allocator
+    /// that [#open] returned stays open until the program closes it. [Currents] has other ways to change
+    /// the current allocator.
     ///
     /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
     ///     current allocator does not change then
-    /// @throws IllegalStateException if this device memory is closed, or if the calling thread is in the middle
-    ///     of an allocation or a free of an allocator that this would close, as for [Allocator#close]; the current
-    ///     allocator does not change then
+    /// @throws IllegalStateException if this device memory is closed; or if this call would close an
+    ///     allocator that the calling thread can't close now, because it is in the middle of an allocation
+    ///     or a free: see [Allocator#close]. The current allocator does not change then
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
-    ///     suppressed in it. All of them are closed then, and the new one is current
+    ///     suppressed in it. The former allocators are closed nevertheless, and the new one is current
     public Allocator setCurrent(String spec) {
         try {
             return facade(registry.setCurrent(AllocatorSpec.parse(spec)));
@@ -277,7 +280,7 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.driver();
     }
 
-    /// Returns the devices.
+    /// Returns a description of the driver's devices.
     public DeviceEnvironment environment() {
         return registry.environment();
     }
@@ -290,22 +293,25 @@ public final class DeviceMemory implements AutoCloseable {
     /// Allocates memory for use on a stream, from the allocator of the innermost [Scope] that
     /// serves this device and stream, else from the current one.
     ///
-    /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
+    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
-    /// @param stream the stream on which the memory is used first: a `CUstream`, 0 and 1 for
-    ///     the legacy default stream
+    /// @param stream the stream on which the memory is used first, a `CUstream`; 0 and 1 are the legacy
+    ///     default stream
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal
     ///     address
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
-    ///     or a stream in an unannounced capture while another capture on the device is announced
-    /// @throws io.cistern.errors.MemoryAsleepException if the pool of the scope is asleep
-    /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the
-    ///     configured one can't be opened
-    /// @throws IllegalStateException if this device memory, or the allocator, is closed
+    /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
+    ///     the caller is a virtual thread; or if `stream` is in a capture that was not announced, while
+    ///     another capture on the device was
+    /// @throws io.cistern.errors.MemoryAsleepException if the allocator that serves the request is a pool
+    ///     that is asleep
+    /// @throws io.cistern.errors.ConfigurationException if no allocator is current, and the one that the
+    ///     configuration names can't be opened
+    /// @throws IllegalStateException if this device memory, or the allocator that serves the request, is
+    ///     closed
     public long allocate(long byteSize, int device, long stream) {
         return observers.any() ? allocateObserved(byteSize, device, stream) : allocateNow(byteSize, device, stream);
     }
@@ -395,16 +401,17 @@ public final class DeviceMemory implements AutoCloseable {
         return route;
     }
 
-    /// Frees a block, which goes back to the allocator of this device memory that made it.
+    /// Frees a block of this device memory. It goes back to the allocator that made it.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, an existing stream of the block's device. Uses on other
-    ///     streams must have been [recorded][#recordUse], or this stream must wait for them
-    /// @throws UnknownAddressException if no live block begins there: it was freed before, lies
-    ///     inside a block, or is foreign
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
-    ///     with nothing freed; or for a stream in an unannounced capture while another capture is announced,
-    ///     and then the block is freed later
+    /// @param stream the stream of the block's last use: an existing stream of the block's device. Uses on
+    ///     other streams must have been [recorded][#recordUse], unless the program has made this stream
+    ///     wait for them
+    /// @throws UnknownAddressException if no live block begins there: the block was freed before, the
+    ///     address lies inside a block, or this device memory did not allocate it
+    /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
+    ///     the caller is a virtual thread; the block stays alive then. Also if `stream` is in a capture
+    ///     that was not announced, while another capture on the device was; the block is then freed later
     public void free(long address, long stream) {
         try {
             if (observers.any()) {
@@ -444,14 +451,14 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program. Its memory is handed out again when the event has passed;
-    /// no stream of the program waits for that. This is more precise than [#free] if other work follows the
-    /// last use on its stream.
+    /// Frees a block after an event of the program. The block's memory is reused once the event has passed;
+    /// no stream of the program waits for the event. If other work follows the last use on its stream, this
+    /// makes the memory available earlier than [#free] does.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams must have
-    ///     been [recorded][#recordUse], or come before the event too. Its most recent recording counts; after
-    ///     this call the program may record it again or destroy it
+    /// @param event a `CUevent` of any device, recorded after the last use; its most recent recording
+    ///     counts. Uses on other streams must also come before the event, or must have been
+    ///     [recorded][#recordUse]. After this call the program may record the event again or destroy it
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
     ///     then
@@ -477,23 +484,23 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Records that a block is also used on another stream, by work enqueued there until the
-    /// block is freed. Its memory isn't handed out again before that stream has got past those
-    /// uses. A program that orders the streams itself and frees on the last one needs no such
-    /// call.
+    /// Records that a block is also used on another stream, by work that is enqueued there before the block
+    /// is freed. The block's memory is not reused before that stream has passed this work. A program that
+    /// orders the streams itself, and frees the block on the last of them, does not need this call.
     ///
-    /// Nothing happens before the free. If the allocator can't wait for other streams
-    /// itself ([io.cistern.spi.StreamUses]), the free makes its own stream wait for them.
+    /// This call makes no stream wait. If the block's allocator can wait for other streams itself
+    /// ([io.cistern.spi.StreamUses]), it does so after the free. Otherwise [#free] makes the stream that it
+    /// is given wait for the recorded streams.
     ///
     /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
     /// @param stream an existing stream of the block's device. For a stream of another device, record an event
     ///     there and free [after][#freeAfter] it. If the end of the stream is [announced][#streamClosing]
-    ///     before the free, its work until then counts
+    ///     before the free, the work enqueued there before the announcement counts
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool is asleep
+    /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
+    ///     the caller is a virtual thread
+    /// @throws io.cistern.errors.MemoryAsleepException if the block belongs to a pool that is asleep
     public void recordUse(long address, long stream) {
         if (address == 0) {
             return;
@@ -510,10 +517,10 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the live blocks of all allocators, without those that the program has freed and a
+    /// Returns the live blocks of all allocators, except blocks that the program has freed and a
     /// [graph][io.cistern.graph.GraphMemory] keeps. How much is known of each block depends on the
-    /// [LeakLevel]. Weakly consistent while other threads allocate. Takes time in proportion to
-    /// the number of live blocks.
+    /// [LeakLevel]. The list is weakly consistent while other threads allocate or free. The call takes time
+    /// in proportion to the number of live blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }
@@ -543,16 +550,16 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
-    /// together, and reports the memory that stayed, with reasons. Pools give theirs too; [Pools#trimAllOthers]
-    /// leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the launches of closed graphs and gives
-    /// their memory back, unless a capture is under way.
+    /// together, and reports the memory that stayed, with reasons. It trims pools, too;
+    /// [Pools#trimAllOthers] leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the launches of
+    /// closed graphs and gives the memory of these graphs back, unless a capture is under way.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that the allocators report as
     ///     reserved count
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with its allocator's name and
-    ///     the other failures suppressed in it. All allocators are trimmed then
+    /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with the name of its
+    ///     allocator and the other failures suppressed in it. The other allocators are trimmed nevertheless
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return trim(device, keepBytes, mode, _ -> true);
     }
@@ -571,12 +578,13 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Announces the end of a stream to every allocator, before the stream is destroyed. They release
-    /// everything that they keep for it, so that a later stream with the same handle does not get it. A program
-    /// that destroys a stream without this call breaks the contract; [CudaStream#close] makes the call.
+    /// Announces to all allocators that a stream is about to be destroyed. The allocators release
+    /// everything that they keep for the stream, so that a later stream with the same handle does not get
+    /// it. A program that destroys a stream without this call breaks the contract; [CudaStream#close] makes
+    /// the call.
     ///
-    /// @throws RuntimeException the first failure of a listener or an allocator, with the others suppressed in
-    ///     it; all of them are notified of the end
+    /// @throws RuntimeException if listeners or allocators fail: the first failure, with the others
+    ///     suppressed in it. All listeners and allocators are notified nevertheless
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
             observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);
@@ -600,24 +608,29 @@ public final class DeviceMemory implements AutoCloseable {
         registry.streamWaits(device, stream, awaited);
     }
 
-    /// Admits memory that other code takes for itself, such as a library that allocates without Cistern. Waits
-    /// until the limit of the device allows the bytes, and the device has room for them in addition to its
-    /// reserve, all memory that allocators hold, and earlier admissions. Requests are admitted in the order in
-    /// which they came. Idle memory is given back first. [DeviceLimits#admit] takes a bound on the wait, and
-    /// can decide by the driver's free bytes.
+    /// Admits memory that other code, such as a library, allocates without Cistern. Waits until both are
+    /// true:
+    ///
+    /// - the limits of the device and of this device memory allow the bytes
+    /// - the device has the bytes in addition to its reserve, all memory that allocators hold, and earlier
+    ///   admissions
+    ///
+    /// Allocators give back idle memory if a request would not fit otherwise. The requests for a device are
+    /// admitted in the order in which they came. [DeviceLimits#admit] takes a bound on the wait, and can
+    /// decide by the free bytes that the driver reports.
     ///
     /// @param byteSize how much the other code will take; the estimate is trusted
-    /// @return the admission, to be closed when the memory is free again
+    /// @return the admission, to be closed when the other code has freed the memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if the bytes can never fit, or the thread has to wait and is
-    ///     interrupted; it stays interrupted
+    /// @throws DeviceOutOfMemoryException if the bytes can never fit; or if the thread would have to wait
+    ///     and is interrupted. Its interrupt status stays set
     /// @throws IllegalStateException if this device memory is closed
     public Admission admit(int device, long byteSize) {
         return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);
     }
 
-    /// Returns the object that limits devices. All ways to set limits are on the page of [MemoryLimit].
+    /// Returns the object that holds the limits of the devices. [MemoryLimit] lists all ways to set limits.
     public DeviceLimits limits() {
         return limits;
     }
@@ -626,14 +639,14 @@ public final class DeviceMemory implements AutoCloseable {
         return Devices.check(device, environment().deviceCount());
     }
 
-    /// Returns the statistics of a device, summed over all allocators that are open or still have
-    /// live blocks, pools and the memory of graphs included. The peak is the most that all of them together
-    /// had requested at one moment, those closed since included; it is at most 2 % too high, or a few KiB for
-    /// each thread if the sum is small. Reserved bytes are those of the allocators that report them; those of a
-    /// pool on another allocator count once.
+    /// Returns the statistics of a device, summed over all allocators that are open or still have live
+    /// blocks, including pools and the memory of graphs. The peak is the most bytes that all allocators
+    /// together had requested at one moment, including allocators that have closed since. It is at most 2 %
+    /// too high, or a few KiB for each thread if the sum is small. Reserved bytes are the sum over the
+    /// allocators that report them; if a pool is built on another allocator, its bytes count once.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
-    /// [#allocators]. The peak here starts again with the last of these calls.
+    /// [#allocators]. Each call of `resetPeaks` also resets the peak of the sum.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -662,13 +675,15 @@ public final class DeviceMemory implements AutoCloseable {
                 .toString();
     }
 
-    /// Closes all allocators. One with live blocks gives its memory back when the last of them
-    /// is freed. [Graphs][io.cistern.graph.GraphMemory] that still exist keep their memory until their
-    /// [CudaGraph][io.cistern.graph.CudaGraph] is closed; other graphs keep it until it is
-    /// [collected][io.cistern.graph.GraphMemory#collect] after their end. If a `CudaGraph` was closed already,
-    /// this call waits for its launches. Closing twice does nothing.
+    /// Closes all allocators. An allocator with live blocks gives its memory back when the last of these is
+    /// freed. Closing twice does nothing.
     ///
-    /// Afterwards opening and allocating throw [IllegalStateException]. Live blocks can still be
+    /// Graphs that still exist keep their [memory][io.cistern.graph.GraphMemory]. The memory of a
+    /// [CudaGraph][io.cistern.graph.CudaGraph] goes back when the graph is closed; the memory of any other
+    /// graph when it is [collected][io.cistern.graph.GraphMemory#collect] after the end of the graph. For
+    /// each `CudaGraph` that the program has already closed, this call waits for the launches under way.
+    ///
+    /// After this call, opening and allocating throw [IllegalStateException]. Live blocks can still be
     /// freed, and ends of streams announced.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
@@ -724,16 +739,17 @@ public final class DeviceMemory implements AutoCloseable {
             return catalog != null ? catalog : Catalog.found();
         }
 
-        /// Sets the allocators and sources that can be opened by name. Without this call these are the ones on
-        /// the class path or module path, if `cistern-pluggable-loader` is there to find them, else none.
+        /// Sets the allocators and sources that can be opened by name. Without this call,
+        /// `cistern-pluggable-loader` finds those on the class path or module path; if that module is
+        /// absent, there are none.
         public Builder catalog(Catalog catalog) {
             this.catalog = catalog;
             return this;
         }
 
-        /// Sets a limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
-        /// that fits is refused. Without this call the settings `cistern.device.N.limit` and `cistern.limit`
-        /// decide. [DeviceLimits#device] changes it later.
+        /// Sets a limit for each device on the requested bytes of the live blocks of all allocators
+        /// together. The limit is exact: see [MemoryLimit]. Without this call the settings
+        /// `cistern.device.N.limit` and `cistern.limit` decide. [DeviceLimits#device] changes it later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -741,8 +757,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested on all devices together, over all allocators. One limit may span
-        /// several device memories.
+        /// Sets a limit on the requested bytes of the live blocks of all allocators and devices together.
+        /// One limit may span several device memories.
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             return this;
@@ -755,7 +771,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets the steps that are tried when a request finds no memory. Without this call all are tried.
+        /// Sets the steps that may be tried when there is no memory for a request. Without this call all
+        /// steps may be tried.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
@@ -795,8 +812,8 @@ public final class DeviceMemory implements AutoCloseable {
             return limits;
         }
 
-        /// Returns the limit that a setting makes. The name of the limit includes the setting, for the message
-        /// of a refusal.
+        /// Returns the limit that the settings give a device; null if they give none. The name of the limit
+        /// includes the setting, for the message of a refusal.
         ///
         /// @throws IllegalSettingException if the setting is neither a number of bytes from 1 nor a share
         private @Nullable MemoryLimit setLimit(int device) {
@@ -809,16 +826,20 @@ public final class DeviceMemory implements AutoCloseable {
                             set.bytes(() -> driver.devices().totalBytes(device)));
         }
 
-        /// Sets whether to report mistakes with scopes, once for each place in the program, as a warning of the
-        /// logger `io.cistern.scopes`. Without this call the setting `cistern.scopes.report` decides.
+        /// Sets whether mistakes with scopes are logged as warnings by the logger `io.cistern.scopes`, once
+        /// for each place in the program. Without this call the setting `cistern.scopes.report` decides.
         ///
-        /// **Not carried.** A thread allocates outside every scope while another thread is in one
-        /// that would have served: most likely a worker to which the scope was not carried. The
-        /// warning names the place that allocates.
+        /// **Not carried.** A thread allocates outside all scopes while another thread is in a scope that
+        /// would have served the allocation. The thread is most likely a worker to which the scope was not
+        /// [carried][ScopeCarrier]. The warning names the place that allocates.
         ///
-        /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in
-        /// the same thread or after its thread has ended, or when the device memory closes. The
-        /// warning names the place that entered it.
+        /// **Forgotten.** The warning names the place that entered the scope. A scope is forgotten in these
+        /// cases:
+        ///
+        /// - it was dropped without being closed
+        /// - it is open when the thread that entered it closes its pool, or when any thread does after that
+        ///   thread has ended
+        /// - it is open when the device memory closes
         ///
         /// Reporting slows down allocations outside scopes, and entering a scope. While it is off, it costs
         /// nothing.

@@ -35,9 +35,9 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return Devices.check(device, memory.driver().devices().count());
     }
 
-    /// Returns the driver's handle: a `CUstream`, a `CUevent`.
+    /// Returns the driver's handle: a `CUstream` or a `CUevent`.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if it is closed, or if it is a foreign stream whose end was announced
     public long handle() {
         if (ended) {
             throw new IllegalStateException(this + " is closed");

@@ -36,8 +36,8 @@ public final class Listeners {
     }
 
     /// Frees memory, for example of a cache, when a device has none left for a request. It is called on the
-    /// thread that asks for memory, on several threads at once if several ask, and under no lock. It may wait
-    /// for other threads, allocate and free, but its own requests call no listener.
+    /// thread that asks for memory, on several threads at once if several ask, and under no lock of
+    /// Cistern. It may wait for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
         /// Frees memory that the program can spare. If this throws, the request fails with the same exception and
@@ -45,7 +45,7 @@ public final class Listeners {
         ///
         /// @param device the device
         /// @param byteSize bytes that are wanted, at least 1
-        /// @return bytes freed, 0 if there was nothing to spare
+        /// @return the bytes that were freed; 0 if there was nothing to spare
         long free(int device, long byteSize);
     }
 
@@ -70,7 +70,7 @@ public final class Listeners {
         /// outside all locks, and may allocate, free, trim and wait. Exceptions are logged.
         ///
         /// @param device the device
-        /// @param bytesOverBudget the excess in bytes that the driver reported last
+        /// @param bytesOverBudget the excess that the driver reported last, in bytes
         void overBudget(int device, long bytesOverBudget);
     }
 
@@ -83,11 +83,12 @@ public final class Listeners {
     /// 1. **Without a registered pause nothing moves.** A refused request says how much could have been freed.
     /// 2. **During a pause no thread launches work** on memory of Cistern: no kernel, copy, fill or graph, on
     ///    any stream, by any library. The thread that compacts waits for all work that was launched before, so
-    ///    that work must not depend on a paused thread. Threads may allocate and free; what Cistern itself
-    ///    copies meanwhile, to spill for example, waits for the end of the pause.
-    /// 3. **A thread that waits inside an allocation counts as paused.** It may wait for its turn to reclaim, for
-    ///    another thread's frees or pause, or as part of a task for other tasks. Before it waits it calls [#rest]
-    ///    of all pauses. The thread that compacts does the same before it asks for the pause.
+    ///    that work must not depend on a paused thread. Threads may allocate and free. Copies that Cistern
+    ///    itself makes, for example to spill, wait for the end of the pause.
+    /// 3. **A thread that waits inside an allocation counts as paused.** It may wait for its turn to
+    ///    reclaim, for another thread's frees or pause, or, as part of a task, for other tasks. Before it
+    ///    waits, it calls [#rest] of all pauses. The thread that compacts does the same before it asks for
+    ///    the pause.
     /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
     ///    request is refused with that reason.
     ///
@@ -104,7 +105,7 @@ public final class Listeners {
         /// requests that it makes are served without compaction. If it throws, nothing moves.
         ///
         /// @param device the device
-        /// @param atMost how long it may wait: a few seconds, of which it should need only milliseconds
+        /// @param atMost how long it may wait. This is a few seconds; a pause should need only milliseconds
         /// @return a registration; closing it ends the pause. Empty if the program can't pause in time; then
         ///     nothing moves
         Optional<Registration> begin(int device, Duration atMost);
@@ -112,11 +113,11 @@ public final class Listeners {
         /// Releases what the calling thread holds and [#begin] may wait for, such as a lock. It is called on a
         /// thread of the program that is about to wait inside an allocation or [Allocator#compact], under no
         /// lock of Cistern. As with [java.util.concurrent.locks.Condition#await], other threads may acquire it
-        /// meanwhile. By default it does nothing, which is right if threads hold nothing of that kind while
-        /// they allocate.
+        /// meanwhile. The default does nothing, which is right if threads hold no such lock while they
+        /// allocate.
         ///
         /// @return a registration, which the same thread closes after the wait; closing it reacquires
-        ///     everything
+        ///     everything that was released
         default Registration rest() {
             return () -> {};
         }
@@ -146,7 +147,8 @@ public final class Listeners {
         void closing(int device, long stream);
     }
 
-    /// Calls a listener whenever a device has no memory for a request, before the request fails.
+    /// Calls a listener whenever a device has no memory for a request, before the request fails, in the
+    /// step [ReclaimStep#CALLBACKS].
     ///
     /// @return a registration; closing it removes the listener
     public Registration onMemoryPressure(MemoryPressure listener) {
@@ -155,10 +157,10 @@ public final class Listeners {
 
     /// Calls a listener whenever a device has no memory for a request, in one of two steps.
     ///
-    /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which
-    ///     comes after the idle memory of all allocators, for memory that is moved elsewhere and will be
-    ///     wanted again. As long as the listener frees what is wanted and the request still finds no room, the
-    ///     listener is called again, for twice as many bytes each time
+    /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare. [ReclaimStep#SPILL] for
+    ///     memory that is moved elsewhere and will be needed again; this step comes after the idle memory
+    ///     of all allocators. If the listeners of `SPILL` free as many bytes as asked and the request still
+    ///     finds no room, they are called again for twice as many, and so on
     /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
@@ -166,7 +168,7 @@ public final class Listeners {
     }
 
     /// Lets [compaction][ReclaimStep#COMPACTION] move live memory while the program pauses: [WorkPause] is the
-    /// contract. If several pauses are registered, all are asked.
+    /// contract. If several pauses are registered, live memory moves only after all of them have begun.
     ///
     /// @return a registration; closing it removes the pause
     public Registration onCompaction(WorkPause pause) {
@@ -185,11 +187,12 @@ public final class Listeners {
     }
 
     /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises above a
-    /// threshold. It is called once for each rise, and at once if the use is above the threshold already. Rises
-    /// while a call is due or under way lead to one more call.
+    /// threshold. It is called once for each rise, and immediately if the use is already above the
+    /// threshold. Rises while a call waits to begin are covered by that call; rises during a call lead to
+    /// one more call.
     ///
-    /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator obtains
-    /// memory or gives it back. So an allocation does not pay for them.
+    /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator
+    /// obtains memory or gives it back. So most allocations do not pay for them.
     ///
     /// @param byteSize the threshold in bytes, at least 0
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
@@ -209,9 +212,9 @@ public final class Listeners {
                 bytes -> listener.above(device, byteSize, bytes))::run;
     }
 
-    /// Calls a listener when the driver says that this process uses more memory of a device than its budget
-    /// (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The operating system decides whether there are
-    /// budgets.
+    /// Calls a listener when the driver reports that this process uses more memory of a device than its
+    /// budget (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The operating system decides whether there
+    /// are budgets.
     ///
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver doesn't
@@ -232,10 +235,11 @@ public final class Listeners {
     /// Registers an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
     ///
     /// Observers are called within the program's call, on several threads at once and outside all locks of
-    /// allocators. An event comes after those that it follows from: that of a block after that of its segment. It
-    /// comes on the thread that caused it; only the event of a segment may come on another thread, which uses the
-    /// segment. Observers should be quick. Their exceptions are logged once and change nothing for the program. No
-    /// observer is notified of events that an observer causes in the same device memory.
+    /// allocators. An event comes after the events that led to it: for example, a block's event comes after
+    /// that of its segment. An event comes on the thread that caused it, except that a segment's event may
+    /// come on another thread that uses the segment. Observers should be quick. Their exceptions are logged
+    /// once and change nothing for the program. No observer is notified of events that an observer causes
+    /// in the same device memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
@@ -243,8 +247,8 @@ public final class Listeners {
     }
 
     /// Registers an observer of every event from now on, except of blocks that are
-    /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. Otherwise like [#onEvent];
-    /// allocations and frees cost far less.
+    /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. Otherwise this is like
+    /// [#onEvent], but slows allocations and frees far less.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {
@@ -264,10 +268,10 @@ public final class Listeners {
         return observers.lost();
     }
 
-    /// Reports a moment in the program to observers, such as the start of a step, so that it appears among the
-    /// events of the memory.
+    /// Reports a moment in the program, such as the start of a step, to the observers, so that it appears
+    /// among the memory events.
     ///
-    /// @param text the name of the moment, for people
+    /// @param text a human-readable label for the moment
     public void annotate(String text) {
         if (observers.any()) {
             observers.tell(Events.ANNOTATED, text);

@@ -6,8 +6,9 @@ import io.cistern.internal.routing.LimitHandle;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// A limit on the requested bytes of all blocks that are charged to it, in a tree of limits: for the process,
-/// for pools, scopes and tasks. It can be set, raised, lowered and lifted at any time.
+/// A limit on the requested bytes of all live blocks that are charged to it. Limits form trees: for
+/// example, one for the process, and under it those of pools, scopes and tasks. A limit can be set, raised,
+/// lowered and lifted at any time.
 ///
 /// ```java
 /// memory.limits().device(0).setShare(0.8);                                        // at any time
@@ -22,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 /// serving.lift();
 /// ```
 ///
-/// **Ways to set one.** Each is a limit on requested bytes, and each can be changed by [#setByteSize],
-/// [#setShare] and [#lift]:
+/// **Ways to set a limit.** Each of them gives a limit on requested bytes, which [#setByteSize],
+/// [#setShare] and [#lift] can change:
 ///
 /// | on | set at the beginning by | at any time |
 /// |---|---|---|
@@ -33,21 +34,26 @@ import org.jspecify.annotations.Nullable;
 /// | a pool | [MemoryPool.Builder#limit], [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
-/// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.
+/// In addition, allocators have options that limit the bytes they *reserve*, for example
+/// `caching:max_bytes=8GiB`.
 ///
-/// A block is charged, with the bytes asked for, to each limit that applies and to all limits above it, to each
-/// limit once: those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays
-/// charged until it is freed, wherever that happens. The devices of one limit count together. A limit that a
-/// device or an allocator gets later counts the blocks that are alive then, too.
+/// **Charging.** A block is charged, with its requested bytes, to the limits of the [DeviceMemory], the
+/// [Allocator] and the [Scope] that it came from, and to all limits above these. No limit is charged twice
+/// for one block. The block stays charged until it is freed, wherever that happens. A limit for several
+/// devices counts the sum of their bytes. If a device or an allocator gets its first limit later, blocks
+/// that are alive at that time count, too.
 ///
-/// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
-/// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
-/// use. An allocation that fails for another reason leaves nothing charged.
+/// **Limits are exact.** No request exceeds them, and a request that fits is never refused, whatever other
+/// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit and the
+/// bytes in use under it. An allocation that fails for another reason leaves nothing charged.
 ///
-/// **Cost.** Without limits there is none. A thread leases part of a limit and spends that without atomic
-/// instructions. An allocation takes two atomic instructions for each limit if less than an eighth of the limit
-/// is free, if its block is larger than 1/64 of the limit, on virtual threads, and on systems without
-/// `membarrier(2)`.
+/// **Cost.** Without limits there is none. A thread leases part of a limit, and spends the lease without
+/// atomic instructions. An allocation takes two atomic instructions for each limit in these cases:
+///
+/// - less than an eighth of the limit is free
+/// - the block is larger than 1/64 of the limit
+/// - the thread is a virtual thread
+/// - the system lacks `membarrier(2)`
 ///
 /// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing
 /// refers to it.
@@ -90,17 +96,17 @@ public final class MemoryLimit {
     /// Creates a limit without a parent, as a share of the memory of all devices together.
     ///
     /// @param name a name for messages
-    /// @param share above 0, at most 1
-    /// @throws IllegalArgumentException if it is not
+    /// @param share the share of the memory: above 0, at most 1
+    /// @throws IllegalArgumentException if `share` is not in this range
     public static MemoryLimit of(String name, DeviceMemory memory, double share) {
         Home home = Home.of(() -> DeviceLimits.capacity(memory));
         return new MemoryLimit(LimitHandle.of(name, part(share, DeviceLimits.capacity(memory)), null), home);
     }
 
-    /// Creates a limit under this one: its bytes count against both.
+    /// Creates a limit under this one. Blocks that are charged to the new limit count against both.
     ///
     /// @param name a name for messages
-    /// @param byteSize the most bytes in use at a time; may be more than this limit, which holds too
+    /// @param byteSize the most bytes in use at a time; may be more than this limit, which still applies
     /// @throws IllegalArgumentException if `byteSize` is negative
     public MemoryLimit child(String name, long byteSize) {
         begin();
@@ -122,18 +128,18 @@ public final class MemoryLimit {
         return byteSize() != Budget.UNLIMITED;
     }
 
-    /// Sets the limit, even while blocks are charged to it. If the allocators that are charged here have
-    /// reserved more, they give idle memory back to the driver, without waiting. A limit below the bytes in
-    /// use takes nothing away; it refuses allocations until enough was freed. An allocation that is under way
-    /// in another thread happens before the change or after it.
+    /// Sets the limit; blocks may already be charged to it. If this lowers the limit, and the allocators
+    /// whose blocks are charged to it have reserved more than the new limit, they give idle memory back to
+    /// the driver, without waiting. A limit below the bytes in use takes no block away; it refuses
+    /// allocations until enough bytes are freed. An allocation that is under way in another thread happens
+    /// before the change or after it.
     ///
     /// @param byteSize the most bytes in use at a time from now on
     /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IllegalStateException if a device or an allocator gets its first limit in the middle of an
-    ///     allocation
-    ///     of its own, as for [Allocator#close]
-    /// @throws RuntimeException if the driver or plug-ins fail when idle memory is to go back; the limit is set
-    ///     then
+    /// @throws IllegalStateException if this is the first limit of a device or an allocator, and the
+    ///     calling thread is in the middle of an allocation or a free, as for [Allocator#close]
+    /// @throws RuntimeException if the driver or plug-ins fail while idle memory is given back; the limit
+    ///     is set nevertheless
     public void setByteSize(long byteSize) {
         Sizes.notNegative("the limit of " + name(), byteSize);
         if (byteSize != Budget.UNLIMITED) {
@@ -147,11 +153,11 @@ public final class MemoryLimit {
         }
     }
 
-    /// Sets the limit to a share of the memory of its device, or of all devices together. See
-    /// [#setByteSize].
+    /// Sets the limit to a share of the memory of its device, or of all devices together, as [#setByteSize]
+    /// does.
     ///
-    /// @param share above 0, at most 1
-    /// @throws IllegalArgumentException if it is not
+    /// @param share the share of the memory: above 0, at most 1
+    /// @throws IllegalArgumentException if `share` is not in this range
     /// @throws UnsupportedOperationException if the limit was [made][#of(String, long)] without a device
     ///     memory
     public void setShare(double share) {

@@ -28,9 +28,9 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// An allocator over a private set of device memory: with its own segments, source, statistics, limit
-/// and lifetime. Code allocates from it directly, or within a [Scope]. Each method that takes an
-/// [Allocator] takes a pool.
+/// An allocator with device memory of its own: it has its own segments, source, statistics, limit and
+/// lifetime. Code allocates from it directly, or within a [Scope]. Every method that takes an [Allocator]
+/// accepts a pool.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -39,10 +39,10 @@ import org.jspecify.annotations.Nullable;
 /// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
 /// ```
 ///
-/// **Lifetime.** A pool is in use by the program until [#close], and by each scope that it serves
-/// until the scope ends: see [#useCount]. When the last use ends, it refuses allocations and gives
-/// idle memory back through the source that made it. Live blocks stay valid. The rest of the memory
-/// goes back when the last of them is freed: see [#isDrained].
+/// **Lifetime.** The program uses a pool until [#close]; each scope that the pool serves uses it until the
+/// scope ends. [#useCount] counts these uses. When the last use ends, the pool refuses allocations and
+/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back when the
+/// last of them is freed: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool extends Allocator {
@@ -106,7 +106,7 @@ public final class MemoryPool extends Allocator {
 
     /// Opens a pool in the process's own device memory.
     ///
-    /// @param spec as [Builder#spec]
+    /// @param spec as for [Builder#spec]
     /// @throws ConfigurationException if the spec can't be followed
     public static MemoryPool of(String spec) {
         return builder(DeviceMemory.system()).spec(spec).open();
@@ -114,8 +114,8 @@ public final class MemoryPool extends Allocator {
 
     /// Opens a pool in the process's own device memory, from two functions.
     ///
-    /// @param maker as [Builder#functions]
-    /// @param deleter as [Builder#functions]
+    /// @param maker obtains segments: see [Builder#functions]
+    /// @param deleter gives segments back: see [Builder#functions]
     public static MemoryPool of(SegmentMaker maker, SegmentDeleter deleter) {
         return builder(DeviceMemory.system()).functions(maker, deleter).open();
     }
@@ -125,21 +125,22 @@ public final class MemoryPool extends Allocator {
         return new Builder(memory);
     }
 
-    /// Obtains device memory: one half of a [io.cistern.spi.SegmentSource] written as two functions.
+    /// Obtains device memory for a pool. With a [SegmentDeleter] it is a [io.cistern.spi.SegmentSource] in
+    /// the form of two functions.
     @FunctionalInterface
     public interface SegmentMaker {
-        /// Obtains a range.
+        /// Obtains a range of device memory.
         ///
         /// @param byteSize bytes wanted, a multiple of 512
         /// @param device the device's ordinal
-        /// @return its address, a multiple of 256, or 0 if there is no memory
+        /// @return the address of the range, a multiple of 256; 0 if there is no memory
         long allocate(long byteSize, int device);
     }
 
-    /// Gives device memory back: the other half of such a source.
+    /// Gives back device memory that a [SegmentMaker] obtained.
     @FunctionalInterface
     public interface SegmentDeleter {
-        /// Takes a range back; no work uses it any more.
+        /// Gives back a range that no work uses any more.
         ///
         /// @param address the address that the maker returned
         /// @param byteSize the bytes that the maker was asked for
@@ -147,12 +148,12 @@ public final class MemoryPool extends Allocator {
         void free(long address, long byteSize, int device);
     }
 
-    /// Returns a number that no other pool of this process has; later pools have larger ones.
+    /// Returns a number that no other pool of this process has; later pools have larger numbers.
     public long id() {
         return id;
     }
 
-    /// Returns the name that the program gave it; empty if it gave none.
+    /// Returns the name that the program gave the pool; empty if it gave none.
     public String tag() {
         return tag;
     }
@@ -163,12 +164,13 @@ public final class MemoryPool extends Allocator {
         return spec;
     }
 
-    /// Returns the number of uses: 1 until it is closed, and 1 for each scope that it serves.
+    /// Returns the number of uses: 1 for the program until [#close], and 1 for each scope that the pool
+    /// serves. A scope of [Pools#begin] counts until [Pools#release].
     public int useCount() {
         return uses.get();
     }
 
-    /// Returns the number of live blocks on all devices, even after closing.
+    /// Returns the number of live blocks on all devices. It stays correct after the pool has been closed.
     public long liveBlocks() {
         long blocks = 0;
         for (int device = 0; device < memory().environment().deviceCount(); device++) {
@@ -177,15 +179,16 @@ public final class MemoryPool extends Allocator {
         return blocks;
     }
 
-    /// Lets kernels and copies of a device read and write the pool's present and future memory on
-    /// another device, at the same addresses. Memory of other pools is not opened. The program itself
-    /// orders the streams of the two devices.
+    /// Gives a peer device access to the pool's memory on a device: kernels and copies of the peer can read
+    /// and write all of that memory, present and future, at the same addresses. The peer gets no access to
+    /// memory of other pools. The program itself must order the streams of the two devices.
     ///
     /// @param device the device that the memory is on
     /// @param peer the device that gets access; if it is the same, nothing happens
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if no path connects them
-    /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
+    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if no path connects the two devices
+    /// @throws UnsupportedOperationException if the pool's allocator can't open its memory to another
+    ///     device
     /// @throws io.cistern.cuda.CudaException if the driver refuses; nothing changes then
     public void openTo(int device, int peer) {
         if (opened().checkedDevice(device) == opened().checkedDevice(peer)) {
@@ -213,35 +216,36 @@ public final class MemoryPool extends Allocator {
         openTo(other, one);
     }
 
-    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep
-    /// their addresses, so that others can use the GPU meanwhile. Waits for the work of those
-    /// devices. Graphs over the memory stay valid, and can be launched again after [#wake].
+    /// Gives the pool's physical memory on all devices back to the driver, so that other code can use it
+    /// until [#wake]. The blocks keep their addresses. Waits for all work of the devices on which the pool
+    /// has memory. Graphs that use the memory stay valid, and can be launched again after [#wake].
     ///
-    /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` in it throw
-    /// [io.cistern.errors.MemoryAsleepException]. Cistern does not notice work that uses bare addresses, in a
-    /// launch or a graph; such work accesses memory that is not mapped. Blocks can be freed, and their memory
-    /// does not come back when the pool wakes. Limits and statistics stay in effect; the reserved bytes are
-    /// those that had to stay. The pool can be closed.
+    /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` of it throw
+    /// [io.cistern.errors.MemoryAsleepException]. Cistern does not notice launches and graphs that use bare
+    /// addresses; such work accesses memory that is not mapped. Blocks can be freed, and their memory does
+    /// not come back when the pool wakes. Limits stay in effect. Statistics stay the same, except that the
+    /// reserved bytes are only those that had to stay. The pool can be closed.
     ///
-    /// **Kept contents** are in pinned host memory: in the cache of `cistern-device-buffers`, if the program
-    /// uses that, else in memory that is pinned for this sleep.
+    /// **Contents that are kept** are in pinned host memory: in the cache of pinned memory of
+    /// `cistern-device-buffers`, if the program uses that cache, else in memory that is pinned for this
+    /// sleep.
     ///
-    /// A second call while it is asleep retries the memory that had to stay, and with [SleepMode#DROP] discards
-    /// the kept contents.
+    /// A second call while the pool is asleep tries again to give back the memory that had to stay. With
+    /// [SleepMode#DROP] it also discards the contents that were kept.
     ///
     /// @return the bytes given back, and the memory that stays because it is registered or exported
     /// @throws UnsupportedOperationException if the pool's allocator can't sleep
-    /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream
-    ///     of its devices is captured
+    /// @throws IllegalStateException if the pool has [drained][#isDrained], or if a stream of a device on
+    ///     which the pool has memory is being captured
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin enough memory. The pool is
-    ///     awake then, unless it [is asleep][#isAsleep] because the driver refused to wake it too
+    ///     awake then, unless the driver also refused to wake it: see [#isAsleep]
     public TrimResult sleep(SleepMode mode) {
         return new PoolSleep(memory(), List.of(this)).sleep(mode);
     }
 
     /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept.
-    /// Does nothing if the pool is awake. If the device has too little memory, other allocators give
-    /// their idle memory back first.
+    /// Does nothing if the pool is awake. If a device has too little memory, all allocators give their idle
+    /// memory back first.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is still too little memory; the
     ///     pool stays asleep, and nothing is lost
@@ -250,13 +254,14 @@ public final class MemoryPool extends Allocator {
         new PoolSleep(memory(), List.of(this)).wake();
     }
 
-    /// Returns whether it [sleeps][#sleep].
+    /// Returns whether the pool is [asleep][#sleep].
     public boolean isAsleep() {
         return memory().pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and closes the pool unless a scope still uses it. The pool serves
-    /// such a scope until it ends, but no longer lends. Closing twice does nothing.
+    /// Ends the program's own use of the pool. If no scope uses the pool, it closes now. Otherwise no
+    /// further scope can use it, it no longer lends, and it closes when the last of these scopes ends.
+    /// Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
     ///     free, as for [Allocator#close]; nothing changes then
@@ -356,20 +361,20 @@ public final class MemoryPool extends Allocator {
 
         /// Sets the allocator, or the source, of the pool.
         ///
-        /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an
-        ///     instance of its own; or of a segment source such as `linear`, `pages` or `vmm`:
-        ///     then `caching` on that source
-        /// @throws ConfigurationException if it does not follow the grammar
+        /// @param spec `NAME` or `NAME:key=value,…`. If it names an allocator, the pool has an instance of
+        ///     that allocator. If it names a segment source, such as `linear`, `pages` or `vmm`, the pool
+        ///     is `caching` on that source
+        /// @throws ConfigurationException if the spec does not follow the grammar
         public Builder spec(String spec) {
             AllocatorSpec.parse(spec);
             this.spec = spec;
             return this;
         }
 
-        /// Uses the program's own source under the pool's allocator, which must have the option
-        /// `source`, as `caching` does. A [io.cistern.spi.PageSource] is used page by page, a
-        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes the source when its last
-        /// block is gone, or when [#open] fails.
+        /// Uses the program's own source under the pool's allocator, which must have the option `source`,
+        /// as `caching` does. A [io.cistern.spi.PageSource] is used page by page, a
+        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes the source once the pool has
+        /// [drained][Allocator#isDrained], or when [#open] fails.
         public Builder source(SegmentSource source) {
             this.source = source;
             this.upstream = null;
@@ -377,11 +382,12 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Uses another allocator or pool of the same device memory as the source: its blocks become the
-        /// pool's segments, and are charged to its limit. It can be closed before the pool; its memory goes
-        /// back once the pool has drained. Each segment costs a wait for the legacy default stream.
+        /// Uses another allocator or pool of the same device memory as the source. Blocks of that allocator
+        /// become the pool's segments, and are charged to that allocator's limit. That allocator can be
+        /// closed before the pool; its memory goes back once the pool has drained. Each segment costs a
+        /// wait for the legacy default stream.
         ///
-        /// @throws IllegalArgumentException if it belongs to other device memory
+        /// @throws IllegalArgumentException if that allocator belongs to another device memory
         public Builder upstream(Allocator allocator) {
             if (allocator.memory() != memory) {
                 throw new IllegalArgumentException(allocator + " belongs to another DeviceMemory");
@@ -393,8 +399,8 @@ public final class MemoryPool extends Allocator {
         }
 
         /// Uses two functions of the program as the source, to obtain segments and to give them back.
-        /// The first returns 0 if it has no memory. It must not return blocks of an open allocator or
-        /// pool, which have an owner already: see [#upstream].
+        /// The first returns 0 if it has no memory. It must not return blocks of an open allocator or pool,
+        /// since these have an owner already; for such blocks use [#upstream].
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }
@@ -405,23 +411,24 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets whether idle blocks of the pool serve allocations outside pools that would otherwise
-        /// run out of memory. Pools don't borrow, and a pool never obtains memory in order to lend it.
-        /// A lent block is one of the pool's: it is charged to the pool's limits and to that of the
-        /// scope that asked, and goes back to the pool. False without this call.
+        /// Sets whether the pool lends: whether its idle blocks serve allocations from other allocators
+        /// that would otherwise fail for lack of memory. Allocations from pools are not served in this way,
+        /// and a pool never obtains memory in order to lend it. A lent block belongs to the pool: it is
+        /// charged to the pool's limits and to the limit of the scope that asked, and goes back to the pool
+        /// when it is freed. Without this call the pool does not lend.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
         }
 
-        /// Sets whether blocks are split for smaller requests. If not, each block is a segment of its own. True
-        /// without this call.
+        /// Sets whether blocks are split for smaller requests. If not, each block is a segment of its own.
+        /// Without this call they are split.
         public Builder splits(boolean splits) {
             options.put("splits", List.of(Boolean.toString(splits)));
             return this;
         }
 
-        /// Sets the alignment of all addresses, also those of blocks that were split off others.
+        /// Sets the alignment of all addresses, including those of blocks that were split off other blocks.
         ///
         /// @param byteAlignment a power of two, for `caching` from 256 to 2 MiB
         public Builder byteAlignment(long byteAlignment) {
@@ -429,8 +436,9 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the pool's own limit on the bytes in use at a time, on all devices together: never exceeded,
-        /// and nothing that fits is refused. [Allocator#limit] changes it later. Replaces an earlier [#limit].
+        /// Sets the pool's own limit on the requested bytes of its live blocks, on all devices together.
+        /// The limit is exact: see [MemoryLimit]. [Allocator#limit] changes it later. Replaces an earlier
+        /// [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -439,7 +447,7 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the limit that the pool's blocks are charged to, which may be under others.
+        /// Sets the limit that the pool's blocks are charged to. That limit may be the child of another.
         /// Replaces an earlier [#limitBytes].
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
@@ -447,8 +455,9 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the bytes that the pool obtains when it is opened, so that a first block of this size
-        /// on that stream, or smaller ones cut from it, need no growth. At most the limit.
+        /// Sets the bytes that the pool obtains when it is opened. A first block of this size on that
+        /// stream, or smaller blocks that are split off it, then need no further memory. The bytes must not
+        /// exceed the pool's limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -458,7 +467,7 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the bytes that the pool obtains when it is opened, for a first block on a stream: see
+        /// Sets the bytes that the pool obtains when it is opened, for first blocks on a stream: see
         /// [#initialBytes(long, int, long)].
         public Builder initialBytes(long byteSize, CudaStream stream) {
             return initialBytes(byteSize, stream.device(), stream.handle());
@@ -468,10 +477,9 @@ public final class MemoryPool extends Allocator {
         ///
         /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if
         ///     it lacks a requested ability: lending, splitting, alignment, a source
-        /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
-        ///     than the limit
+        /// @throws IllegalArgumentException if the [initial bytes][#initialBytes] are more than the limit
         /// @throws DeviceOutOfMemoryException if the initial bytes are not available; no pool is open then
-        /// @throws IndexOutOfBoundsException if there is no such device for them
+        /// @throws IndexOutOfBoundsException if the device of the initial bytes does not exist
         public MemoryPool open() {
             long most = limit == null ? limitBytes : limit.byteSize();
             if (most >= 0 && initialBytes > most) {

@@ -21,27 +21,31 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps their objects with the
-/// device memory, and has calls for buffers. [DeviceMemory#moduleSupport] returns it.
+/// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps objects of these
+/// modules with the device memory, and has methods that buffers need. [DeviceMemory#moduleSupport] returns
+/// this object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
-    /// Observes each device memory that is opened while the setting `cistern.observe` names it, or, for the observer
-    /// `streams`, while `cistern.check=streams`. [java.util.ServiceLoader] finds it.
+    /// Observes each device memory that is opened while the setting `cistern.observe` names the observer.
+    /// The setting `cistern.check=streams` also starts the observer `streams`. [java.util.ServiceLoader]
+    /// finds observers.
     public interface Observer {
-        /// Returns its name in the setting.
+        /// Returns the observer's name in the setting `cistern.observe`.
         String name();
 
         /// Returns the driver that a device memory uses instead of the given one. An observer that watches
-        /// driver calls returns one that forwards them. Called before [#observe].
+        /// driver calls returns a driver that forwards calls to the given one. Called before [#observe].
+        /// Exceptions have the same effect as for [#observe].
         ///
         /// @param driver the driver that the program gave
         default CudaDriver around(CudaDriver driver) {
             return driver;
         }
 
-        /// Begins to observe a device memory, before the program gets it and until it is closed. Exceptions are
-        /// logged and change nothing for the program.
+        /// Begins to observe a device memory, before the program gets it and until it is closed. Exceptions
+        /// are logged and change nothing for the program, except for the exception about an illegal
+        /// setting: the device memory is not opened then.
         ///
         /// @param memory the device memory, opened just now
         void observe(DeviceMemory memory);
@@ -75,8 +79,8 @@ public final class ModuleSupport {
         this.settings = Map.copyOf(settings);
     }
 
-    /// Returns a line for each unknown name, unknown option and illegal value in an allocator's spec, for people.
-    /// Opens nothing.
+    /// Returns a human-readable line for each unknown name, unknown option and illegal value in an
+    /// allocator's spec. Opens nothing.
     public static List<String> problemsOfSpec(String spec, Catalog catalog) {
         return SpecProblems.of(spec, catalog);
     }
@@ -84,7 +88,7 @@ public final class ModuleSupport {
     /// Returns the errors in a value of the setting `cistern.observe`: a line for each name that no
     /// observer has.
     ///
-    /// @param names separated by commas
+    /// @param names names of observers, separated by commas
     public static List<String> problemsOfObservers(String names) {
         return NamedObservers.problems(names);
     }
@@ -92,7 +96,8 @@ public final class ModuleSupport {
     /// Lets an integration report live blocks at the end of the process. A shutdown hook of the JVM would report
     /// while other hooks still free their blocks.
     ///
-    /// @param atEnd takes an action that reports to standard error; called at most once in a process
+    /// @param atEnd receives an action that reports to standard error, and runs it at the end of the
+    ///     process. It is called at most once in a process
     public static void reportLeaksBy(Consumer<Runnable> atEnd) {
         Leaks.reportBy(atEnd);
     }
@@ -122,19 +127,20 @@ public final class ModuleSupport {
         return streams;
     }
 
-    /// Returns the settings that were made when the device memory was opened, by key, also those that the program
-    /// overrides.
+    /// Returns the settings at the time when the device memory was opened, by key. It includes settings
+    /// that the program has overridden.
     public Map<String, String> settings() {
         return settings;
     }
 
-    /// Returns how much is recorded about live blocks.
+    /// Returns how much the device memory records about live blocks.
     public LeakLevel leakLevel() {
         return leakLevel;
     }
 
-    /// Returns the bytes of a device's buffers that were dropped without close; 0 at the levels that watch none. Unlike
-    /// [DeviceMemory#leaks] it resolves no call stack, which takes time and memory for each live block.
+    /// Returns the bytes of a device's buffers that were dropped without being closed. It is always 0 at a
+    /// [level][LeakLevel] that does not watch buffers. Unlike [DeviceMemory#leaks] it resolves no call
+    /// stacks, which would take time and memory for each live block.
     public long droppedBytes(int device) {
         return memory.leaks.droppedBytes(device);
     }
@@ -152,16 +158,17 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether a live block begins at an address. After a free that threw, the result says whether the
-    /// free can be repeated, which it can't if only a graph keeps the block.
+    /// Returns whether a live block begins at an address. A block that the program has freed and that only
+    /// a graph keeps is not live. So after a free that threw, this says whether the free can be repeated.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
 
-    /// Throws if a block is asleep. Code calls it before it uses a bare address, as a `DeviceBuffer` does.
+    /// Throws if a block is asleep. A `DeviceBuffer` checks this itself; code that uses bare addresses
+    /// calls this method first.
     ///
-    /// @param address where a block begins; other addresses count as awake
-    /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
+    /// @param address the address at which a block begins; other addresses count as awake
+    /// @throws MemoryAsleepException if the block's pool [sleeps][MemoryPool#sleep]
     public void requireAwake(long address) {
         if (pools.anyAsleep) {
             router.requireAwake(address);
@@ -177,20 +184,21 @@ public final class ModuleSupport {
     /// Returns whether a stream is captured into a graph. It asks the driver only while a capture on the device
     /// is under way, so at all other times a call costs next to nothing.
     ///
-    /// @return true also if the driver doesn't report it
+    /// @return whether the stream is captured; also true if the driver doesn't report it
     public boolean isCaptured(int device, long stream) {
         return memory.captures.isCaptured(device, stream);
     }
 
-    /// Refuses the per-thread default stream on a virtual thread, which changes its OS thread.
+    /// Throws if a stream is the per-thread default stream and the caller is a virtual thread, which may
+    /// move to another OS thread.
     ///
     /// @throws io.cistern.errors.UnusableStreamException in that case
     public void refuseThreadStream(int device, long stream) {
         Router.refuseThreadStream(device, stream);
     }
 
-    /// Returns whether any stream of a device is captured now. Meanwhile the driver refuses to wait for all
-    /// work of the device.
+    /// Returns whether any stream of a device is being captured. During captures the driver refuses to wait
+    /// for all work of the device.
     public boolean isCapturing(int device) {
         return memory.captures.isOn(device);
     }
@@ -236,7 +244,7 @@ public final class ModuleSupport {
     /// allocation. It waits, with a bound, while live memory moves; no live memory moves until the work is
     /// enqueued. The caller holds no lock.
     ///
-    /// @param otherwise the result if the time is up and nothing was done
+    /// @param otherwise the result if the bound was reached before the work could be done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
         return memory.outOfMemory.pause().whileNothingMoves(work, otherwise);
     }

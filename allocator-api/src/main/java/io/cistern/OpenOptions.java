@@ -9,8 +9,8 @@ import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// Options for [DeviceMemory#open(OpenOptions)]: an allocator by its spec, one that the program made, or an
-/// adaptor around an open one; and a limit on all its blocks.
+/// Options for [DeviceMemory#open(OpenOptions)]. They say which allocator to open: one by its spec, one
+/// that the program made, or an adaptor around an open one. They may also set a limit on its blocks.
 ///
 /// ```java
 /// memory.open(OpenOptions.spec("caching").limit(serving));
@@ -48,7 +48,8 @@ public final class OpenOptions {
     }
 
     /// Returns options for an allocator that the program made itself. The framework counts its blocks and
-    /// records their owner as for any other, and closes it with the [Allocator].
+    /// records their owner, as for any other allocator. It closes the object when the [Allocator] is closed
+    /// and its last block is freed.
     ///
     /// @param name a name for statistics and messages
     public static OpenOptions made(String name, DeviceAllocator allocator) {
@@ -62,19 +63,21 @@ public final class OpenOptions {
     /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
     /// ```
     ///
-    /// Blocks of the adaptor count as its own; the bytes reserved for them stay in the statistics of the
-    /// upstream. Without [#limit] the upstream's limit holds for the adaptor. The upstream still serves its own
-    /// users. Its memory goes back once both are closed and their blocks freed.
+    /// Blocks that are allocated through the adaptor count as the adaptor's own; the bytes reserved for
+    /// them stay in the statistics of the upstream. Without [#limit] the upstream's limit applies to the
+    /// adaptor, too. The upstream still serves its own users. Its memory goes back once both allocators are
+    /// closed and all their blocks are freed.
     ///
     /// @param name a name for statistics and messages
-    /// @param upstream an allocator of the device memory that opens this
-    /// @param adaptor makes the adaptor, such as an [io.cistern.spi.AllocatorAdaptor], which must not close its
-    ///     upstream
+    /// @param upstream an allocator of the same device memory that opens the adaptor
+    /// @param adaptor makes the adaptor, for example an [io.cistern.spi.AllocatorAdaptor]; the adaptor must
+    ///     not close its upstream
     public static OpenOptions around(String name, Allocator upstream, UnaryOperator<DeviceAllocator> adaptor) {
         return new OpenOptions((registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
     }
 
-    /// Returns these options with a limit on the bytes of all its blocks, on all devices together.
+    /// Returns these options with a limit on the requested bytes of the allocator's live blocks, on all
+    /// devices together.
     public OpenOptions limit(MemoryLimit limit) {
         return new OpenOptions(opening, limit);
     }

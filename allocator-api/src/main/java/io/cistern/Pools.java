@@ -17,14 +17,15 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
-/// Opens, lists and trims the pools of one [DeviceMemory]. [DeviceMemory#pools] returns it.
+/// Opens and lists the pools of one [DeviceMemory], puts them to sleep and wakes them. [DeviceMemory#pools]
+/// returns this object.
 ///
-/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the
-/// scope; [#release] gives the use back. So memory that outlives a scope can keep its pool open until code that
-/// knows only the pool's id releases it.
+/// **Scopes without a `try` block.** [#begin] opens a scope and begins a use of the pool, [#end] closes the
+/// scope, and [#release] ends the use. So memory that outlives a scope can keep its pool open until code
+/// that knows only the pool's id releases the pool.
 ///
-/// **Threads.** Any thread may call any method at any time. The scopes of a thread are used by that thread
-/// alone.
+/// **Threads.** Any thread may call any method at any time. A thread can end only scopes that it began
+/// itself.
 public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
@@ -45,7 +46,8 @@ public final class Pools {
         this.memory = memory;
     }
 
-    /// Opens a pool: see [MemoryPool.Builder#spec]. For one with options, see [MemoryPool#builder].
+    /// Opens a pool from a spec: see [MemoryPool.Builder#spec]. To open a pool with more options, use
+    /// [MemoryPool#builder].
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
     /// @throws IllegalStateException if the device memory is closed
@@ -58,12 +60,12 @@ public final class Pools {
         return List.copyOf(pools);
     }
 
-    /// Gives idle memory of all allocators outside pools back to the driver, until they have at most
-    /// `keepBytes` reserved together. [DeviceMemory#trim] trims pools too.
+    /// Gives idle memory of all allocators that are not pools back to the driver, until they have at most
+    /// `keepBytes` reserved together. [DeviceMemory#trim] also trims pools.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that these allocators report as
     ///     reserved count
-    /// @return the bytes given back, and the memory that stays, without the pools
+    /// @return the bytes that these allocators gave back, and their memory that stays
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
@@ -72,11 +74,11 @@ public final class Pools {
     }
 
     /// Puts all pools with a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them
-    /// fails, the others are woken again.
+    /// fails to sleep, the pools that this call has put to sleep are woken again.
     ///
-    /// @return the bytes given back and the memory that stays, of all of them
+    /// @return the bytes given back and the memory that stays, summed over all of these pools
     /// @throws IllegalArgumentException if no pool has the tag
-    /// @throws UnsupportedOperationException if one of them can't sleep
+    /// @throws UnsupportedOperationException if one of these pools can't sleep
     public TrimResult sleep(String tag, SleepMode mode) {
         return new PoolSleep(memory, tagged(tag)).sleep(mode);
     }
@@ -84,8 +86,8 @@ public final class Pools {
     /// Wakes all sleeping pools with a tag: see [MemoryPool#wake].
     ///
     /// @throws IllegalArgumentException if no pool has the tag
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all of them; all
-    ///     stay asleep then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all of these
+    ///     pools; all stay asleep then
     public void wake(String tag) {
         new PoolSleep(memory, tagged(tag)).wake();
     }
@@ -101,8 +103,9 @@ public final class Pools {
         return tagged;
     }
 
-    /// Opens a scope of a pool for code that can't use a `try` block, and takes a use of the pool. Scopes end
-    /// in the reverse order of their beginning, whichever form they have.
+    /// Opens a scope in which a pool serves the calling thread on a device, for code that can't use a `try`
+    /// block. This also begins a use of the pool, which lasts until [#release]. A thread must end its
+    /// scopes in reverse order, whether this method or [Allocator#enter] opened them.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if the pool belongs to another device memory
@@ -119,12 +122,12 @@ public final class Pools {
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 
-    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays
-    /// in use until [#release].
+    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The use of the
+    /// pool lasts until [#release].
     ///
     /// @throws IllegalArgumentException if the pool belongs to another device memory
-    /// @throws IllegalStateException if this thread began none, or if that scope is not the innermost; nothing
-    ///     changes then
+    /// @throws IllegalStateException if this thread has no such scope open, or if that scope is not its
+    ///     innermost; nothing changes then
     public void end(MemoryPool pool, int device) {
         Begun key = here(own(pool), device);
         Deque<Scope> scopes = begun.get(key);
@@ -151,11 +154,11 @@ public final class Pools {
         return pool;
     }
 
-    /// Gives back the use of a pool that [#begin] took. It comes after the [#end], from any thread.
+    /// Ends a use of a pool that [#begin] began. Any thread may call this, after the scope's [#end].
     ///
-    /// @param poolId [MemoryPool#id]
-    /// @throws IllegalArgumentException if no pool has that id, or if it has drained
-    /// @throws IllegalStateException if each use was already released
+    /// @param poolId the pool's [id][MemoryPool#id]
+    /// @throws IllegalArgumentException if no pool has that id, or if the pool has drained
+    /// @throws IllegalStateException if the pool was already released once for each ended scope
     public void release(long poolId) {
         MemoryPool pool = pools.stream()
                 .filter(each -> each.id() == poolId)

@@ -3,13 +3,14 @@ package io.cistern;
 import java.util.Collection;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// A registered listener. Closing it removes the listener; a call that has begun may go on. Closing twice
-/// does nothing.
+/// The registration of a listener. Closing it removes the listener; a call of the listener that has begun
+/// may go on. Closing twice does nothing.
 ///
 /// **Threads.** Any thread may close it at any time.
 @FunctionalInterface
 public interface Registration extends AutoCloseable {
-    /// Adds a listener to a collection. Closing the registration removes it once, even if it was added twice.
+    /// Adds a listener to a collection. Closing the returned registration removes the listener once, even
+    /// if it was added twice.
     ///
     /// @param listeners a thread-safe collection
     static <T> Registration in(Collection<T> listeners, T listener) {

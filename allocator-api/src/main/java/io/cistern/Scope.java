@@ -18,11 +18,13 @@ import org.jspecify.annotations.Nullable;
 /// DeviceBuffer outside = DeviceBuffer.allocate(bytes, stream);           // from the current allocator again
 /// ```
 ///
-/// Scopes nest. Of several scopes that fit an allocation, the innermost serves it. A scope changes where
-/// memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
+/// Scopes nest. If several scopes match the device and stream of an allocation, the innermost serves it. A
+/// scope changes only where memory comes from and [which limit][ScopeOptions#limit] it is charged to:
+/// blocks may outlive the scope, and may be freed anywhere.
 ///
-/// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the
-/// innermost first. Other threads are not in it unless a [ScopeCarrier] carries it to them.
+/// **Threads.** A scope belongs to the platform or virtual thread that opened it. That thread closes its
+/// scopes, the innermost first. Other threads are not in the scope unless a [ScopeCarrier] carries it to
+/// them.
 public final class Scope implements AutoCloseable {
     private final ScopeStacks stacks;
     private final Observers observers;
@@ -62,7 +64,7 @@ public final class Scope implements AutoCloseable {
     /// Ends the scope. Closing twice does nothing.
     ///
     /// @throws WrongThreadException if another thread opened it
-    /// @throws IllegalStateException if it is not the innermost; nothing changes then
+    /// @throws IllegalStateException if it is not the thread's innermost scope; nothing changes then
     @Override
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {

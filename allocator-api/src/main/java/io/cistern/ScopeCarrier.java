@@ -14,7 +14,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/// Carries the scopes that a thread was in to other threads.
+/// Carries the scopes that a thread is in to other threads.
 ///
 /// ```java
 /// ScopeCarrier here = ScopeCarrier.capture(memory);
@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
 /// ExecutorService inScope = here.executorService(executor);      // and so do all tasks of this one
 /// ```
 ///
-/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is in its own
-/// again. Scopes that the code opens and leaves open end with it.
+/// While wrapped code runs, its thread is in the captured scopes and in no others. After that the thread is
+/// in its own scopes again. Scopes that the code opens and does not close end with the code.
 ///
-/// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with
+/// A carrier keeps no pool open: after a pool has closed, allocating in a scope of that pool throws an
 /// [IllegalStateException].
 ///
 /// **Threads.** Immutable; any thread may use it at any time, also several at once.
@@ -38,8 +38,8 @@ public final class ScopeCarrier {
         this.scopes = scopes;
     }
 
-    /// Captures the calling thread's scopes in the process's own device memory. Without scopes, the carrier is
-    /// [empty][#isEmpty].
+    /// Captures the calling thread's scopes in the process's own device memory. If the thread is in no
+    /// scope, the carrier is [empty][#isEmpty].
     public static ScopeCarrier capture() {
         return capture(DeviceMemory.system());
     }
@@ -64,8 +64,9 @@ public final class ScopeCarrier {
     }
 
     /// Puts the calling thread into the captured scopes, instead of those that it is in. This is for
-    /// frameworks that set and reset in two calls: they capture a carrier, restore this one, and restore the
-    /// captured one afterwards. Other code should use [#run], which can't forget the second step.
+    /// frameworks that set and reset the context of a thread in two separate calls. Such a framework first
+    /// captures a carrier of the thread's own scopes, then restores this carrier, and later restores the
+    /// carrier of the thread's own scopes. Other code should use [#run], which can't forget the last step.
     public void restore() {
         stacks.set(scopes);
     }
@@ -105,8 +106,8 @@ public final class ScopeCarrier {
         return () -> call(task);
     }
 
-    /// Returns an executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture]
-    /// too.
+    /// Returns an executor whose tasks run in the captured scopes, for example for
+    /// [java.util.concurrent.CompletableFuture].
     public Executor executor(Executor executor) {
         return task -> executor.execute(wrap(task));
     }
@@ -117,7 +118,7 @@ public final class ScopeCarrier {
     }
 
     /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts down the
-    /// given one.
+    /// given executor service.
     public ExecutorService executorService(ExecutorService executor) {
         return new CarryingExecutor(executor);
     }

@@ -37,7 +37,7 @@ public final class ScopeOptions {
     ///
     /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
     ///     no such device
-    /// @throws IndexOutOfBoundsException if it is negative
+    /// @throws IndexOutOfBoundsException if the device is negative
     public ScopeOptions device(int device) {
         return new ScopeOptions(ordinal(device), OptionalLong.empty(), limit);
     }
@@ -66,9 +66,10 @@ public final class ScopeOptions {
         return OptionalInt.of(device);
     }
 
-    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to it and to all
-    /// limits above it, until they are freed, in the scope or not. A scope that is opened inside has only its
-    /// own limit. To enforce both, make that limit a [child][MemoryLimit#child] of this one.
+    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to this
+    /// limit, and to all limits above it, until they are freed, in the scope or elsewhere. A scope that is
+    /// opened inside this one has only its own limit, if any. To enforce both limits, make the inner limit
+    /// a [child][MemoryLimit#child] of this one.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(device, stream, limit.handle());
     }

@@ -1,8 +1,9 @@
 /// Device memory for programs.
 ///
-/// **Start here.** [Allocators] allocates and frees with static methods, on the process's own [DeviceMemory]. A
-/// stream is a `CUstream` handle, or a [CudaStream] that has one. Memory as objects (`DeviceBuffer`, arenas,
-/// copies, kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
+/// **Start here.** [Allocators] allocates and frees with static methods, on the process's own
+/// [DeviceMemory]. Methods take a stream as a `CUstream` handle; [CudaStream#handle] returns it. The
+/// artifact `cistern-device-buffers` (package `io.cistern.buffers`) has memory as objects, such as
+/// `DeviceBuffer` and arenas, and copies and kernels for them.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open();                          // a stream of device 0
