@@ -58,9 +58,12 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
 
     /// Returns an ability of this allocator if it has it, else of its upstream. Asked for an adaptor's class, it
     /// returns that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its
-    /// upstream's, overrides this method and returns only abilities of its own, above all none of the upstream's
-    /// [StreamUses], [MemorySharing] and [MemoryReclaim]: the upstream would wait for uses of a block at its own
-    /// `free`, which the adaptor calls later or for another address, and its trims would bypass the adaptor.
+    /// upstream's, overrides this method and returns only abilities of its own. Above all, it must not
+    /// return these abilities of the upstream:
+    ///
+    /// - [StreamUses] and [MemorySharing], which take the address of a block of the upstream. The upstream
+    ///   would also wait for recorded uses at its own `free`, which the adaptor may call later.
+    /// - [MemoryReclaim], whose trims would bypass the adaptor.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

@@ -10,8 +10,8 @@ import java.util.Optional;
 /// **Threads.** Any thread may call any method. [#options], [#upstream] and [#segments] are for the plug-in's
 /// `open` only.
 public interface AllocatorContext {
-    /// Returns the options of the plug-in's spec, which it reads with their types. An option that it has not
-    /// read when its `open` returns is an error.
+    /// Returns the options of the plug-in's spec. The plug-in reads each with its type. An option that it
+    /// has not read when its `open` returns is an error.
     AllocatorOptions options();
 
     /// Returns the devices.
@@ -30,8 +30,8 @@ public interface AllocatorContext {
     DeviceAllocator upstream(String spec);
 
     /// Opens a source of memory to build on, from the driver in use. The framework closes it after this
-    /// allocator. Options of the plug-in's spec that it has not read by then go to the source:
-    /// `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
+    /// allocator. Options of the plug-in's spec that the plug-in has not read before this call go to the
+    /// source: `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]

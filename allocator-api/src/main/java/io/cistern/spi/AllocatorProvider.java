@@ -20,8 +20,9 @@ public interface AllocatorProvider {
     String name();
 
     /// Returns the priority. If no allocator was chosen, the available one with the highest priority above 0
-    /// becomes current. An allocator with priority 0, the default, is opened only by its name. A priority below 0
-    /// marks an allocator for a single purpose; commands that run with every allocator skip it.
+    /// becomes current. An allocator with priority 0, the default, is opened only by its name. A priority
+    /// below 0 marks an allocator for a single purpose: commands of the program `cistern` that run with
+    /// every allocator skip it.
     default int priority() {
         return 0;
     }
@@ -54,9 +55,9 @@ public interface AllocatorProvider {
     ///     Other exceptions reach the program unchanged, with a suppressed exception that names the spec
     DeviceAllocator open(AllocatorContext context);
 
-    /// Returns whether [#openForGraphs] is implemented. If not, the framework serves captured streams with
-    /// blocks of the usual allocator. It keeps these blocks until the graph is gone, and reuses them only for
-    /// requests of the same size and stream.
+    /// Returns whether [#openForGraphs] is implemented. If it is not, the framework serves captured streams
+    /// with ordinary blocks of the allocator that would serve them outside captures. The framework keeps
+    /// these blocks until the graph is gone, and reuses them only for requests of the same size and stream.
     default boolean servesGraphs() {
         return false;
     }

@@ -5,12 +5,12 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
-/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed memory.
-/// An allocator that keeps some, even if only because the driver refuses to take it back, also implements
-/// [#trim], [#streamClosing] and [#close].
+/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps no freed
+/// memory. An allocator that keeps freed memory, even only memory that the driver refuses to take back,
+/// also implements [#trim], [#streamClosing] and [#close].
 ///
-/// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
-/// them for every allocator, at its own boundary.
+/// A plug-in needs no code for statistics, limits, ownership records, history or leak reports: the
+/// framework provides these for every allocator.
 ///
 /// ```java
 /// final class KeepingAllocator implements DeviceAllocator {
@@ -37,13 +37,18 @@ import java.util.OptionalLong;
 /// ```
 ///
 /// **Stream order.** The first work that uses a block is enqueued on the stream of `allocate`, after that call
-/// returned; the last work is enqueued on the stream of `free`, before that call. So an allocator may hand a
-/// freed block to the stream of the free at once. It may hand the block to another stream, or back to the
-/// driver, only when it knows that the first stream has got past the free: see [StreamOrder]. An allocator with
-/// the ability [StreamUses] itself waits for uses on further streams; for others the framework waits. The
-/// framework turns a free after an event into a free on a stream that waits for the event.
+/// returned; the last work is enqueued on the stream of `free`, before that call. So an allocator may
+/// immediately hand a freed block to the stream of the free. It may hand the block to another stream, or
+/// back to the driver, only when it knows that the stream of the free has passed the free: see
+/// [StreamOrder].
 ///
-/// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:
+/// If the program [records][io.cistern.DeviceMemory#recordUse] that other streams use the block too, an
+/// allocator with the ability [StreamUses] waits for these itself. For any other allocator, the framework
+/// makes the stream of the free wait for them. If the program frees a block [after an
+/// event][io.cistern.DeviceMemory#freeAfter], the allocator sees an ordinary free, on a stream that waits
+/// for the event.
+///
+/// **Optional abilities** are interfaces that an allocator implements, or returns from [#extension]:
 ///
 /// | ability | what it adds | without it |
 /// |---|---|---|
@@ -55,9 +60,9 @@ import java.util.OptionalLong;
 /// | [MemorySharing] | opens memory to other devices and processes | its pools can't be opened |
 ///
 /// If the table says "can't", the program gets an [UnsupportedOperationException], or a
-/// [io.cistern.errors.ConfigurationException] when it opens the pool. Every method of an ability has a default,
-/// so an allocator implements only the methods that it can. The defaults of the others report that it can't,
-/// and the framework acts as if the ability were missing.
+/// [io.cistern.errors.ConfigurationException] when it opens the pool. Every method of an ability has a
+/// default, so an allocator overrides only the methods that it supports. The default of each other method
+/// reports that the allocator can't do this, and the framework then acts as if the ability were missing.
 ///
 /// **The types of this package:**
 ///
@@ -72,14 +77,15 @@ import java.util.OptionalLong;
 /// | [GraphAllocator] | an allocator with memory of its own for CUDA graphs |
 /// | [SegmentSourceProvider] | a plug-in that provides a source |
 ///
-/// **Threads.** Any thread may call any method at any time, and several threads at once for one device and
-/// stream. Closing an [allocator][io.cistern.Allocator] waits for its calls that are under way, so an allocator
-/// that closes itself in [#allocate] or [#free] gets an [IllegalStateException].
+/// **Threads.** Any thread may call any method at any time, and several threads may call concurrently, even
+/// for the same device and stream. Closing an [allocator][io.cistern.Allocator] waits for the calls that
+/// are under way, so an allocator that closes itself in [#allocate] or [#free] gets an
+/// [IllegalStateException].
 ///
 /// **Devices.** One allocator serves all devices, with ordinals below [DeviceEnvironment#deviceCount]. The
-/// framework makes no context current for a call. The methods of `CudaDriver` name the device and need none. Code
-/// that calls CUDA in another way makes the device's primary context current, and restores the previous one
-/// afterwards.
+/// framework makes no context current for a call. The methods of `CudaDriver` name the device, so they need
+/// no current context. Code that calls CUDA in another way must make the device's primary context current,
+/// and restore the previous context afterwards.
 ///
 /// **Captures.** A call may come while streams are captured into graphs. Calls through `CudaDriver` do not
 /// disturb captures. [AllocatorProvider#servesGraphs] says which memory captured streams get.
@@ -93,29 +99,31 @@ public interface DeviceAllocator extends AutoCloseable {
     ///     overlaps `[address, address + byteSize)`. If the method throws, nothing is allocated.
     /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework handles all other sizes itself)
     /// @param device the device's ordinal
-    /// @param stream the stream on which the block is used first. 0 and 1 are one stream; 2 is the calling
-    ///     thread's own, so two threads that name 2 name two streams
+    /// @param stream the stream on which the block is used first. 0 and 1 both name the legacy default
+    ///     stream. 2 names the per-thread default stream of the calling thread, so it is another stream on
+    ///     each thread
     /// @throws DeviceOutOfMemoryException if there is no memory; a driver's `OUT_OF_MEMORY` must become this
-    ///     exception. The framework then takes its reclaim steps and calls again. It can't do so behind an
-    ///     adaptor: [MemoryReclaim.Choice] lists the steps that are left to the allocator. Any other exception
-    ///     reaches the program unchanged, with a suppressed exception that names the allocator
+    ///     exception. The framework then takes its reclaim steps and calls again. The exception of an
+    ///     adaptor's upstream reaches the adaptor first, so an upstream takes steps of its own within this
+    ///     call: [MemoryReclaim.Choice] lists those that it may take. Any other exception reaches the
+    ///     program unchanged, with a suppressed exception that names the allocator
     long allocate(long byteSize, int device, long stream);
 
     /// Frees a block.
     ///
     /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
     ///     device. Such a call must not throw, even if the context is dead.
-    /// @param stream the stream of the last use. If its end was [announced][#streamClosing] since the block
-    ///     was allocated, the stream may be gone while its work goes on, and the handle may name a later
-    ///     stream: then the allocator keeps the block until all streams of the device have done their work
-    ///     ([StreamOrder#recordAll]). For a block that was allocated after that end, the handle names the present
-    ///     stream
+    /// @param stream the stream of the last use. Usually the handle names the stream that has it now. The
+    ///     exception is a block that was allocated before the end of a stream with this handle was
+    ///     [announced][#streamClosing]: that stream may be gone while its work goes on, and the handle may
+    ///     already name another stream. The allocator then keeps the block until all streams of the device
+    ///     have done their present work ([StreamOrder#recordAll])
     void free(long address, long byteSize, int device, long stream);
 
     /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
     /// memory.
     ///
-    /// @return empty if unknown: 0 means that nothing is held
+    /// @return empty if unknown; 0 means that the allocator holds nothing
     default OptionalLong reservedBytes(int device) {
         return OptionalLong.empty();
     }
@@ -131,29 +139,33 @@ public interface DeviceAllocator extends AutoCloseable {
 
     /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
     /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
-    /// recorded fences stay valid: see [StreamOrder]. Later frees may still name the stream: see [#free]. An
-    /// allocation or a [recorded use][StreamUses] names the present stream of a handle. Streams that end
-    /// unannounced are not reported.
+    /// recorded fences stay valid: see [StreamOrder]. Later frees may still name the stream: see [#free].
+    /// In an allocation or a [recorded use][StreamUses], a handle always names the stream that has it now.
+    /// If a stream ends without being announced, this method is not called.
     default void streamClosing(int device, long stream) {}
 
-    /// Called after the program made a stream wait for another stream of the device: later work of `stream` runs
-    /// after all work that had been enqueued on `awaited` by some earlier moment. Only waits made by
-    /// [io.cistern.CudaStream#await] are announced, so an allocator may record them but must not assume that it
-    /// sees every wait. Must not throw.
+    /// Called after the program made a stream wait for another stream of the same device. Later work of
+    /// `stream` then runs after all work that had been enqueued on `awaited` by some earlier moment, such
+    /// as the recording of an event. The framework announces only waits made by
+    /// [io.cistern.CudaStream#await], so an allocator must not assume that it sees every wait. Must not
+    /// throw.
     default void streamWaits(int device, long stream, long awaited) {}
 
-    /// Returns an optional ability: one of those above, or a type of the allocator's own.
+    /// Returns an optional ability: one of those in the table of [DeviceAllocator], or a type of the
+    /// allocator's own.
     ///
     /// @return empty if this allocator lacks it
     default <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Returns all memory to the driver. If the driver refuses, this tries again a few times, since no later
-    /// call does. The framework calls it once, after the last block has been freed, on the thread that freed
-    /// that block, that closed the allocator, or that ended the last capture. No stream is captured when the
-    /// call begins. If the driver refuses a call because of a capture that began meanwhile, this may throw the
-    /// driver's exception, and is called again after the captures.
+    /// Returns all memory to the driver. If the driver refuses a call, the allocator should repeat it a few
+    /// times, because the framework calls this method only once.
+    ///
+    /// The framework calls it after the last block has been freed, and while no stream is captured: on the
+    /// thread that freed that block, that closed the allocator, or that ended the last capture. If a
+    /// capture begins meanwhile and the driver refuses a call because of it, this method may throw the
+    /// driver's exception. Only then does the framework call it again, after the captures.
     @Override
     default void close() {}
 }

@@ -9,7 +9,7 @@ public interface HostMemory {
     /// Allocates a block.
     ///
     /// @param byteSize bytes wanted, at least 1
-    /// @throws io.cistern.cuda.CudaException if the driver can't pin that many
+    /// @throws io.cistern.cuda.CudaException if the driver can't pin that many bytes
     HostBlock allocate(long byteSize);
 
     /// A block of host memory.

@@ -11,25 +11,25 @@ import java.util.Set;
 /// [DeviceAllocator#trim]: only as much as a refused request needs, with a report, or for a request to another
 /// allocator. An allocator implements the methods that it can; the defaults say that it can't.
 ///
-/// **Failures.** If [#reclaim] or [#failed] throws, that counts as nothing given, and the framework takes the
-/// other steps. If the request fails, its [DeviceOutOfMemoryException] has the exception among the suppressed
-/// ones. Only a [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the
-/// caller instead.
+/// **Failures.** If [#reclaim] throws, the framework goes on as if it had given nothing. If the request
+/// then fails, its [DeviceOutOfMemoryException] has that exception among its suppressed exceptions, and
+/// also any exception that [#failed] throws. If [#reclaim] throws a [io.cistern.cuda.CudaException] after
+/// which the context is dead, that one reaches the caller instead.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
     /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a refused request
-    /// needs it. The framework calls it after callbacks and pools that lend, and a few times more as long
-    /// as it gives something and the request is still refused. [Choice#reclaimsLater] tells the allocator
-    /// whether this call will come.
+    /// needs it. The framework calls it after the steps [ReclaimStep#CALLBACKS] and [ReclaimStep#LENDING].
+    /// It may call a few times more, as long as the last call gave something and the request is still
+    /// refused. [Choice#reclaimsLater] tells the allocator whether this call will come.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
     ///     work, but not for that of captured streams
     /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's
     ///     exception
-    /// @param stream the stream that they were asked for
-    /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this. Then the
-    ///     framework trims it, which gives back more than the request needs
+    /// @param stream the stream of the refused request
+    /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this. If empty, the
+    ///     framework trims the allocator, which gives back more than the request needs
     default OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return OptionalLong.empty();
     }
@@ -43,8 +43,8 @@ public interface MemoryReclaim {
     /// stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
-    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]. Then the framework
-    ///     waits for the device if `mode` says so, trims, and reports what it knows
+    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]. The framework
+    ///     then waits for the device if `mode` says so, calls that method, and reports no reasons
     default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         return Optional.empty();
     }
@@ -55,8 +55,8 @@ public interface MemoryReclaim {
     /// Only the framework calls it, while the program [pauses][io.cistern.Listeners.WorkPause]. Allocations and
     /// frees by other threads go on.
     ///
-    /// @param byteSize bytes of a refused request: live memory moves only if the request then fits, and only as
-    ///     much as that takes. 0 frees as much as possible
+    /// @param byteSize bytes of a refused request, or 0 to free as much as possible. For a request, live
+    ///     memory moves only if the request fits afterwards, and no more of it than that takes
     /// @return the result; empty if the allocator can't move live memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     default Optional<CompactionResult> compact(int device, long byteSize) {
@@ -65,15 +65,15 @@ public interface MemoryReclaim {
 
     /// Estimates the result of [#compact]. Moves nothing and waits for nothing.
     ///
-    /// @return the bytes that would be freed and would be copied, and the obstacle if there is one; empty if
-    ///     the allocator can't move live memory, or if the memory is another allocator's, which the framework
-    ///     asks itself
+    /// @return the bytes that would be freed and would be copied, and the obstacle if there is one; empty
+    ///     if the allocator can't move live memory, or if its memory comes from another open allocator,
+    ///     which the framework asks directly
     default Optional<CompactionResult> planCompaction(int device) {
         return Optional.empty();
     }
 
-    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others
-    /// when they run out.
+    /// Returns whether [#tryAllocate] is implemented. A [io.cistern.MemoryPool] needs it to lend idle
+    /// blocks to allocators that have run out of memory.
     default Availability canLend() {
         return Availability.no("it can't say whether it has idle memory for a request");
     }
@@ -84,7 +84,7 @@ public interface MemoryReclaim {
     ///
     /// @param byteSize bytes wanted, at least 1
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is used first
+    /// @param stream the stream on which the block is used first
     /// @return the address, or 0 if no idle block fits
     default long tryAllocate(long byteSize, int device, long stream) {
         return 0;
@@ -95,15 +95,18 @@ public interface MemoryReclaim {
     ///
     /// @param steps the steps that are allowed within the call that allocates
     /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later,
-    ///     by [MemoryReclaim#reclaim]. False for an adaptor's upstream, since the adaptor may decide within the
-    ///     call, and for an allocator that serves graphs
+    ///     by [MemoryReclaim#reclaim]. If false, the allocator can't count on that, and may take these two
+    ///     steps itself within the call, if `steps` contains them. It is false for an adaptor's upstream,
+    ///     because the adaptor may act on a refusal before the framework does. It is also false for an
+    ///     allocator that [serves graphs][AllocatorProvider#openForGraphs], because the framework's steps
+    ///     do not ask that one
     record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
         /// Copies the set.
         public Choice {
             steps = Set.copyOf(steps);
         }
 
-        /// Allows steps within the call and announces none later.
+        /// Creates a choice of steps within the call, with `reclaimsLater` false.
         public Choice(Set<ReclaimStep> steps) {
             this(steps, false);
         }

@@ -3,15 +3,17 @@ package io.cistern.spi;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver on
-/// all devices, while the blocks keep their addresses, and to bring it back under them later. An allocator that
-/// [can][#canSleep] implements all methods.
+/// all devices, while the blocks keep their addresses, and to bring it back under them later. An allocator
+/// whose [#canSleep] answers yes implements all methods.
 ///
 /// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the waking,
 /// that earlier allocations have ended, and that no stream of a device on which the allocator has memory is
-/// captured. Frees may come at any time. They are book-keeping, and freed memory need not wake.
+/// captured. Frees may come at any time. While the memory sleeps, a free is only bookkeeping, and freed
+/// memory need not be brought back.
 ///
-/// **The allocator ensures** that work on the memory has finished before the memory goes, and that code that
-/// registered the memory is notified when it goes and comes back. It reports memory that must stay where it is.
+/// **The allocator ensures** that work on the memory has finished before the memory goes back to the
+/// driver. It also notifies code that registered the memory, before the memory goes and after it is back.
+/// It reports memory that must stay where it is.
 ///
 /// **Threads.** Only one thread at a time calls [#sleep] or wakes the memory. Any thread may make all other
 /// calls.

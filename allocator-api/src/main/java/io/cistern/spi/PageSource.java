@@ -16,8 +16,8 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @throws DeviceOutOfMemoryException if there is no memory
     long create(long byteSize, int device);
 
-    /// Returns the places that may read and write the memory where it is mapped: devices, and maybe the host.
-    /// That is its own device unless a source adds others.
+    /// Returns the devices that may read and write the memory through its mappings, and the host if it may,
+    /// too. The default is only the memory's own device.
     default List<MemoryLocation> accessors(int device) {
         return List.of(MemoryLocation.device(device));
     }

@@ -9,8 +9,8 @@ import java.util.Optional;
 /// **Tests.** `cistern-allocator-testkit` has `SegmentSourceConformance`, a suite that every source must pass. A
 /// subclass with one method runs it on a simulated GPU.
 public sealed interface SegmentSource extends AutoCloseable permits RangeSource, PageSource {
-    /// Returns an optional ability of this source's memory, for example that communicators can register it. An
-    /// allocator on top passes the ability on ([DeviceAllocator#extension]).
+    /// Returns an optional ability of this source's memory, such as one that lets communicators register
+    /// it. An allocator on top passes the ability on ([DeviceAllocator#extension]).
     ///
     /// @return empty if this source lacks it
     default <T> Optional<T> extension(Class<T> type) {

@@ -3,16 +3,16 @@ package io.cistern.spi;
 /// Records fences and orders streams, for allocators that move memory from one stream to another.
 ///
 /// A *fence* marks a place in one stream: the end of all work that the stream had been given when the fence was
-/// recorded. A fence costs a driver call. So an allocator does not record one for each free, but one when
-/// memory is wanted, for all memory freed until then.
+/// recorded. A fence costs a driver call. So an allocator should not record one for each free, but only one
+/// when it needs memory, for all memory that was freed on the stream until then.
 ///
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
 /// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's, and
 /// a virtual thread has none. A handle names a stream from its creation until its end is announced
 /// ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not record a fence on the
 /// stream or make it wait; so it records the fences that it needs when the end is announced. If the handle is
-/// reused, it names another stream, and no record about the first stream applies to the second. Fences outlive
-/// their streams.
+/// reused, it names another stream, and whatever the allocator has noted about the first stream does not
+/// apply to the second. Fences outlive their streams.
 ///
 /// **Recording never fails.** A free can't be undone, so [#record] and [#recordAll] do not fail, even if the
 /// driver refuses or the Java heap is full. They fall back in this order:
@@ -20,16 +20,16 @@ package io.cistern.spi;
 /// 1. The fence marks the end of the stream.
 /// 2. If the driver can't mark that stream (it is captured, or ended without being announced), the fence marks
 /// the end of all streams of the device.
-/// 3. If the driver can't mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host waits for them.
-/// The fence is then 0, which has passed and which all methods accept.
+/// 3. If the driver can't mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host waits for
+/// them. The result is then 0, a fence that has passed and that all methods accept.
 /// 4. If the driver refuses that too, as it does during captures, the fence is *owed*: each query of it asks
 /// the driver again, and it passes some time after the driver has accepted.
 ///
 /// In a dead context nothing runs any more, and all fences have passed.
 ///
-/// **Threads.** Any thread may call any method at any time. Several threads may use one fence at once, but none
-/// may use a fence that is being released. Only [#synchronize] and step 3 wait for work. Call no method under a
-/// lock that ordinary allocations take.
+/// **Threads.** Any thread may call any method at any time. Several threads may use one fence concurrently,
+/// but none may use a fence that is being released. Only [#synchronize] and step 3 wait for work. Call no
+/// method under a lock that ordinary allocations take.
 ///
 /// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] if the driver refuses,
 /// for example because the context is dead.
@@ -42,8 +42,8 @@ public interface StreamOrder {
     /// @return a fence, to be [released][#release] later; 0 if nothing is left to wait for
     long record(int device, long stream);
 
-    /// Returns whether a fence can be recorded on a stream now. It can't while the stream is captured into a
-    /// graph: the stream runs nothing then, but its present end can't be told apart from that of the capture.
+    /// Returns whether a fence can be recorded on a stream now. The answer is no while the stream is
+    /// captured into a graph: the driver would then record the fence into the graph.
     ///
     /// @param stream a stream that exists
     default boolean recordable(int device, long stream) {
@@ -55,18 +55,18 @@ public interface StreamOrder {
     /// for more work than necessary.
     long recordAll(int device);
 
-    /// Returns whether the stream has passed the fence. Does not wait, except that it may wait for an owed
-    /// fence as step 3 does.
+    /// Returns whether the stream has passed the fence. Does not wait, with one exception: for an owed
+    /// fence the host may wait for all streams of the device, as in step 3 of [StreamOrder].
     ///
     /// @param device the device that the fence was recorded on
-    /// @return false also if the driver doesn't know now
+    /// @return true if it has; false if not, or if the driver doesn't know now
     boolean passed(int device, long fence);
 
     /// Returns whether a stream is independent of the legacy default stream, as [#finished] requires. The
     /// answer for a stream does not change.
     ///
     /// @param stream a stream that exists
-    /// @return false also if that is unknown, as the default implementation says
+    /// @return true if it is; false if not, or if unknown. The default implementation returns false
     default boolean independent(int device, long stream) {
         return false;
     }
@@ -77,7 +77,7 @@ public interface StreamOrder {
     /// wait for unfinished work there.
     ///
     /// @param stream a stream that exists
-    /// @return false also if that is unknown now, as the default implementation says
+    /// @return true if it has; false if not, or if unknown now. The default implementation returns false
     default boolean finished(int device, long stream) {
         return false;
     }
@@ -88,8 +88,8 @@ public interface StreamOrder {
     /// @param stream a stream that exists; if it is the fence's own stream, nothing waits
     void await(int device, long stream, long fence);
 
-    /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver call.
-    /// It can't for an owed fence as long as the driver refuses it.
+    /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver
+    /// call. For an owed fence, the answer is no for as long as the driver refuses to record it.
     default boolean awaitable(int device, long fence) {
         return true;
     }

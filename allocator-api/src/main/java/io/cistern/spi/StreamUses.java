@@ -2,10 +2,10 @@ package io.cistern.spi;
 
 /// The optional ability of a [DeviceAllocator] to keep a freed block until streams other than that of the
 /// free have passed their uses of it. For an allocator without it, the framework makes the stream of the
-/// free wait for the others. That is always right, but holds up the stream.
+/// free wait for the others. That is always correct, but delays later work on that stream.
 ///
-/// An adaptor that hands out addresses other than its upstream's must not pass its upstream's ability on as it
-/// is.
+/// An adaptor that hands out addresses other than its upstream's must not pass on its upstream's ability
+/// unchanged, because the upstream does not know these addresses.
 public interface StreamUses {
     /// Records that a live block is also used on another stream, by work enqueued there until the block is
     /// freed.
@@ -16,8 +16,8 @@ public interface StreamUses {
     /// @param address where a live block of this allocator begins
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists
-    /// @return false if this allocator can't do so for this block; then the framework makes the stream of the
-    ///     free wait
+    /// @return true if recorded; false if this allocator can't do so for this block. Then the framework
+    ///     makes the stream of the free wait
     default boolean recordUse(long address, int device, long stream) {
         return false;
     }

@@ -28,7 +28,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         SHARED_WITH_USED,
         /// Registered, exported or captured, and so bound to its address.
         PINNED,
-        /// Idle, and kept because the target was reached.
+        /// Idle, but within the `keepBytes` that the trim was to leave.
         KEPT,
         /// Idle, but the driver refused to take it back. A later trim tries again.
         REFUSED
@@ -36,9 +36,9 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
 
     /// A part of the memory that stayed.
     ///
-    /// @param reason why
+    /// @param reason why it stayed
     /// @param stream the stream that the memory belongs to; empty unless it belongs to one stream alone
-    /// @param byteSize how much
+    /// @param byteSize bytes of this part
     public record Left(Reason reason, OptionalLong stream, long byteSize) {}
 
     /// Returns the sum of several results.
