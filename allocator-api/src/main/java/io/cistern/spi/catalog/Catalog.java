@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/// Finds providers by name, and chooses the current allocator if the program does not. The loader implements
-/// it; a program without the loader builds its own with [#of].
+/// Finds providers by name, and chooses the current allocator if the program does not.
+/// `cistern-pluggable-loader` implements it. A program without that loader builds a catalogue with [#of].
 public interface Catalog {
     /// Returns the provider of an allocator.
     ///
@@ -28,13 +28,13 @@ public interface Catalog {
 
     /// Returns the allocator that is current if the program names none.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
-    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
-    ///     share the highest priority
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid; if it names an
+    ///     allocator that does not exist or can't run here; or if it names none, and no allocator is
+    ///     available or several share the highest priority
     Choice choose(DeviceEnvironment environment);
 
-    /// Returns the full spec of an allocator. If the given spec names a segment source, and no allocator has
-    /// that name, it means `caching` over the source, and its options go to the source.
+    /// Returns the full spec of an allocator. A spec that names a segment source is short for `caching`
+    /// over that source, with the options given to the source, unless an allocator has the same name.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
@@ -51,9 +51,9 @@ public interface Catalog {
     /// Returns the allocator that is current on a device if the program names none.
     ///
     /// @return the choice for all devices, unless a catalogue overrides this
-    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
-    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
-    ///     share the highest priority
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid; if it names an
+    ///     allocator that does not exist or can't run here; or if it names none, and no allocator is
+    ///     available or several share the highest priority
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
@@ -61,15 +61,15 @@ public interface Catalog {
     /// Looks for providers and configuration again, and returns them as a new catalogue. This one does not
     /// change.
     ///
-    /// @return this catalogue, if it looks for nothing
+    /// @return the new catalogue; this one if it is fixed, as that of [#of] is
     default Catalog refreshed() {
         return this;
     }
 
     /// Looks for providers and configuration as [io.cistern.DeviceMemory#system()] does.
     ///
-    /// @param allocators the program's own, added to those that are found
-    /// @param sources the program's own, added to those that are found
+    /// @param allocators the program's own providers, added to those that are found
+    /// @param sources the program's own providers, added to those that are found
     /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
     ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
@@ -79,16 +79,16 @@ public interface Catalog {
                                 + " your own Catalog"));
     }
 
-    /// Returns what [#discover] finds; an empty catalogue if there is no loader on the class path or module
-    /// path.
+    /// Returns the catalogue that [#discover] finds without providers of the program's own; an empty one if
+    /// there is no loader on the class path or module path.
     static Catalog found() {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }
 
     /// Returns a catalogue of only the given providers; the first allocator is the choice.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one has an
-    ///     illegal name or is built for a newer SPI
+    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have the same name, if a
+    ///     name is illegal, or if a provider is built for a newer version of the SPI
     static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new FixedCatalog(allocators, sources);
     }
@@ -105,18 +105,19 @@ public interface Catalog {
     ///
     /// @param kind what it provides
     /// @param name its name, or its class's name if it failed to give one
-    /// @param origin the JAR or module it came from, with the digest of a plug-in
+    /// @param origin where it came from, in words: a JAR, a folder, a module or the program; for a plug-in
+    ///     also its digest
     /// @param priority its priority; 0 for a source
-    /// @param problem why it can't be used at all, or empty
+    /// @param problem why it can't be used; empty if it can
     record Entry(Kind kind, String name, String origin, int priority, Optional<String> problem) {}
 
     /// The allocator that is current, and the reason.
     ///
     /// @param spec the allocator
-    /// @param reason for people, for example `highest priority of those available` or `property
+    /// @param reason why, in words: for example `highest priority of those available` or `property
     ///     cistern.allocator`
     record Choice(AllocatorSpec spec, String reason) {
-        /// How a reason begins if no setting named the allocator.
+        /// The beginning of each reason that [#isByPriority] recognises.
         public static final String HIGHEST_PRIORITY = "highest priority of those available";
 
         /// Returns whether the allocator's priority decided, rather than a setting.

@@ -15,7 +15,7 @@ public interface CatalogProvider {
     ///
     /// @param allocators the program's own
     /// @param sources the program's own
-    /// @throws ConfigurationException if there are any and this implementation accepts none
+    /// @throws ConfigurationException if the program gives any, and this implementation accepts none
     default Catalog discover(
             ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         if (!allocators.isEmpty() || !sources.isEmpty()) {

@@ -4,8 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/// The options of one spec. The provider reads each with its type. After its `open` has returned, an option
-/// that it never read is an error that names the nearest option that it did read.
+/// The options of one spec. The provider reads each with its type. If the spec has an option that the
+/// provider has not read when its `open` returns, opening fails. The error lists the options that were
+/// read, the most similar name first.
 ///
 /// Every method returns empty if the key is not given. For a value of another type it throws a
 /// [io.cistern.errors.ConfigurationException] that names the key and the legal values.

@@ -8,12 +8,12 @@ import java.util.Objects;
 /// An allocator (or a segment source) with its options, as people write it: `NAME`, or
 /// `NAME:key=value,key=[a,b],key="quoted"`.
 ///
-/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is
-/// accepted too.
+/// The grammar is the same in system properties, in environment variables and on the command line.
+/// PyTorch's `key:value` is accepted too.
 ///
 /// @param name the provider's name
-/// @param options the options in the order given; each value is a list, of one element unless written in
-///     brackets
+/// @param options the options in the order given; each value is a list, which has one element unless it is
+///     written in brackets
 /// @param text the spec as it was given
 public record AllocatorSpec(String name, Map<String, List<String>> options, String text) {
     /// Copies the options.

@@ -105,17 +105,17 @@ public class SpecOption<T> {
         return key;
     }
 
-    /// Returns the legal values, for people.
+    /// Returns a description of the legal values, in Markdown.
     public final String legal() {
         return legal;
     }
 
-    /// Returns the value or behaviour without the option, for people.
+    /// Returns a description of the value or behaviour without the option, in Markdown.
     public final String usual() {
         return usual;
     }
 
-    /// Returns the effect, for people.
+    /// Returns a description of the effect, in Markdown.
     public final String meaning() {
         return meaning;
     }

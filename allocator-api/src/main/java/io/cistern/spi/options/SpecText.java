@@ -13,7 +13,7 @@ public final class SpecText {
 
     private final Map<String, List<String>> values = new LinkedHashMap<>();
 
-    /// Starts without values.
+    /// Creates a collection without values.
     public SpecText() {}
 
     /// Sets the value of an option, replacing any earlier one.
