@@ -4,14 +4,16 @@ import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 import java.util.List;
 
-/// The history of a block, as a checking allocator remembers it.
+/// The code that allocated a block, and the code that freed it, as an allocator that checks its callers
+/// remembers them.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for
 /// @param device the device it lives on
-/// @param stream the stream it was made for
-/// @param allocatedAt the frames that asked for it, the innermost first, without those of the framework
-/// @param freedAt the frames that freed it; empty while it is alive
+/// @param stream the stream it was allocated for
+/// @param allocatedAt the stack frames that allocated it, the innermost first, without those of the
+///     framework
+/// @param freedAt the stack frames that freed it; empty while it is alive
 public record BlockHistory(
         long address,
         long byteSize,
@@ -36,7 +38,8 @@ public record BlockHistory(
         return other >= address && other < address + byteSize;
     }
 
-    /// Returns lines for people: the block, and the frames that allocated and freed it.
+    /// Returns a human-readable text of several lines: the block, and the frames that allocated and freed
+    /// it.
     public String describe() {
         StringBuilder text = new StringBuilder("the block of " + ByteSizes.count(byteSize) + " at 0x"
                 + Long.toHexString(address) + " on device " + device + ", stream 0x" + Long.toHexString(stream));

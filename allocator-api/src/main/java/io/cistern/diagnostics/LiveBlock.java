@@ -12,11 +12,11 @@ import java.util.OptionalLong;
 /// @param address where it begins
 /// @param byteSize bytes asked for
 /// @param device the device it lives on
-/// @param allocator the spec or name of the allocator or pool that made it
-/// @param stream the stream it was made for
-/// @param age how long ago it was made
-/// @param site the frames that asked for it, the innermost first, without those of the framework
-/// @param thread the name of the thread that asked for it
+/// @param allocator the spec of the allocator, or the name of the pool, that allocated it
+/// @param stream the stream it was allocated for
+/// @param age how long ago it was allocated
+/// @param site the stack frames that allocated it, the innermost first, without those of the framework
+/// @param thread the name of the thread that allocated it
 /// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no
 ///     code can close it any more
 public record LiveBlock(

@@ -6,12 +6,13 @@ package io.cistern.diagnostics;
 /// **A block's life.** [Allocated] → [Freed]. After that its memory may be handed out again in stream order,
 /// unless [FreeDeferred] follows: then another stream, or a graph, may still use it, until [FreeCompleted].
 ///
-/// **Sources.** Events of blocks, trims, swaps, scopes and refusals come for every allocator. Events of
-/// segments, pages and deferred frees come from allocators that report them ([io.cistern.spi.EventSink]), as
-/// `caching` does.
+/// **Sources.** Events of blocks, trims, scopes, refusals and changes of the current allocator come for
+/// every allocator. Events of segments, pages and deferred frees come only for allocators that report them
+/// ([io.cistern.spi.EventSink]), as `caching` does.
 ///
-/// **Order.** The events of one thread come in order, except that those of segments, pages and deferred frees
-/// wait until the thread has left the allocator. Events of different threads may come concurrently.
+/// **Order.** Observers receive the events of one thread in order, except that they receive those of
+/// segments, pages and deferred frees only when the thread has left the allocator. Events of different
+/// threads may arrive concurrently.
 public sealed interface MemoryEvent {
     /// Returns the device; -1 if the event is about no device, or several.
     default int device() {
@@ -26,8 +27,8 @@ public sealed interface MemoryEvent {
     /// @param address where it begins
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
-    /// @param endNanos when it had ended and observers had received the earlier events, in the time of
-    ///     [System#nanoTime]
+    /// @param endNanos the time of this event on the clock of [System#nanoTime]: after the allocation, and
+    ///     after observers received the thread's earlier events
     record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 
@@ -44,7 +45,7 @@ public sealed interface MemoryEvent {
     /// A program noted that a block is used on another stream too ([io.cistern.DeviceMemory#recordUse]).
     ///
     /// @param device the device
-    /// @param stream the stream that uses it, until the block is freed
+    /// @param stream the stream that also uses the block, until its free
     /// @param address where the block begins
     record UseRecorded(int device, long stream, long address) implements MemoryEvent {}
 
@@ -94,7 +95,7 @@ public sealed interface MemoryEvent {
     ///
     /// @param allocator its spec, or the pool's name
     /// @param device the device
-    /// @param keepBytes bytes that were allowed to stay
+    /// @param keepBytes bytes that were allowed to stay reserved
     /// @param waited whether it waited for running work
     /// @param returnedBytes bytes that went back
     /// @param nanos how long it took
@@ -127,8 +128,9 @@ public sealed interface MemoryEvent {
 
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
-    /// @param report the facts known then
-    /// @param byLimit whether a limit refused it, or an option of the allocator that is smaller than the request
+    /// @param report the facts known at that moment
+    /// @param byLimit whether a limit refused it, or an option of the allocator, such as `max_bytes`, that
+    ///     allows less than the request
     record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
         @Override
         public int device() {
@@ -138,9 +140,9 @@ public sealed interface MemoryEvent {
 
     /// A program made a stream wait for another one, by [io.cistern.CudaStream#await].
     ///
-    /// @param device the device of both
-    /// @param stream the one that waits
-    /// @param awaited the one that it waits for
+    /// @param device the device of both streams
+    /// @param stream the stream that waits
+    /// @param awaited the stream that it waits for
     record StreamWaited(int device, long stream, long awaited) implements MemoryEvent {}
 
     /// The end of a stream was announced.
@@ -151,6 +153,6 @@ public sealed interface MemoryEvent {
 
     /// A program marked a moment by [io.cistern.Listeners#annotate].
     ///
-    /// @param text the program's words
+    /// @param text the label that the program gave the moment
     record Annotated(String text) implements MemoryEvent {}
 }

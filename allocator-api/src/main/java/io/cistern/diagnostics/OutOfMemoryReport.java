@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 /// @param allocators the allocators and pools of this process, the refusing one first
 /// @param unusable memory that this process holds and that could not serve the request, the most bytes first
 /// @param steps the steps that were tried, in their order
-/// @param processes other processes that hold memory of the device, if the system reports them. The system answers
-///     slowly, so the first read of this list, of the advice or of the text may wait
+/// @param processes other processes that hold memory of the device, if the system reports them. The system
+///     answers slowly, so the first read of this list, of `advice` or of [#text] may wait
 /// @param advice sentences that say what would help
 public record OutOfMemoryReport(
         long byteSize,
@@ -38,8 +38,8 @@ public record OutOfMemoryReport(
     /// How many allocators, streams, reasons and processes the text names at most; the record lists all of them.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the lists. The last two are immutable already and may not be ready yet, so they are kept as they
-    /// are.
+    /// Copies the first three lists. `processes` and `advice` are immutable already, and may not be ready
+    /// yet, so they are not copied.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         unusable = List.copyOf(unusable);
@@ -50,12 +50,12 @@ public record OutOfMemoryReport(
     ///
     /// @param name its spec, or a pool's name
     /// @param tag a pool's tag; empty without one
-    /// @param reservedBytes bytes obtained from the driver; empty if it doesn't know
+    /// @param reservedBytes bytes obtained from the driver; empty if the allocator does not report them
     /// @param requestedBytes bytes in live blocks, as requested
-    /// @param liveBlocks how many
-    /// @param idleBytes reserved bytes that neither a live block nor an allocator built on this one uses; 0 if
-    ///     it does not report reserved bytes
-    /// @param streams its memory by stream; empty if it doesn't know
+    /// @param liveBlocks the number of live blocks
+    /// @param idleBytes reserved bytes that neither a live block nor an allocator built on this one uses; 0
+    ///     if `reservedBytes` is empty
+    /// @param streams its memory by stream; empty if the allocator does not report it
     public record AllocatorMemory(
             String name,
             String tag,
@@ -103,7 +103,7 @@ public record OutOfMemoryReport(
 
     /// The memory of another process.
     ///
-    /// @param processId its number
+    /// @param processId its process ID, as NVML reports it; in a container it may be the ID on the host
     /// @param byteSize bytes of the device that it holds; empty if the system does not report it
     public record ProcessMemory(long processId, OptionalLong byteSize) implements Serializable {
         private Object writeReplace() {
@@ -168,8 +168,9 @@ public record OutOfMemoryReport(
         return known == null ? OptionalLong.empty() : OptionalLong.of(known);
     }
 
-    /// Returns, for people, how much of the device's memory is free, and which other allocator or pool has more bytes
-    /// in live blocks than the refusing one: "the device has … free of …, and … holds …".
+    /// Returns a human-readable text that says how much of the device's memory is free, and which other
+    /// allocator or pool has more bytes in live blocks than the refusing one: "the device has … free of …,
+    /// and … holds …".
     public String deviceText() {
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
             return "the device has " + known(totalBytes) + " in all";
@@ -182,8 +183,8 @@ public record OutOfMemoryReport(
         return known(freeBytes) + " free of " + known(totalBytes);
     }
 
-    /// Returns, for people, which other allocator or pool has more bytes in live blocks than the refusing one, as ",
-    /// and … holds …". Empty if none has.
+    /// Returns a human-readable text that says which other allocator or pool has more bytes in live blocks
+    /// than the refusing one: ", and … holds …". Empty if none has.
     public String holderText() {
         return largestHolder()
                 .filter(each -> !each.equals(allocators.getFirst()))
@@ -198,8 +199,8 @@ public record OutOfMemoryReport(
                 .reduce((most, each) -> each.requestedBytes() > most.requestedBytes() ? each : most);
     }
 
-    /// Returns, for people, why compaction did not help, and what it could have given: "; compaction: …". Empty if it
-    /// was not tried, or there is nothing to say about it.
+    /// Returns a human-readable text that says why compaction did not help, and what it could have freed:
+    /// "; compaction: …". Empty if it was not tried, or there is nothing to say about it.
     public String compactionText() {
         return steps.stream()
                 .filter(tried ->
@@ -208,7 +209,7 @@ public record OutOfMemoryReport(
                 .collect(Collectors.joining());
     }
 
-    /// Returns the report as lines for people.
+    /// Returns the report as human-readable lines.
     public String text() {
         StringBuilder text = new StringBuilder();
         line(

@@ -1,35 +1,39 @@
 package io.cistern.diagnostics;
 
-/// The steps that are tried, in this order, when there is no memory for a request. After each one the request
-/// is tried again. The allocator itself takes the first three, all of which `caching` has; the framework takes
-/// the others for every allocator. Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
+/// The steps that are tried, in this order, when there is no memory for a request. After each step that
+/// gave something, the request is tried again. The first three are steps of the allocator itself, and
+/// `caching` takes them all; the framework takes the others for every allocator. Each can be [switched
+/// off][io.cistern.DeviceMemory.Builder#reclaimSteps].
 public enum ReclaimStep {
-    /// Blocks in the caches of other threads.
+    /// Uses blocks in the caches of other threads.
     OTHER_THREADS("other threads' caches"),
-    /// Freed blocks that other streams used, if those streams have got past their uses.
+    /// Uses freed blocks that other streams used, if those streams have passed their uses.
     PASSED_FENCES("passed fences"),
-    /// Idle pages of other addresses and streams, moved.
+    /// Moves idle pages from other addresses and streams to the request.
     IDLE_PAGES("moved idle pages"),
-    /// Memory of graphs that are gone.
+    /// Uses the memory of graphs that are gone.
     GRAPHS("graphs that are gone"),
-    /// Memory that [listeners][io.cistern.Listeners#onMemoryPressure] free.
+    /// Asks [listeners][io.cistern.Listeners#onMemoryPressure] to free memory.
     CALLBACKS("callbacks"),
-    /// Idle blocks of pools that [lend][io.cistern.MemoryPool.Builder#lendsToOthers].
+    /// Uses an idle block of a pool that [lends][io.cistern.MemoryPool.Builder#lendsToOthers].
     LENDING("pools that lend"),
-    /// Idle memory of other streams that no work may still use, given back to the driver.
+    /// Gives idle memory of other streams back to the driver, without waiting: only memory that no work may
+    /// still use.
     TRIM("trim"),
-    /// The same, and the allocator's own idle memory in pieces, after a wait for work that may use it. Captured
-    /// streams are not waited for.
+    /// Waits for work that may still use freed memory, so that this memory can serve the request or go back
+    /// to the driver: first that of other streams, then also the pieces on the request's own stream. Does
+    /// not wait for captured streams.
     SYNCHRONIZE("synchronise"),
-    /// Idle memory of all other allocators and pools of the device, given back to the driver.
+    /// Gives idle memory of all other allocators and pools of the device back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
-    /// Pages that hold little live memory, replaced by smaller ones at the same addresses, while the program
+    /// Replaces pages that hold little live memory by smaller ones at the same addresses, while the program
     /// [pauses][io.cistern.Listeners.WorkPause].
     COMPACTION("compaction"),
-    /// Memory that [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] move
-    /// off the device until it is used again.
+    /// Asks [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] to move
+    /// memory off the device until it is used again.
     SPILL("spilling"),
-    /// Frees by other threads, waited for up to a [bound][io.cistern.DeviceMemory.Builder#waitForFrees].
+    /// Waits for other threads to free memory, for at most a [given
+    /// time][io.cistern.DeviceMemory.Builder#waitForFrees].
     FREES("other threads' frees");
 
     private final String text;
@@ -38,7 +42,7 @@ public enum ReclaimStep {
         this.text = text;
     }
 
-    /// Returns its name for people.
+    /// Returns the step's human-readable name.
     public String text() {
         return text;
     }

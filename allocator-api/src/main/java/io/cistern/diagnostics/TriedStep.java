@@ -6,11 +6,11 @@ import java.io.Serializable;
 /// A step that was tried when memory ran out.
 ///
 /// @param step the step
-/// @param byteSize bytes that it freed or gave back to the driver, as far as it can tell
-/// @param nanos how long it took, on the driver's clock
-/// @param note a remark for people; usually empty
+/// @param byteSize bytes that the step freed or gave back to the driver, as far as it knows
+/// @param nanos how long it took in nanoseconds of the driver's clock
+/// @param note a human-readable remark; usually empty
 public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note) implements Serializable {
-    /// Makes a step without a remark.
+    /// Creates a step without a remark.
     public TriedStep(ReclaimStep step, long byteSize, long nanos) {
         this(step, byteSize, nanos, "");
     }

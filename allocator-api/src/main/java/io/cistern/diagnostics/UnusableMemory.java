@@ -5,16 +5,18 @@ import java.io.Serializable;
 
 /// Memory that an allocator holds on a device and could not use for a request.
 ///
-/// @param reason why it could not
+/// @param reason why the allocator could not use it
 /// @param byteSize bytes, above 0
-/// @param holder the stream, allocator or pool that holds it, for people; empty if naming it does not help
-/// @param remedy a setting or a call that would make it usable, as a sentence for people; empty if there is none
+/// @param holder the stream, allocator or pool that holds it, in words; empty if naming it does not help
+/// @param remedy a setting or a call that would make it usable, as a human-readable text; empty if there is
+///     none
 public record UnusableMemory(Reason reason, long byteSize, String holder, String remedy) implements Serializable {
     /// Why memory can't serve a request.
     public enum Reason {
-        /// A page or segment has a live block too, so it can't go elsewhere as a whole.
+        /// It lies in a page or segment that also has a live block, so that page or segment can't be used
+        /// elsewhere.
         BESIDE_LIVE_BLOCKS("idle next to live blocks"),
-        /// The pieces are smaller than the smallest page of the driver.
+        /// It lies in pieces smaller than the driver's smallest page.
         SMALLER_THAN_A_PAGE("idle in pieces smaller than a page"),
         /// Another stream keeps the idle memory.
         IDLE_ELSEWHERE("idle"),
@@ -39,7 +41,7 @@ public record UnusableMemory(Reason reason, long byteSize, String holder, String
         }
     }
 
-    /// Returns this as one line for people.
+    /// Returns this as one human-readable line.
     public String text() {
         return ByteSizes.count(byteSize) + " " + reason.text() + (holder.isEmpty() ? "" : ", " + holder)
                 + (remedy.isEmpty() ? "" : ": " + remedy);
