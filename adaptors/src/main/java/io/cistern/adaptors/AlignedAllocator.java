@@ -23,7 +23,8 @@ import java.util.concurrent.ConcurrentMap;
 ///                      u     a           a + bytes  u ≤ a ≤ u + pad, since u is a multiple of 256
 /// ```
 ///
-/// Statistics, segments and histories are the upstream's: they show its blocks, with the padding, from u on.
+/// Statistics, segments and histories come from the upstream: they show its blocks, which begin at u and
+/// include the padding.
 ///
 /// **Invariant.** The map has exactly the live blocks, a → u.
 public final class AlignedAllocator extends AllocatorAdaptor {
@@ -36,7 +37,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     /// Builds on an allocator.
     ///
     /// @param alignment the alignment of all addresses in bytes: a power of two, 256 to 2^40
-    /// @throws IllegalArgumentException if `alignment` is not such a power
+    /// @throws IllegalArgumentException if `alignment` is not a power of two, or out of range
     public AlignedAllocator(DeviceAllocator upstream, long alignment) {
         super(upstream);
         if (Long.bitCount(alignment) != 1 || alignment < GIVEN || alignment > 1L << 40) {
@@ -83,7 +84,8 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// Abilities that take a block's address get the upstream's address. Lending is not offered.
+    /// An ability that takes the address of a block passes the upstream's address of that block to the
+    /// upstream. Lending is not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

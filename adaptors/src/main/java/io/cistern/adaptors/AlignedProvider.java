@@ -22,7 +22,7 @@ public final class AlignedProvider extends AdaptorProvider {
                 AllocatorOptions::bytes);
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public AlignedProvider() {}
 
     @Override

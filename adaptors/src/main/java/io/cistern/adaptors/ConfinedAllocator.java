@@ -13,10 +13,11 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// Lets only one thread, its owner, allocate and free in the upstream, which therefore needs no locks. An
 /// allocation by another thread is an error.
 ///
-/// Frees are the exception, since any thread may free a block. Frees by other threads wait, and the owner passes
-/// them on with its next call. The streams of waiting frees must still exist then, so the owner makes a call (a
-/// `trim` will do) before they are destroyed. A free on another thread's own stream (2) is passed on once that
-/// stream has got past it, since 2 names another stream on the owner.
+/// Any thread may free a block. A free by another thread waits until the owner's next call, which passes it
+/// on to the upstream. The stream of a waiting free must still exist at that call. So the owner makes a
+/// call, such as a `trim`, before such a stream is destroyed. A free on the per-thread default stream (2)
+/// of another thread is passed on once that stream has passed the free, because on the owner, 2 names
+/// another stream.
 ///
 /// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
 /// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.

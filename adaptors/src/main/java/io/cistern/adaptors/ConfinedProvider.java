@@ -5,7 +5,7 @@ import io.cistern.spi.DeviceAllocator;
 
 /// Provides `confined`, a [ConfinedAllocator] owned by the thread that opens it. Option: `upstream`, a spec.
 public final class ConfinedProvider extends AdaptorProvider {
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public ConfinedProvider() {}
 
     @Override

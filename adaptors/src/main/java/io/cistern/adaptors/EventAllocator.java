@@ -23,9 +23,9 @@ public final class EventAllocator extends AllocatorAdaptor {
     private final long[] thresholds;
     private final ConcurrentMap<Integer, AtomicLong> liveBytes = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator, with a listener that stays as long as this allocator exists.
+    /// Builds on an allocator, with a listener that can't be removed.
     ///
-    /// @param thresholds live bytes of a device, at least 1 each, in any order
+    /// @param thresholds thresholds for the live bytes of each device: at least 1 byte each, in any order
     /// @throws IllegalArgumentException if a threshold is less than 1
     public EventAllocator(DeviceAllocator upstream, AllocationListener listener, long... thresholds) {
         super(upstream);

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Optional;
 
 /// Provides `events`, an [EventAllocator] that logs each crossing of a threshold, to the logger
-/// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec. For
-/// more thresholds, nest it; other listeners are added in code.
+/// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec.
+/// For several thresholds, nest one `events` in another. Other listeners can be added only in code.
 public final class EventProvider extends AdaptorProvider {
     /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
@@ -23,7 +23,7 @@ public final class EventProvider extends AdaptorProvider {
                 EventProvider::threshold);
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public EventProvider() {}
 
     @Override

@@ -2,11 +2,12 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Decides what to do when an allocation failed for lack of memory: frees something, and says whether
-/// that may help.
+/// Tries to free memory after an allocation has failed for lack of memory, and says whether to try the
+/// allocation again.
 ///
-/// The thread that allocates calls it, with no lock of the adaptor held; several threads may call at once. It
-/// may free and trim. If it allocates through the same adaptor and that fails, it is called again.
+/// The thread that allocates calls the callback, and holds no lock of the adaptor; several threads may call
+/// concurrently. The callback may free and trim. If it allocates through the same adaptor and that fails,
+/// it is called again.
 @FunctionalInterface
 public interface FailureCallback {
     /// Makes room for a failed allocation.

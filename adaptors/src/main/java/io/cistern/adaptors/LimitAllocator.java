@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Limits the live bytes on each device, and refuses no request that fits.
+/// Limits the live bytes on each device. It never refuses a request that fits under the limit.
 ///
 /// **Invariant.** For each device 0 ≤ used ≤ limit; while no call is under way, used = the bytes of
 /// its live blocks.
@@ -37,7 +37,8 @@ public final class LimitAllocator extends AllocatorAdaptor {
         return used(device).get();
     }
 
-    /// @throws DeviceOutOfMemoryException if the request exceeds the limit, or the upstream fails with it
+    /// @throws DeviceOutOfMemoryException if the live bytes would exceed the limit, or if the upstream
+    ///     throws it
     @Override
     public long allocate(long byteSize, int device, long stream) {
         AtomicLong used = used(device);

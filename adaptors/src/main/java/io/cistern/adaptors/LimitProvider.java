@@ -21,7 +21,7 @@ public final class LimitProvider extends AdaptorProvider {
                 LimitProvider::limitBytes);
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public LimitProvider() {}
 
     @Override

@@ -6,16 +6,16 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
-/// Writes each allocation and free, recorded uses on other streams, and waits of a [io.cistern.CudaStream] to a
-/// [TraceLog], which [#extension] finds.
+/// Writes to a [TraceLog]: each allocation and free, each recorded use on another stream, each wait of a
+/// [io.cistern.CudaStream], and each announced end of a stream. [#extension] returns the log.
 ///
-/// A block's id is its address. A free is logged before the upstream can hand out the address again, so the log
-/// never allocates an id that is live.
+/// A block's id is its address. A free is logged before the upstream can hand out the address again, so the
+/// log never shows an allocation whose id is still live.
 public final class LoggingAllocator extends AllocatorAdaptor implements StreamUses {
     private final TraceLog log;
     private final boolean ownsLog;
 
-    /// Builds on an allocator. The log stays the caller's to close; several allocators may share one.
+    /// Builds on an allocator. The caller closes the log; several allocators may share it.
     public LoggingAllocator(DeviceAllocator upstream, TraceLog log) {
         this(upstream, log, false);
     }

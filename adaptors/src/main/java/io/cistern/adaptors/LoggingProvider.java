@@ -11,8 +11,12 @@ import java.nio.file.Path;
 import java.util.List;
 
 /// Provides `logging`, a [LoggingAllocator] with its own log, which `allocator.extension(TraceLog.class)`
-/// finds. Options: `file`, gzipped if its name ends in `.gz` and overwritten if it exists; `rows`, after which
-/// the log ends, [TraceLog#DEFAULT_MAX_ROWS] by default; `upstream`, a spec.
+/// returns. Its options:
+///
+/// - `file`: the path of the log. The log is gzipped if the name ends in `.gz`, and overwrites an existing
+///   file.
+/// - `rows`: the number of rows after which the log ends, [TraceLog#DEFAULT_MAX_ROWS] by default.
+/// - `upstream`: the spec of the allocator to log.
 public final class LoggingProvider extends AdaptorProvider {
     /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
@@ -32,7 +36,7 @@ public final class LoggingProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 1, Long.MAX_VALUE));
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public LoggingProvider() {}
 
     @Override

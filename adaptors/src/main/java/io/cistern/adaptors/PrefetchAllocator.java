@@ -9,16 +9,16 @@ import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Moves each block of managed memory to the device that it is allocated for, in the order of its stream, so
-/// that the first kernel finds it there. A prefetch is a hint: if the driver refuses one, as it does for other
-/// memory and while the stream is captured, the block is handed out without it, and the first refusal is
-/// logged.
+/// that the first kernel finds it there. A prefetch is only a hint. The driver refuses it for memory that
+/// is not managed, and while the stream is captured. The block is then handed out without a prefetch, and
+/// the first refusal is logged.
 public final class PrefetchAllocator extends AllocatorAdaptor {
     private final UnifiedMemory unified;
     private final AtomicBoolean refused = new AtomicBoolean();
 
     /// Builds on an allocator of managed memory.
     ///
-    /// @param unified the facet that prefetches, of the driver in use
+    /// @param unified the facet of the driver in use that prefetches managed memory
     public PrefetchAllocator(DeviceAllocator upstream, UnifiedMemory unified) {
         super(upstream);
         this.unified = unified;

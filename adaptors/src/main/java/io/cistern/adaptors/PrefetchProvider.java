@@ -7,7 +7,7 @@ import io.cistern.spi.DeviceAllocator;
 /// Provides `prefetch`, a [PrefetchAllocator]. Option: `upstream`, the spec of an allocator of managed
 /// memory, such as `caching:source=managed`.
 public final class PrefetchProvider extends AdaptorProvider {
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public PrefetchProvider() {}
 
     @Override

@@ -7,7 +7,7 @@ package io.cistern.adaptors;
 /// @param failures allocations that failed
 /// @param requestedBytes live bytes of the region's blocks
 /// @param requestedPeakBytes the peak of `requestedBytes`
-/// @param requestedTotalBytes bytes of all allocations
+/// @param requestedTotalBytes bytes of all allocations that succeeded
 public record RegionStatistics(
         long allocations,
         long frees,

@@ -4,12 +4,12 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 
-/// Asks a callback when memory is short, and tries again as long as it returns true. Other failures, and requests
-/// larger than a limit, are not retried.
+/// Asks a callback when the upstream has no memory for a request, and tries again as long as the callback
+/// returns true. Other failures, and requests larger than a limit, are not retried.
 public final class RetryAllocator extends AllocatorAdaptor {
     private final FailureCallback callback;
 
-    /// Builds on an allocator, with a callback for failures.
+    /// Builds on an allocator, with a callback that is asked when memory is short.
     public RetryAllocator(DeviceAllocator upstream, FailureCallback callback) {
         super(upstream);
         this.callback = callback;

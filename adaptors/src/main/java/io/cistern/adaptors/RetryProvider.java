@@ -29,7 +29,7 @@ public final class RetryProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 0, 3_600_000));
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public RetryProvider() {}
 
     @Override

@@ -17,9 +17,10 @@ import org.jspecify.annotations.Nullable;
 /// statistics.statistics("forward").requestedPeakBytes()
 /// ```
 ///
-/// A region belongs to one thread, nests, and counts by its name. Events in an inner region count for the outer
-/// ones too, once for each name; all events count for the region `""`. A block belongs to the regions in which
-/// it was allocated.
+/// A region belongs to the thread that entered it. Regions of the same name share their counts, and regions
+/// nest: an allocation in an inner region counts for the outer ones, too, once for each name. All
+/// allocations count for the region `""`. The free of a block counts for the regions in which the block was
+/// allocated.
 ///
 /// **Invariant.** The map of blocks has exactly the live ones.
 public final class StatisticsAllocator extends AllocatorAdaptor {

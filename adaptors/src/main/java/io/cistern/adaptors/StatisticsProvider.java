@@ -4,9 +4,9 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
 /// Provides `statistics`, a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)`
-/// finds. Option: `upstream`, a spec.
+/// returns. Option: `upstream`, a spec.
 public final class StatisticsProvider extends AdaptorProvider {
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public StatisticsProvider() {}
 
     @Override

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 /// Writes the events of a program's device memory as a trace of format 2, which `cistern replay` reads;
 /// see `docs/trace-format.md`. A [LoggingAllocator] logs allocations and frees, the uses that the
 /// program [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the ends of
-/// streams. It can't see waits that other code makes, or uses that are not recorded; the program logs these
-/// itself:
+/// streams. It can't see waits that other code makes, or uses that are not recorded. The program can log
+/// these itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);
@@ -25,12 +25,12 @@ import org.jspecify.annotations.Nullable;
 /// costs a short lock, a look at the clock and some bytes in a buffer, without garbage. The log ends after a
 /// given number of rows.
 ///
-/// A log never makes the program fail: after an error of the file it writes no more, and [#failure] says why.
-/// A log that is still open at the end of the process is closed then.
+/// A log never makes the program fail: after an I/O error it writes no more, and [#failure] returns the
+/// error. A log that is still open when the process ends is completed by a shutdown hook.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {
-    /// The most rows that `replay` reads.
+    /// The maximum number of rows by default, which is also the most that `cistern replay` reads.
     public static final long DEFAULT_MAX_ROWS = 1L << 23;
 
     static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
@@ -86,7 +86,8 @@ public final class TraceLog implements AutoCloseable {
         add('w', awaited, 0, stream, device);
     }
 
-    /// Logs that work that uses a block was enqueued on `stream`; for streams other than the block's own.
+    /// Logs that work that uses a block was enqueued on `stream`. Needed only for a stream other than that
+    /// of the block's allocation.
     ///
     /// @param address the start of a live block; readers ignore other addresses
     public void used(long address, int device, long stream) {
@@ -127,10 +128,10 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Writes the rows so far to the file, where they can be read. In a gzipped file some of them stay with
-    /// the compressor until [#close].
+    /// Writes all rows logged so far to the file, so that others can read them. In a gzipped file some of
+    /// them stay with the compressor until [#close].
     ///
-    /// @return whether all rows could be written so far; if not, [#failure] says why
+    /// @return whether all rows so far could be written; if not, [#failure] returns the error
     public boolean flush() {
         lock.lock();
         try {
@@ -150,8 +151,8 @@ public final class TraceLog implements AutoCloseable {
         return locked(() -> rows);
     }
 
-    /// Returns the number of rows that were not written: after the last allowed one, after a failure,
-    /// or after closing.
+    /// Returns the number of rows that were not written: because the log had reached its maximum, had
+    /// failed, or was closed.
     public long droppedRows() {
         return locked(() -> droppedRows);
     }

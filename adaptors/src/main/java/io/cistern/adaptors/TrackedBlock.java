@@ -9,10 +9,10 @@ import java.util.List;
 /// @param address the start of the block
 /// @param byteSize the requested bytes
 /// @param device the device
-/// @param stream the stream of its allocation
+/// @param stream the stream it was allocated for
 /// @param thread the name of the thread that allocated it
 /// @param nanoTime the time of the allocation, by [System#nanoTime]
-/// @param site the program's frames, the innermost first
+/// @param site the program's stack frames that allocated it, the innermost first
 public record TrackedBlock(
         long address,
         long byteSize,

@@ -12,7 +12,8 @@ import java.util.concurrent.ConcurrentMap;
 ///
 /// **Invariant.** The map has exactly the allocated blocks whose free has not begun.
 public final class TrackingAllocator extends AllocatorAdaptor {
-    /// Enough to see the callers, few enough to keep for every block.
+    /// The number of stack frames remembered by default: enough to see the callers, few enough to keep for
+    /// every block.
     public static final int DEFAULT_FRAMES = 8;
 
     private static final StackWalker STACK = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
@@ -20,14 +21,14 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     private final int frames;
     private final ConcurrentMap<Long, TrackedBlock> live = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator, and remembers sites of [#DEFAULT_FRAMES] frames.
+    /// Builds on an allocator, and remembers [#DEFAULT_FRAMES] stack frames of each allocation.
     public TrackingAllocator(DeviceAllocator upstream) {
         this(upstream, DEFAULT_FRAMES);
     }
 
     /// Builds on an allocator.
     ///
-    /// @param frames how many frames of a site to remember, at least 0
+    /// @param frames how many stack frames of each allocation to remember, at least 0
     /// @throws IllegalArgumentException if `frames` is negative
     public TrackingAllocator(DeviceAllocator upstream, int frames) {
         super(upstream);

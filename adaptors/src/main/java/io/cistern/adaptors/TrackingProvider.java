@@ -5,8 +5,9 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `tracking`, a [TrackingAllocator], which `allocator.extension(TrackingAllocator.class)` finds.
-/// Options: `frames`, how many frames of a site to remember, 8 by default; `upstream`, a spec.
+/// Provides `tracking`, a [TrackingAllocator], which `allocator.extension(TrackingAllocator.class)`
+/// returns. Options: `frames`, how many stack frames of each allocation to remember, 8 by default;
+/// `upstream`, a spec.
 public final class TrackingProvider extends AdaptorProvider {
     /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
@@ -19,7 +20,7 @@ public final class TrackingProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 0, 1024));
     }
 
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public TrackingProvider() {}
 
     @Override
