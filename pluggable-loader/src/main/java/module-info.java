@@ -1,7 +1,7 @@
-/// Finds allocators and segment sources with [java.util.ServiceLoader], on the class path and on the module path, and
-/// in a plug-in directory, and chooses the allocator that is current at startup: [io.cistern.DeviceMemory#system()]
-/// finds it as a service. The allocator `library` wraps a C shared library, and C code can use any allocator [as a
-/// pair of functions][io.cistern.loader.functions].
+/// Finds allocators and segment sources on the class path, on the module path and in a plug-in directory,
+/// and chooses the allocator that is current at startup. [io.cistern.DeviceMemory#system()] finds this
+/// module as a service. The allocator `library` wraps a C shared library, and C code can use any allocator
+/// [as a pair of functions][io.cistern.loader.functions].
 ///
 /// @uses io.cistern.spi.AllocatorProvider
 /// @uses io.cistern.spi.SegmentSourceProvider

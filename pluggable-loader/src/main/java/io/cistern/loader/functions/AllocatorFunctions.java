@@ -32,16 +32,18 @@ import java.util.concurrent.atomic.AtomicReference;
 /// ```
 ///
 /// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc` returns
-/// null; `free` of an address that is not a live block does nothing. Failures other than a lack of memory are
-/// logged, once for each kind; [#lastFailure] returns the last failure of any kind.
+/// null; `free` of an address that is not a live block does nothing. Failures other than a lack of memory
+/// are logged, once for each class of exception. [#lastFailure] returns the last failure of any class, also
+/// a lack of memory.
 ///
-/// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C calls
-/// them for the last time. After [#close], `malloc` returns null and `free` still frees, even after the device
-/// memory has closed. So each pair takes some memory for good: create one and keep it.
+/// **Lifetime.** The pointers stay callable for as long as the process lives, because C may call them at
+/// any time. So each pair takes some memory until the process ends: create one pair and keep it. After
+/// [#close], `malloc` returns null and `free` still frees, even after the device memory has closed.
 ///
 /// **Threads.** C may call on any thread at any time, even one that Java does not know: such a thread is
-/// attached at its first call and detached when it ends. Scopes are those of the calling thread, so a foreign
-/// thread is in none. If a virtual thread calls through native code, the call counts as the virtual thread's.
+/// attached at its first call and detached when it ends. The scopes of the calling thread apply, so a
+/// thread that Java did not create is in none. If a virtual thread calls through native code, the call
+/// counts as the virtual thread's.
 ///
 /// **Context.** If no context was current, a call may leave the device's primary context current.
 public final class AllocatorFunctions implements AutoCloseable {
