@@ -141,7 +141,7 @@ final class CacheCompaction {
         return compaction.run(plan, begun);
     }
 
-    /// Returns the bytes of whole slots that new pages can take.
+    /// Returns how many bytes of new pages there is room for, rounded down to whole slots.
     private long room(PageTable table) {
         long held = counters.reservedBytes();
         long left = capBytes - held;

@@ -45,8 +45,8 @@ import org.jspecify.annotations.Nullable;
 /// no step moves pages or gives memory back.
 ///
 /// **Giving back.** 1. A shard's blocks in thread caches are freed, since they are idle too. 2. Under the shard's
-/// driver lock, blocks whose fences have passed are freed; with waiting, all blocks that wait. 3. Memory that no work
-/// may still use is given back.
+/// driver lock, blocks whose fences have passed are freed; with waiting, all blocks that wait. 3. Idle
+/// memory is given back if its stream's work has finished; with waiting, after that work.
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time, and none during a wait for a stream's work.
 final class CacheReclaim {
@@ -164,7 +164,9 @@ final class CacheReclaim {
         return allowed;
     }
 
-    /// Moves idle pages and creates only the missing bytes: a page of usual size may be larger than the memory left.
+    /// Grows; returns 0 if there is not enough memory. With `idleFirst`, idle pages are moved first and only
+    /// the bytes still missing are created, because a new page of the usual size may be larger than the
+    /// memory left.
     private long tryToGrow(Shard shard, long size, boolean idleFirst) {
         try {
             return growth.grow(shard, size, idleFirst);

@@ -21,7 +21,7 @@ import java.util.Optional;
 /// Provides the allocator `caching`, which keeps freed memory, splits and merges blocks, and grows by pages.
 /// [CachingOption] has its options.
 public final class CachingProvider implements AllocatorProvider {
-    /// Makes the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public CachingProvider() {}
 
     @Override

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.function.LongPredicate;
 import java.util.stream.Stream;
 
-/// An option of the allocator `caching`: its key, its legal values and its meaning. Each is declared once;
-/// specs, code, messages and the reference table read it here.
+/// An option of the allocator `caching`: its key, its legal values and its meaning. Specs, code, messages
+/// and the reference table all read this declaration.
 ///
 /// The options in [#PYTORCH] have PyTorch's names and meaning. They may also be given in a
 /// PyTorch string: `caching:pytorch="expandable_segments:True,per_process_memory_fraction:0.5"`.
@@ -139,7 +139,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the maximum that this allocator reserves of a device; at least 2 MiB",
             FRACTION);
 
-    /// Whether a request that would exceed the fraction fails at once.
+    /// Whether a request that would exceed the fraction fails immediately, without reclaiming or waiting.
     public static final CachingOption<Boolean> THROW_ON_CUDAMALLOC_OOM = new CachingOption<>(
             "throw_on_cudamalloc_oom",
             "`true`, `false`; `true` needs `per_process_memory_fraction`",

@@ -4,14 +4,16 @@ import java.util.Locale;
 
 /// Whether idle pages of one stream may serve another.
 public enum PageReuse {
-    /// Never, while both streams exist. Pages of a stream that has ended serve others once its work has
-    /// finished, as if they had been given back and created again.
+    /// Not while both streams exist. Pages of a stream that has ended may serve others once its work has
+    /// finished, as if the pages had been given back and created again.
     NEVER,
-    /// Pages whose last work has finished. If only pages with running work are idle, new pages are created, as
-    /// long as the reserved bytes are less than an eighth above the peak of live bytes, and less than a sixteenth
-    /// of the available memory; above that, the same as [#WAIT]. Memory that others use is not available.
+    /// Idle pages may serve another stream once the work on them has finished. If there are only idle pages
+    /// with unfinished work, the allocator creates new ones while the reserved bytes are below two bounds:
+    /// an eighth more than the peak of live bytes, and a sixteenth of the memory available to this
+    /// allocator. At either bound, it does the same as [#WAIT].
     ADAPTIVE,
-    /// All idle pages: the stream that takes them waits, on the device, for the stream that they come from.
+    /// All idle pages may serve another stream. That stream waits, on the device, for the stream that the
+    /// pages come from.
     WAIT;
 
     /// Returns the constant as a spec has it: in lower case.
