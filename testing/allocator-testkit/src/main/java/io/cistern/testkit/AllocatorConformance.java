@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Tag;
 /// ```
 ///
 /// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. A
-/// subclass that overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test
-/// all memory must be back with the driver, except what it refused to take back for good, and the simulated GPU must
-/// have reported no misuse.
+/// subclass that overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every
+/// test all memory must be back with the driver, except memory that the driver permanently refused to take
+/// back, and the simulated GPU must have reported no misuse.
 ///
 /// The suite allocates up to five eighths of the device's memory as one block, and three quarters as eight
 /// blocks. An allocator that rounds sizes up must therefore try the exact size requested before it refuses.
@@ -34,7 +34,7 @@ public abstract class AllocatorConformance {
     private static final int SIMULATED_DEVICES = 2;
     private static final long SIMULATED_CAPACITY = 1L << 30;
 
-    /// For subclasses.
+    /// Creates the suite; subclasses call this.
     protected AllocatorConformance() {}
 
     /// Opens the allocator under test.

@@ -12,13 +12,14 @@ import java.util.stream.Collectors;
 /// Remembers which stream got and freed which block, to say why a block's contents differ. Any thread may call any
 /// method at any time.
 final class BlockHistory {
-    /// The history of a block. Its number counts allocations and frees together.
+    /// The history of a block. `allocated` and `freed` are positions in one count of all blocks'
+    /// allocations and frees.
     private static final class Life {
         final Block block;
         final long allocated;
         long freed = Long.MAX_VALUE;
 
-        /// Whether the stream of the free had ended.
+        /// Whether the stream that the free names had already ended when the block was freed.
         boolean hadEnded;
 
         /// The streams that must pass before others may get the block's memory; the stream of the free is the

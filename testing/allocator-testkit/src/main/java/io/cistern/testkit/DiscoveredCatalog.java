@@ -6,8 +6,8 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;
 import java.util.ServiceLoader;
 
-/// Finds the allocators and sources on the class path or module path: through the loader's catalogue, or
-/// without a loader through the plain providers.
+/// Finds the allocators and sources on the class path or module path: through the catalogue of
+/// `cistern-pluggable-loader` if it is present, else through [ServiceLoader] directly.
 public final class DiscoveredCatalog {
     private DiscoveredCatalog() {}
 

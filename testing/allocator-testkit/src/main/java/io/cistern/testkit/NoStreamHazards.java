@@ -18,22 +18,23 @@ import org.junit.jupiter.api.extension.TestInstancePreConstructCallback;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 
-/// Fails each test of a class in which memory is used where no stream orders it.
+/// Fails each test of the annotated class that uses device memory without the necessary stream order.
 ///
-/// Watches each device memory that the test opens, from the construction of the test's object on. [StreamHazards]
-/// explains which uses it finds. Tests of other classes do not run at the same time, if JUnit runs tests in
-/// parallel.
+/// It watches each device memory that is opened during the test, or while the test object is constructed.
+/// [StreamHazards] explains which uses it finds. The annotation sets the system property `cistern.check`
+/// during the test, and locks [Resources#SYSTEM_PROPERTIES] for that. If JUnit runs tests in parallel, a
+/// test without this lock may run at the same time, and its device memory is watched, too.
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 @ExtendWith(NoStreamHazards.Watch.class)
 public @interface NoStreamHazards {
-    /// Watches during each test; for JUnit.
+    /// The JUnit extension that watches during each test.
     final class Watch implements TestInstancePreConstructCallback, AfterEachCallback {
         private static final String SETTING = "cistern.check";
         private static final Namespace NAMESPACE = Namespace.create(NoStreamHazards.class);
 
-        /// For JUnit.
+        /// Creates the extension; JUnit calls this.
         public Watch() {}
 
         private record Watched(Registration listener, List<StreamHazard> found) {}

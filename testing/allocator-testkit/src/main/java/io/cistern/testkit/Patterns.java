@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /// Writes patterns into device memory and checks later that they are intact, both in stream order. So a
-/// check detects any write in between: from a block that overlaps, a block handed out again too early, or
-/// a page mapped twice.
+/// check detects any write in between, such as one through an overlapping block, a block handed out again
+/// too early, or a page mapped twice.
 ///
 /// ```text
 /// block of n bytes:   seed, seed+1, seed+2, …  as 32-bit words      the last 0 to 3 bytes:

@@ -49,7 +49,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /// [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be back with
 /// the driver, and the simulated GPU must have reported no misuse.
 ///
-/// The handles of a [io.cistern.spi.PageSource] are mapped and used here, as an allocator does.
+/// The suite maps the handles of a [io.cistern.spi.PageSource] and uses that memory, as an allocator does.
 @Timeout(180)
 public abstract class SegmentSourceConformance {
     private static final int DEVICE = 0;
@@ -77,7 +77,7 @@ public abstract class SegmentSourceConformance {
     final AfterTestExecutionCallback outcome =
             test -> failed = test.getExecutionException().isPresent();
 
-    /// For subclasses.
+    /// Creates the suite; subclasses call this.
     protected SegmentSourceConformance() {}
 
     /// Returns the source under test as a spec, `NAME` or `NAME:key=value,…`.

@@ -6,8 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/// Holds streams until the host releases them: earlier work is done, later work can't start. So a test decides
-/// which work has finished, and needs no timing.
+/// Holds streams until the host releases them: earlier work of a stream runs to its end, and later work
+/// can't start. So a test can decide which work has finished, without depending on timing.
 ///
 /// A kernel that waits for a word of pinned memory holds each stream. The thread that will release them must
 /// not make calls that wait for running work, such as `cuMemFree`.

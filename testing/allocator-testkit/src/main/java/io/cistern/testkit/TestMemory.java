@@ -46,9 +46,9 @@ public final class TestMemory {
         return DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
     }
 
-    /// Returns the simulated GPU of some memory.
+    /// Returns the simulated GPU of a device memory.
     ///
-    /// @throws IllegalArgumentException if the memory is on another driver
+    /// @throws IllegalArgumentException if its driver is not a simulated GPU
     public static SimulatedGpu gpu(DeviceMemory memory) {
         if (memory.driver().original() instanceof SimulatedGpu gpu) {
             return gpu;
