@@ -179,7 +179,8 @@ final class AsyncDevice {
         }
     }
 
-    /// Frees a block after all work of the device, since its stream has ended.
+    /// Frees a block whose stream has ended, once all streams of the device have passed the work they have
+    /// now.
     private void freeBehindAll(long address, long byteSize, @Nullable DeferredFree known) {
         try {
             later.freeBehindAll(known != null ? known : later.unused(address), byteSize);

@@ -32,7 +32,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "whether each stream has its own pool, so that streams share no memory; a new stream takes over the pool of one"
                     + " that ended");
 
-    /// Sets how many bytes a pool keeps at a synchronisation.
+    /// Sets how many bytes a pool keeps when the host synchronises.
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
             "`keep_all`, `zero`, bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
@@ -43,7 +43,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
 
-    /// Allows reuse by streams that waited for the free through events.
+    /// Allows reuse by a stream that waited, through events, for the stream of the free.
     public static final AsyncOption<Boolean> REUSE_FOLLOW_EVENT_DEPENDENCIES = flag(
             "reuse_follow_event_dependencies",
             FLAG,

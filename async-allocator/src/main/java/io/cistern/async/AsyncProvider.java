@@ -13,7 +13,7 @@ import java.util.List;
 
 /// Provides `async`, the allocator over the driver's stream-ordered pools. [AsyncOption] lists its options.
 public final class AsyncProvider implements AllocatorProvider {
-    /// Creates the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public AsyncProvider() {}
 
     @Override

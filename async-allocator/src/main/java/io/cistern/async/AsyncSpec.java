@@ -16,7 +16,7 @@ public final class AsyncSpec {
     /// Creates a spec with every option at its default.
     public AsyncSpec() {}
 
-    /// Sets an option, instead of an earlier value.
+    /// Sets an option, replacing any earlier value.
     ///
     /// @return this
     public <T> AsyncSpec with(AsyncOption<T> option, T value) {

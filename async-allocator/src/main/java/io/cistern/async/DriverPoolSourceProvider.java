@@ -11,13 +11,13 @@ import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 
 /// Provides the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async`
-/// except `per_stream`. With it, an allocator that splits ranges can build on a pool with a maximum, on one of
-/// host memory, or on one that other libraries use too. Memory that the allocator releases goes back to the
-/// device, unless `release_threshold` keeps it.
+/// except `per_stream`. With it, an allocator that splits ranges can build on a pool with a maximum size,
+/// on a pool of host memory, or on a pool that other libraries also use. Memory that the allocator releases
+/// goes back to the device, unless `release_threshold` keeps it.
 public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     static final String NAME = "driver_pool";
 
-    /// Creates the provider, for [java.util.ServiceLoader].
+    /// Creates the provider; [java.util.ServiceLoader] calls this.
     public DriverPoolSourceProvider() {}
 
     @Override

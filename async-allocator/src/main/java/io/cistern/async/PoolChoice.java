@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// The allocator never destroys a pool that is not its own. It changes only the settings that options name, and
 /// restores them when it closes.
 public final class PoolChoice {
-    /// A new pool for each device, known to nobody else.
+    /// A new pool for each device, which only the allocator uses.
     public static final PoolChoice OWN = new PoolChoice("own", null, List.of());
 
     /// The pool that each device has from the start (`cuDeviceGetDefaultMemPool`).
@@ -37,8 +37,8 @@ public final class PoolChoice {
     }
 
     /// Returns a choice of pools that the program created: one handle per device, in the order of the devices.
-    /// The allocator can't serve devices beyond the list. The pools must outlive the allocator; the driver can't
-    /// check a handle.
+    /// The allocator can't serve devices beyond the list. The pools must outlive the allocator. The driver
+    /// can't check whether a handle is valid.
     ///
     /// @param handles at least one, none of them 0
     /// @throws IllegalArgumentException if there is no handle or one is 0

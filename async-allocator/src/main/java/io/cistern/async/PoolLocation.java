@@ -7,12 +7,12 @@ import io.cistern.cuda.MemoryLocation;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/// Says where the memory of an allocator's own pools lives, for whichever device the allocator serves.
+/// Says where the memory of an allocator's own pools is, relative to the device that a pool serves.
 /// Immutable.
 ///
 /// @param type the kind of place; not `HOST_NUMA_CURRENT`, which the driver accepts for no pool
 /// @param node the NUMA node for `HOST_NUMA`, or empty for the one nearest to the device
-/// @param managed whether memory moves from there to its place of use, and back
+/// @param managed whether the memory is managed: its pages move to the device or host that uses them
 public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean managed) {
     /// The device's own memory.
     public static final PoolLocation DEVICE = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty(), false);

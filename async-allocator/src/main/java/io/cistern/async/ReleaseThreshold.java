@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/// Says how many bytes a pool keeps at a synchronisation (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`): a fixed number,
-/// or one found while the program runs.
+/// Says how many bytes a pool keeps when the host synchronises (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`): a
+/// fixed number, or one that the allocator adapts while the program runs.
 ///
 /// | in a spec | meaning |
 /// |---|---|
@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
 /// | `release_threshold=keep_all` | everything is kept: the default here, as in other frameworks |
 /// | `release_threshold=2g` | that many bytes are kept |
 /// | `release_threshold=0.3` | that share of the device's memory is kept, as with `30%` |
-/// | `release_threshold=adaptive` | memory that the program will want again is kept: [AdaptiveThreshold] |
+/// | `release_threshold=adaptive` | memory that the program will probably soon need again is kept |
 public sealed interface ReleaseThreshold {
     /// Returns the threshold that keeps nothing.
     static ReleaseThreshold zero() {
@@ -49,8 +49,8 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// A threshold that [AdaptiveThreshold] finds for each pool. Until it knows enough, the pool keeps
-    /// everything.
+    /// A threshold that the allocator adapts, for each pool, to the way in which the program uses memory.
+    /// Until it knows enough about that, the pool keeps everything.
     record Adaptive() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {
@@ -58,8 +58,9 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// Everything is kept, unless the pool's owner has set a threshold already. This is for the driver's default
-    /// pool: if nobody has set its threshold, it is 0, and the pool empties at each synchronisation.
+    /// Everything is kept, unless the pool's owner has set a threshold already. This is for the driver's
+    /// default pool: its threshold is 0 unless some code sets another, so the pool would give all idle
+    /// memory back at each synchronisation.
     record Raised() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {

@@ -86,7 +86,7 @@ public final class ExportedBuffer implements AutoCloseable {
     }
 
     /// Records the present work of a stream. Work that an importer enqueues after a later
-    /// [ImportedBuffer#await] or [ImportedPool#map] comes after it.
+    /// [ImportedBuffer#await] or [ImportedPool#map] runs after it.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -99,8 +99,8 @@ public final class ExportedBuffer implements AutoCloseable {
     }
 
     /// Waits until all work that importers have recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, comes after it. If an importer is killed, the method waits until its process,
-    /// and with it its work, is gone.
+    /// afterwards, on any stream, runs after it. If an importer is killed, the method waits until its
+    /// process, and with it its work, is gone.
     ///
     /// The host waits, not a stream: a stream that waited for a killed importer would wait for ever. An
     /// importer that closes its buffer has waited for its own work.
@@ -128,11 +128,12 @@ public final class ExportedBuffer implements AutoCloseable {
     }
 
     /// Withdraws the name and waits until all importers have released the buffer or ended. Work enqueued
-    /// afterwards, such as the free of the memory, comes after theirs. Closing twice does nothing.
+    /// afterwards, such as the free of the memory, runs after their work. Closing twice does nothing.
     ///
-    /// @throws SharingException [Reason#IN_USE] if an importer still maps it when the pool's patience ends. The
-    ///     name is withdrawn by then; close again later
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
+    /// @throws SharingException [Reason#IN_USE] if an importer still maps the buffer when the pool's
+    ///     [patience][ExportedPool.Builder#patience(Duration)] ends. The name is already withdrawn; call this
+    ///     again later to finish closing
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; call this again to finish closing
     @Override
     public void close() {
         publications.locked(() -> {

@@ -43,13 +43,13 @@ import java.util.function.LongPredicate;
 /// }
 /// ```
 ///
-/// A program can also serve a pool of its own, and with it any allocator over that pool, if the pool was
-/// created for sharing.
+/// If a program has a pool that was created for sharing, it can [serve][Builder#pool(long)] that one
+/// instead, and so share the memory of any allocator over it.
 ///
 /// **Who may connect:** processes of the same user, on this machine. They can write to memory that they map.
 ///
-/// **If a process ends** without releasing its buffers, or is killed, the pool notices and releases them once the
-/// process is gone, because its work has ended by then.
+/// **If an importing process ends** without releasing its buffers, or is killed, the pool releases them
+/// once that process is gone, because its work has ended by then.
 ///
 /// **Threads.** Any, at any time. One thread from the builder's [factory][Builder#threads] serves requests.
 public final class ExportedPool implements AutoCloseable {
@@ -161,10 +161,11 @@ public final class ExportedPool implements AutoCloseable {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Publishes an allocation under a name. From now on importers can map it; their work comes after the
+    /// Publishes an allocation under a name. From now on importers can map it; their work runs after the
     /// stream's present work.
     ///
-    /// @param name 1 to 255 bytes in UTF-8, without control characters; not published now
+    /// @param name 1 to 255 bytes in UTF-8, without control characters; not in use for another published
+    ///     buffer
     /// @param address the first byte of a live allocation of the pool
     /// @param byteSize how many bytes to publish, at least 1
     /// @param stream a stream of the device, ordered after the allocation
@@ -189,8 +190,8 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Publishes a buffer that was allocated from this pool's [#allocator]: see
-    /// [#publish(String, long, long, long)]. The importers' work comes after the present work of the buffer's
-    /// stream. Close the returned buffer before `buffer`.
+    /// [#publish(String, long, long, long)]. The importers' work runs after the present work of the
+    /// buffer's stream. Close the returned buffer before `buffer`.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed
     /// @throws SharingException [Reason#NOT_SHAREABLE] if it is a slice, or does not come from this pool
@@ -250,11 +251,12 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Waits until importers have released their buffers, at most for the [patience][Builder#patience], and stops
-    /// serving. An importer keeps memory that it still has mapped, but it is no longer ordered with this process.
-    /// A pool that was created here is destroyed; the driver keeps its memory until all of it is freed. Closing
-    /// twice does nothing.
+    /// serving. An importer keeps memory that it still has mapped, but nothing orders its work with that of
+    /// this process any more. If this object created the pool, it destroys it, and the driver keeps the
+    /// pool's memory until all of it is freed; a pool given by [Builder#pool(long)] stays. Closing twice does
+    /// nothing.
     ///
-    /// @throws CudaException if the driver refuses; close again then
+    /// @throws CudaException if the driver refuses; call this again to finish closing
     @Override
     public void close() {
         closed = true;
@@ -345,7 +347,8 @@ public final class ExportedPool implements AutoCloseable {
         /// Serves a pool of the program instead of a new one. The program still owns the pool, which is neither
         /// changed nor destroyed.
         ///
-        /// @param handle a pool on the device that was created with the handle type
+        /// @param handle a pool on the device, created with the [handle type][#handleType(HandleType)] of
+        ///     this builder
         /// @return this
         public Builder pool(long handle) {
             pool = handle;
@@ -394,8 +397,8 @@ public final class ExportedPool implements AutoCloseable {
 
         /// Creates the pool, unless the program gave one, and serves it.
         ///
-        /// @param path the path of the socket, in a folder that others can't write, such as `/run/user/UID`. A
-        ///     socket that a dead process left there is replaced
+        /// @param path the path of the socket, in a folder that no other user can write to, such as
+        ///     `/run/user/UID`. A socket that a process left there when it ended is replaced
         /// @throws SharingException if the pool can't be shared, or a socket can't be opened at the path
         /// @throws IllegalArgumentException if the path has over 107 bytes
         /// @throws io.cistern.cuda.CudaException if the driver refuses

@@ -6,7 +6,8 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 
-/// An allocation of another process, mapped into this one, with stream order between both.
+/// An allocation of another process, mapped into this one. Each process can make its work run after that of
+/// the other.
 ///
 /// **Threads.** Any, at any time; of several concurrent closes one takes effect.
 public final class ImportedBuffer implements AutoCloseable {
@@ -129,7 +130,7 @@ public final class ImportedBuffer implements AutoCloseable {
     }
 
     /// Waits until all work that the exporter has recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, comes after it.
+    /// afterwards, on any stream, runs after it.
     ///
     /// The host waits, not a stream: a stream that waited for a killed exporter would wait for ever.
     ///
@@ -152,7 +153,7 @@ public final class ImportedBuffer implements AutoCloseable {
     }
 
     /// Records the present work of a stream. Work that the exporter enqueues after a later
-    /// [ExportedBuffer#await] comes after it.
+    /// [ExportedBuffer#await] runs after it.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -175,12 +176,13 @@ public final class ImportedBuffer implements AutoCloseable {
     }
 
     /// Unmaps the buffer in stream order, waits until the stream has reached that point, and tells the
-    /// exporter. So the exporter's later work comes after this process's, even if this process ends. Closing
-    /// twice does nothing.
+    /// exporter. So the exporter's later work runs after that of this process, even if this process ends.
+    /// Closing twice does nothing.
     ///
     /// @param onStream the stream of the last use, of the pool's device
-    /// @throws CudaException if the driver refuses; close again then
-    /// @throws SharingException [Reason#PEER_FAILED] if the exporter's driver refuses; close again then
+    /// @throws CudaException if the driver refuses; call this again to finish closing
+    /// @throws SharingException [Reason#PEER_FAILED] if the exporter's driver refuses; call this again to
+    ///     finish closing
     public synchronized void close(long onStream) {
         if (next == Step.FREE) {
             driver.pools().free(device, address, onStream);

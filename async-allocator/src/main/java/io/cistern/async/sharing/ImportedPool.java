@@ -20,7 +20,8 @@ import java.util.function.LongPredicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// A memory pool that another process [serves][ExportedPool]; it maps buffers published there by name.
+/// A memory pool that another process [serves][ExportedPool]. It maps buffers that the other process
+/// publishes, by their names.
 ///
 /// ```java
 /// try (ImportedPool pool = ImportedPool.connect(driver, Path.of("/run/user/1000/model"));
@@ -29,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 /// }                                                 // the exporter's next work comes after this
 /// ```
 ///
-/// **Order of closing:** buffers before the pool; [#close] closes those that are still open. Their streams must
-/// still exist.
+/// **Order of closing.** Close the buffers before the pool. [#close] closes the buffers that are still
+/// open; their streams must still exist.
 ///
 /// **If the exporter ends**, the next call that needs it, or waits for it, throws a [SharingException] with
 /// [Reason#PEER_LOST]. Mapped buffers stay mapped until they are closed, and closing works as usual.
@@ -105,8 +106,8 @@ public final class ImportedPool implements AutoCloseable {
     /// Connects to the pool that is served at a path.
     ///
     /// @param driver the driver; it must stay open longer than the pool
-    /// @throws SharingException if nobody serves there, another user does, or this process does not see the
-    ///     pool's device
+    /// @throws SharingException if no process serves at the path, if a process of another user does, or if
+    ///     this process does not see the pool's device
     /// @throws CudaException if the driver refuses
     public static ImportedPool connect(CudaDriver driver, Path path) {
         return builder(driver).connect(path);
@@ -134,7 +135,8 @@ public final class ImportedPool implements AutoCloseable {
         return link.isPresent();
     }
 
-    /// Returns the access of other devices of this process to the pool; each process has its own rights.
+    /// Returns the access of this process's other devices to the pool. Each process sets the rights of its
+    /// own devices.
     public PoolAccess access() {
         return new PoolAccess(driver, device, pool);
     }
@@ -148,7 +150,8 @@ public final class ImportedPool implements AutoCloseable {
     /// @return the mapped buffer; closing it unmaps it
     /// @throws IllegalArgumentException if the name is not legal, or the size is negative
     /// @throws IllegalStateException if the pool is closed
-    /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#WRONG_SIZE], [Reason#PEER_LOST], …
+    /// @throws SharingException if the exporter can't provide the buffer or is gone: [Reason#UNKNOWN_NAME],
+    ///     [Reason#WRONG_SIZE], [Reason#PEER_LOST], …
     /// @throws CudaException if the driver refuses
     public synchronized ImportedBuffer map(String name, long byteSize, long stream) {
         if (!Message.isName(name) || byteSize < 0) {
@@ -170,7 +173,8 @@ public final class ImportedPool implements AutoCloseable {
     /// @param stream a stream of the pool's device, on which it is used first
     /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device
     /// @throws IllegalStateException if the pool or the stream is closed
-    /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#PEER_LOST], …
+    /// @throws SharingException if the exporter can't provide the buffer or is gone: [Reason#UNKNOWN_NAME],
+    ///     [Reason#PEER_LOST], …
     /// @throws CudaException if the driver refuses
     public DeviceBuffer open(String name, CudaStream stream) {
         if (!stream.memory().driver().equals(driver) || stream.device() != device()) {
@@ -205,7 +209,8 @@ public final class ImportedPool implements AutoCloseable {
     /// Closes all buffers that are still mapped, each on its stream, and the connection. Closing twice does
     /// nothing.
     ///
-    /// @throws CudaException if the driver refuses; everything else is closed then. Close again for the rest
+    /// @throws CudaException if the driver refuses to close something; everything else is closed then. Call
+    ///     this again to close the rest
     @Override
     public synchronized void close() {
         closed = true;
@@ -283,8 +288,8 @@ public final class ImportedPool implements AutoCloseable {
 
         /// Connects to the pool that is served at a path.
         ///
-        /// @throws SharingException if nobody serves there, another user does, or this process does not see the
-        ///     pool's device
+        /// @throws SharingException if no process serves at the path, if a process of another user does,
+        ///     or if this process does not see the pool's device
         /// @throws io.cistern.cuda.CudaException if the driver refuses
         public ImportedPool connect(Path path) {
             ExporterLink link = ExporterLink.connect(path, patience, mayServe);

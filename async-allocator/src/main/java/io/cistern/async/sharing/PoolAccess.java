@@ -10,17 +10,17 @@ import java.util.stream.IntStream;
 /// The access of other devices to the memory of one pool.
 ///
 /// A pool has access rights of its own, which apply to all its memory, now and later. Neither
-/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. Setting them costs time, for the memory
-/// that the pool has reserved then and for each piece that it reserves later.
+/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. Setting the rights takes time for
+/// all memory that the pool has reserved at that moment, and later for each piece that it reserves.
 ///
-/// **Threads.** Any. If it came from an [ExportedPool] or [ImportedPool], calls fail once that has destroyed
-/// its pool.
+/// **Threads.** Any. Calls on the access of an [ExportedPool] or [ImportedPool] fail once that one has
+/// destroyed its pool.
 public final class PoolAccess {
     private final CudaDriver driver;
     private final int device;
     private final PoolHandle pool;
 
-    /// Creates it for a pool that outlives this object.
+    /// Creates the access of a pool, which must outlive this object.
     ///
     /// @param driver the driver
     /// @param device the ordinal of the pool's device

@@ -5,8 +5,8 @@ public enum Transfer {
     /// Sent through the socket (`SCM_RIGHTS`); works wherever the socket does.
     SOCKET(1),
     /// Fetched from the other process by its number (`pidfd_getfd`), for systems on which descriptors can't go
-    /// through sockets. It needs the right to trace the exporting process, which systems often give to its
-    /// parent or to nobody.
+    /// through sockets. This needs the right to trace (`ptrace`) the exporting process, which many systems
+    /// give only to its parent process, or to none.
     PIDFD(2);
 
     private final int code;
