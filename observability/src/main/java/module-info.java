@@ -1,6 +1,7 @@
-/// Shows the past and present of device memory: a history of events, and snapshots for people and tools; events
-/// of Java Flight Recorder ([io.cistern.observability.jfr]); a JMX bean ([io.cistern.observability.jmx]);
-/// ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
+/// Shows the past and present of device memory: by a history of events and by snapshots
+/// ([io.cistern.observability]), as events of Java Flight Recorder ([io.cistern.observability.jfr]),
+/// through a JMX bean ([io.cistern.observability.jmx]), and as ranges in NVIDIA's profilers
+/// ([io.cistern.observability.nvtx]).
 ///
 /// @provides io.cistern.ModuleSupport.Observer
 @org.jspecify.annotations.NullMarked

@@ -38,24 +38,24 @@ public final class HistoryEntry {
         return event;
     }
 
-    /// Returns the name of the thread on which the event happened, or `#` and the thread's id if
-    /// it has no name.
+    /// Returns the name of the thread that caused the event, or `#` and the thread's id if it has no name.
     public String thread() {
         return threadName.isEmpty() ? "#" + threadId : threadName;
     }
 
-    /// Returns the text that the thread had [set][MemoryHistory#text]; empty if it had none.
+    /// Returns the text that the thread had [set][MemoryHistory#text] before the event; empty if it had set
+    /// none.
     public String text() {
         return text == null ? "" : text;
     }
 
-    /// Returns the place in the program that caused the event, innermost frame first; empty if
-    /// stacks are not recorded.
+    /// Returns the call stack of the event in the program, innermost frame first; empty if stacks are not
+    /// recorded.
     public List<StackTraceElement> site() {
         return stack == null ? List.of() : stack.frames();
     }
 
-    /// Returns time, thread and event, for people and logs.
+    /// Returns time, thread and event as one line for logs.
     @Override
     public String toString() {
         return nanos + " " + thread() + " " + event;

@@ -5,7 +5,7 @@ import io.cistern.ModuleSupport;
 
 /// Starts a [MemoryHistory] with stacks if the setting `cistern.observe` names `history`.
 public final class HistoryObserver implements ModuleSupport.Observer {
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer; [java.util.ServiceLoader] calls this.
     public HistoryObserver() {}
 
     @Override

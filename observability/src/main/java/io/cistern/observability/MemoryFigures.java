@@ -12,16 +12,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator. Monitors read all of it
-/// in one call. Its parts are plain numbers and texts, so JMX carries them unchanged.
+/// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator, so that a monitor
+/// reads all of them in one call. All parts are plain numbers and texts, so JMX transfers them unchanged.
 ///
 /// Figures are weakly consistent while other threads allocate. A figure that an allocator does not report is
 /// [#UNKNOWN].
 ///
 /// @param nanoTime the process's [System#nanoTime] at the time of reading, for computing rates from totals
-/// @param devices by ordinal
+/// @param devices the figures of each device, by ordinal
 public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
-    /// The value of a figure that is not known.
+    /// The value of a figure that is unknown.
     public static final long UNKNOWN = -1;
 
     private static final String TIER_PREFIX = "tier.";
@@ -53,17 +53,18 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// Holds the figures of one allocator on one device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
-    /// @param id its number among the allocators of the same name and pool, from 1; stable as long as the
-    ///     same allocators stay open
+    /// @param id its number among the allocators with the same name and pool, from 1; it stays the same as
+    ///     long as the same allocators are open
     /// @param name its spec
     /// @param pool the pool's tag, or its number if it has none; empty if it belongs to no pool
     /// @param current whether it is the current allocator of the device
     /// @param liveBlocks live blocks
-    /// @param allocations allocations so far
-    /// @param frees frees so far
+    /// @param allocations allocations since the totals were last reset, or since the allocator was opened
+    /// @param frees frees since then
     /// @param requestedBytes bytes requested for the live blocks
-    /// @param requestedPeakBytes the highest value of `requestedBytes`
-    /// @param requestedTotalBytes bytes requested so far
+    /// @param requestedPeakBytes the highest value of `requestedBytes` since the peaks were last reset, or
+    ///     since the allocator was opened
+    /// @param requestedTotalBytes bytes requested in these allocations
     /// @param reservedBytes bytes that it holds from the driver
     /// @param largestFreeBytes the size of its largest free block
     /// @param strandedBytes idle or waiting bytes kept for the stream that used them
@@ -89,10 +90,11 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         }
     }
 
-    /// Shows how often one tier of a cache served a request at once.
+    /// Shows how often one tier of a cache served the requests that reached it.
     ///
     /// @param tier its name, such as `thread_cache`
-    /// @param hitPercent hits in percent of the requests that reached the tier, 0 to 100; unknown if none did
+    /// @param hitPercent the percentage of these requests that it served, 0 to 100; [#UNKNOWN] if none
+    ///     reached it
     public record TierHits(String tier, int hitPercent) {}
 
     /// Reads the figures of all devices and allocators.

@@ -13,9 +13,9 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Records the last [events][MemoryEvent] of one [DeviceMemory] for [snapshots][MemorySnapshot]: allocations
-/// and frees, memory obtained from the driver, trims, swaps, scopes, refusals, and the program's
-/// [annotations][io.cistern.Listeners#annotate]. It works with every allocator.
+/// Records the last [events][MemoryEvent] of one [DeviceMemory] for [snapshots][MemorySnapshot]:
+/// allocations and frees, memory obtained from the driver, trims, changes of the current allocator, scopes,
+/// refusals, and the program's [annotations][io.cistern.Listeners#annotate]. It works with every allocator.
 ///
 /// ```java
 /// MemoryHistory history = MemoryHistory.of(memory);
@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// MemorySnapshot.take(memory).write(Path.of("now.json"));
 /// ```
 ///
-/// Each device has its own ring of events, and one more ring takes events of no device. While off,
-/// the history costs nothing.
+/// Each device has its own ring of events, and one more ring holds events that belong to no single device.
+/// While the history is off, it costs nothing.
 ///
 /// **Threads.** Any thread may call any method at any time. An event is recorded on the thread that caused it.
 public final class MemoryHistory implements AutoCloseable {
@@ -107,7 +107,7 @@ public final class MemoryHistory implements AutoCloseable {
         return memory.moduleSupport().attachment(MemoryHistory.class, MemoryHistory::new);
     }
 
-    /// Starts to record and forgets everything recorded before.
+    /// Starts to record, and discards everything recorded before.
     public synchronized void start(HistoryOptions options) {
         var next = new Recording(options, memory.environment().deviceCount(), memory.listeners(), texts);
         stop();
@@ -116,7 +116,8 @@ public final class MemoryHistory implements AutoCloseable {
     }
 
     /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event
-    /// that the thread causes from now on is recorded with it: PyTorch's `user_metadata`.
+    /// that the thread causes from now on is recorded with the text. A snapshot in PyTorch's format has it
+    /// as `user_metadata`.
     ///
     /// @param text empty for none
     public void text(String text) {
@@ -181,8 +182,8 @@ public final class MemoryHistory implements AutoCloseable {
         return all;
     }
 
-    /// Returns how many events since the last start were lost: later events replaced them, or the
-    /// Java heap was full.
+    /// Returns how many events since the last start were lost: because later events replaced them, or
+    /// because the Java heap was full.
     public long lost() {
         Recording last = recording;
         return last == null ? 0 : last.lost();

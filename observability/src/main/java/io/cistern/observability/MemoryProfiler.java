@@ -24,13 +24,13 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// A call counts the allocations and frees of its own thread, on all devices, including those of nested calls.
-/// A block that another thread frees stays counted as live. If the Java heap was full and [events were
-/// lost][io.cistern.Listeners#lostEvents], figures are too low. The profiler slows allocations as much as any
-/// [observer][io.cistern.Listeners#onEvent].
+/// A call counts the allocations and frees of its own thread, on all devices, including those of nested
+/// calls. If another thread frees a block, the call still counts the block as live. If the Java heap was
+/// full and [events were lost][io.cistern.Listeners#lostEvents], figures may be wrong. The profiler slows
+/// down allocations as any [observer][io.cistern.Listeners#onEvent] does.
 ///
-/// **Threads.** Any thread may call any method at any time. The thread that began a call ends
-/// it, innermost call first.
+/// **Threads.** Any thread may call any method at any time. The thread that began a call must end it, the
+/// innermost call first.
 public final class MemoryProfiler implements AutoCloseable {
     private final Map<String, Figures> byName = new ConcurrentHashMap<>();
 
@@ -43,7 +43,7 @@ public final class MemoryProfiler implements AutoCloseable {
         registration = memory.listeners().onEvent(this::hear);
     }
 
-    /// Opens a profiler, which counts from now on.
+    /// Opens a profiler and starts to count.
     public static MemoryProfiler open(DeviceMemory memory) {
         return new MemoryProfiler(memory);
     }
@@ -148,7 +148,7 @@ public final class MemoryProfiler implements AutoCloseable {
                 .toList();
     }
 
-    /// Returns the figures as a table for people.
+    /// Returns the figures as a human-readable table.
     public String text() {
         StringBuilder text = new StringBuilder(line("function", "calls", "blocks", "bytes", "peak"));
         for (Figures each : figures()) {

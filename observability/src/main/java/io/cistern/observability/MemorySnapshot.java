@@ -22,9 +22,9 @@ import java.util.OptionalLong;
 /// Shows a [DeviceMemory] at one moment: segments with their live and idle blocks, figures of allocators,
 /// settings, and the [history][MemoryHistory] if one was recorded.
 ///
-/// **How exact.** Other threads may allocate while a snapshot is taken, so each segment is consistent in
-/// itself, but the whole is not. Blocks have their stream, thread, age and site if the history or the
-/// [leak level][io.cistern.diagnostics.LeakLevel] knows them.
+/// **How exact.** Other threads may allocate while a snapshot is taken. So each segment is consistent in
+/// itself, but different segments may show different moments. Blocks have their stream, thread, age and
+/// site if the history or the [leak level][io.cistern.diagnostics.LeakLevel] knows them.
 ///
 /// **Threads.** Immutable. Any thread may take one, even in an [observer][io.cistern.Listeners#onEvent].
 ///
@@ -37,7 +37,7 @@ import java.util.OptionalLong;
 ///     figure is not 0
 /// @param segments the memory, by device and address
 /// @param history the recorded history; empty if there was none
-/// @param outOfMemory the refusal for which it was taken; empty if there was none
+/// @param outOfMemory the report of the refused request for which it was taken; empty if there was none
 public record MemorySnapshot(
         Instant takenAt,
         String reason,
@@ -96,10 +96,10 @@ public record MemorySnapshot(
     /// @param state what it is used for
     /// @param stream the stream for which it was allocated; empty if unknown
     /// @param thread the thread that allocated it; empty if unknown
-    /// @param scope the allocator or pool of that thread's innermost scope at the time; empty if there was none
-    ///     or the history does not know
+    /// @param scope the allocator or pool of that thread's innermost scope at the allocation; empty if
+    ///     there was none, or if unknown
     /// @param ageNanos its age in nanoseconds; empty if unknown
-    /// @param site the place in the program that allocated it, innermost frame first; empty if unknown
+    /// @param site the program's stack frames that allocated it, innermost first; empty if unknown
     /// @param graph the [io.cistern.graph.GraphMemory] that keeps it after its free; empty if none does
     public record Block(
             long address,
@@ -130,7 +130,7 @@ public record MemorySnapshot(
     /// @param startedAt when the recording started
     /// @param startNanos the same moment on the clock of [System#nanoTime]
     /// @param options the options of the recording
-    /// @param lost events that were replaced by later ones or could not be recorded
+    /// @param lost the number of events that were replaced by later ones or could not be recorded
     /// @param entries the events, the oldest first
     public record History(
             Instant startedAt, long startNanos, HistoryOptions options, long lost, List<HistoryEntry> entries) {}
@@ -144,7 +144,7 @@ public record MemorySnapshot(
 
     /// Takes a snapshot of all devices for a given reason.
     ///
-    /// @param reason why, for people
+    /// @param reason why the snapshot is taken, in words
     /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, String reason) {
         return new SnapshotMaker(memory).make(reason, Optional.empty());

@@ -34,7 +34,7 @@ public final class OutOfMemorySnapshots {
     /// Starts to write snapshots.
     ///
     /// @param folder where to write; created if it does not exist
-    /// @param most the largest number of files; further refusals write none
+    /// @param most the maximum number of files; after that, refusals write none
     /// @return a registration; closing it stops the writing
     public static Registration writeTo(DeviceMemory memory, Path folder, int most) {
         var snapshots = new OutOfMemorySnapshots(memory, folder, most);

@@ -4,12 +4,12 @@ import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 import java.nio.file.Path;
 
-/// Calls [OutOfMemorySnapshots#writeTo] for up to three refusals, in the working folder, if the
-/// setting `cistern.observe` names `snapshots`.
+/// Writes [snapshots][OutOfMemorySnapshots#writeTo] of up to three refused requests to the working
+/// directory, if the setting `cistern.observe` names `snapshots`.
 public final class SnapshotObserver implements ModuleSupport.Observer {
     private static final int MAX_FILES = 3;
 
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer; [java.util.ServiceLoader] calls this.
     public SnapshotObserver() {}
 
     @Override

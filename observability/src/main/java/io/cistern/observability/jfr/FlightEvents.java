@@ -31,11 +31,11 @@ import jdk.jfr.FlightRecorder;
 /// | `cistern.DeviceStatistics`, `.AllocatorStatistics` | once a second |
 /// | `cistern.Leak` | blocks are live at the close, or on [demand][#recordLeaks]: one for each place |
 ///
-/// Events carry the program's stack if it is informative. Their settings are changed like those of the JDK's
+/// Events have the program's call stack if it is informative. Change their settings like those of the JDK's
 /// events: `jcmd 4711 JFR.start +cistern.AllocationSample#interval=1MiB`.
 ///
-/// Without a recording, events cost an allocation nothing. With a recording, they cost every allocation a
-/// little, whether or not it is written. The recorder never makes these methods throw.
+/// Without a recording, events cost an allocation nothing. With a recording, every allocation takes a
+/// little longer, even one for which no event is written. The recorder never makes these methods throw.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class FlightEvents {
@@ -45,8 +45,8 @@ public final class FlightEvents {
     private FlightEvents() {}
 
     /// Starts to write the events of a device memory into every recording, present and later ones, until the
-    /// registration or the device memory is closed. If the JVM has no flight recorder, nothing happens. A
-    /// device memory that is registered twice has its events written once.
+    /// registration or the device memory is closed. If the JVM has no flight recorder, nothing happens. If
+    /// a device memory is registered twice, its events are still written once.
     ///
     /// @return a registration; closing it stops the writing
     public static Registration register(DeviceMemory memory) {
@@ -63,9 +63,9 @@ public final class FlightEvents {
         };
     }
 
-    /// Writes an event `cistern.Leak` for each place in the program that allocated blocks that are still live.
-    /// The [level][io.cistern.diagnostics.LeakLevel] decides which places are known. The time is proportional
-    /// to the number of live blocks. Without a recording, nothing happens.
+    /// Writes an event `cistern.Leak` for each place in the program that allocated blocks that are still
+    /// live. The [level][io.cistern.diagnostics.LeakLevel] decides which places are known. The call takes
+    /// time in proportion to the number of live blocks. Without a recording, nothing happens.
     public static void recordLeaks(DeviceMemory memory) {
         if (FlightRecorder.isAvailable() && new LeakEvent().isEnabled()) {
             Map<Place, List<LiveBlock>> byPlace = memory.leaks().stream()

@@ -5,7 +5,7 @@ import io.cistern.ModuleSupport;
 
 /// Calls [FlightEvents#register] if the setting `cistern.observe` names `jfr`.
 public final class FlightObserver implements ModuleSupport.Observer {
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer; [java.util.ServiceLoader] calls this.
     public FlightObserver() {}
 
     @Override

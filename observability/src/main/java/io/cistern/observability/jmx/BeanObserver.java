@@ -5,7 +5,7 @@ import io.cistern.ModuleSupport;
 
 /// Calls [MemoryBeans#register] if the setting `cistern.observe` names `jmx`.
 public final class BeanObserver implements ModuleSupport.Observer {
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer; [java.util.ServiceLoader] calls this.
     public BeanObserver() {}
 
     @Override

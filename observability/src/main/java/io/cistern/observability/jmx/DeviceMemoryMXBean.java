@@ -13,25 +13,25 @@ public interface DeviceMemoryMXBean {
     /// Returns the bytes requested for live blocks, on all devices.
     long getRequestedBytes();
 
-    /// Returns the bytes that allocators hold from the driver on all devices, without
-    /// allocators that don't report it.
+    /// Returns the bytes that allocators hold from the driver on all devices. Allocators that don't report
+    /// this are left out.
     long getReservedBytes();
 
     /// Returns the number of live blocks on all devices.
     long getLiveBlocks();
 
-    /// Returns a description of the driver, for people.
+    /// Returns a human-readable description of the driver.
     String getDriver();
 
-    /// Returns the statistics of a device as a text for people.
+    /// Returns the statistics of a device as a human-readable text.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     String memorySummary(int device);
 
     /// Gives idle memory of all allocators on a device back to the driver: see [io.cistern.DeviceMemory#trim].
     ///
-    /// @param keepBytes bytes that may stay, at least 0
-    /// @param wait whether to wait for running work, which may use memory that can go back afterwards
+    /// @param keepBytes bytes that may stay reserved, at least 0
+    /// @param wait whether to wait for running work first, so that memory that it uses can go back, too
     /// @return the bytes given back
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -43,18 +43,18 @@ public interface DeviceMemoryMXBean {
     /// Resets the totals of all allocators on all devices to 0.
     void resetTotals();
 
-    /// Starts to record a [history][io.cistern.observability.MemoryHistory] and forgets
-    /// the one recorded before.
+    /// Starts to record a [history][io.cistern.observability.MemoryHistory], and discards the one recorded
+    /// before.
     ///
     /// @param capacity events kept for each device, 1 to 2^28
-    /// @param stacks whether to record the place in the program with each event
+    /// @param stacks whether to record the call stack of each event
     /// @throws IllegalArgumentException if the capacity is out of range
     void startHistory(int capacity, boolean stacks);
 
     /// Stops recording the history and keeps the events recorded so far.
     void stopHistory();
 
-    /// Returns whether a history is recorded.
+    /// Returns whether a history is being recorded.
     boolean isHistoryOn();
 
     /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] to a file on the program's machine.

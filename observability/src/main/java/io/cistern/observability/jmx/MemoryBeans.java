@@ -19,7 +19,7 @@ import javax.management.ObjectName;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryBeans {
-    /// Matches the names of all such beans.
+    /// The pattern that matches the names of all beans that this class registers.
     public static final String PATTERN = "io.cistern:type=DeviceMemory,name=*";
 
     private static final AtomicInteger NUMBERS = new AtomicInteger();
@@ -37,8 +37,8 @@ public final class MemoryBeans {
 
     /// Registers a [DeviceMemoryMXBean] like [#register(DeviceMemory)], under a name that the program chooses.
     ///
-    /// @param name the name, instead of N; if the server has that name already, the method adds a number. Empty
-    ///     means N
+    /// @param name the name to use instead of N; empty to use N. If the server already has a bean of that
+    ///     name, this method appends a number
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory, String name) {
         RegisteredBeans beans = memory.moduleSupport().attachment(RegisteredBeans.class, _ -> new RegisteredBeans());

@@ -5,7 +5,7 @@ import io.cistern.ModuleSupport;
 
 /// Calls [NvtxRanges#register] if the setting `cistern.observe` names `nvtx`.
 public final class NvtxObserver implements ModuleSupport.Observer {
-    /// For [java.util.ServiceLoader].
+    /// Creates the observer; [java.util.ServiceLoader] calls this.
     public NvtxObserver() {}
 
     @Override

@@ -5,9 +5,9 @@ import io.cistern.Registration;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Shows the events of a [DeviceMemory] on the time line of Nsight Systems and other profilers that read NVTX:
-/// a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim, reclaim step,
-/// swap of the current allocator, and refusal for lack of memory.
+/// Shows the events of a [DeviceMemory] on the time line of Nsight Systems and other profilers that read
+/// NVTX: a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim,
+/// reclaim step, change of the current allocator, and refused request.
 ///
 /// ```
 /// try (Registration ranges = NvtxRanges.register(memory)) { … }
@@ -24,10 +24,10 @@ public final class NvtxRanges {
 
     private NvtxRanges() {}
 
-    /// Starts to send ranges and marks to the library, until the registration or the device memory is closed.
-    /// If no library is found, nothing happens, and the log says so once per process.
+    /// Starts to send ranges and marks to the library, until the registration or the device memory is
+    /// closed. If no library is found, this method does nothing, and logs that once per process.
     ///
-    /// @return a registration; closing it stops both
+    /// @return a registration; closing it stops the ranges and marks
     public static Registration register(DeviceMemory memory) {
         try {
             return memory.listeners().onRareEvent(new NvtxWriter(NvtxLibrary.find()));
