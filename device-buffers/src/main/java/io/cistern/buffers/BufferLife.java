@@ -57,8 +57,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// closed: enqueue all work that uses it before the close.
     ///
     /// @throws IllegalStateException if the buffer is closed, or its parent or arena has ended
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as
-    ///     for every other use of the memory
+    /// @throws io.cistern.errors.MemoryAsleepException if the buffer's pool is
+    ///     [asleep][io.cistern.MemoryPool#sleep]; so does every other use of the memory
     public long address() {
         long present = address;
         if (present < 0) {
@@ -95,9 +95,9 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return depends != null && depends.isOver();
     }
 
-    /// Returns the bytes that [DeviceBuffer#resize] can give the buffer without another block: those from its
-    /// beginning to the end of its block. Returns [#byteSize] if other buffers hold the block too, or the buffer
-    /// does not own its memory.
+    /// Returns the size up to which [DeviceBuffer#resize] keeps the block: the bytes from the buffer's
+    /// beginning to the end of its block. Returns [#byteSize] if other buffers hold the block, too, or if
+    /// the buffer does not own its memory.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public long capacityBytes() {
@@ -210,7 +210,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     }
 
     /// Records that the buffer is also used on another stream, by work enqueued there before the buffer is
-    /// closed: see [DeviceMemory#recordUse]. For a part of a block the use counts for the whole block.
+    /// closed: see [DeviceMemory#recordUse]. For a slice, the use counts for the whole block.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
@@ -264,9 +264,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused only
     /// after the work of all streams of the device. Closing twice does nothing.
     ///
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
-    ///     still open then. Or for a stream in an unannounced capture while another capture is announced; the
-    ///     buffer is closed then, and its memory is freed later
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread: the buffer is
+    ///     still open then. Also for a stream in an unannounced capture while another capture is announced:
+    ///     the buffer is closed then, and its memory is freed later
+    /// @throws IllegalStateException if native code is using the [host view][DeviceBuffer#hostView]; the
+    ///     buffer is still open then
     /// @throws io.cistern.errors.UnknownAddressException if the program already freed the block by its address; the
     ///     buffer is closed then
     public void close() {
@@ -298,7 +300,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return stream == Streams.PER_THREAD_DEFAULT && Thread.currentThread().isVirtual();
     }
 
-    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
+    /// Closes the buffer, and frees its memory after an event of the program: see [DeviceMemory#freeAfter].
     /// Closing twice does nothing.
     ///
     /// @param event a `CUevent`, recorded after the last use

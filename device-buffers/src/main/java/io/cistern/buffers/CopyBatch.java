@@ -5,18 +5,22 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Copies that are enqueued together. All are checked before the first is enqueued. A blocking batch waits once for
-/// all its copies, and separately only for copies to arrays.
+/// A list of copies that are enqueued together. [#submit] checks all of them before it enqueues the first.
+/// A blocking batch waits once, after its last copy; only a copy to an array waits by itself.
 ///
 /// ```java
 /// new CopyBatch().toDevice(x, floats).toDevice(y, more).onDevice(z, x).submit(stream, CopyMode.BLOCKING);
 /// ```
 ///
-/// The copies have the effect of running in the order in which they were added. Sizes and modes are as for
-/// [DeviceBuffer]'s copies.
+/// The result is as if the copies ran one by one, in the order in which they were added. Sizes and modes
+/// follow the rules of [DeviceBuffer]'s copies.
 ///
-/// Copies on one device, and from and to a [PinnedBuffer], go to the driver in one call if the driver takes batches
-/// (CUDA 13.0 or later) and no copy writes memory that another one reads or writes. All others go one by one.
+/// Successive copies share one driver call if all of this is true. Each other copy is a call of its own.
+///
+/// - Each is a copy on one device, or one from or to a [PinnedBuffer].
+/// - None of them writes memory that another one reads or writes.
+/// - The driver takes batches (CUDA 13.0 or later), the stream is not a default stream, and no stream of
+///   the device is being captured.
 ///
 /// **Threads.** One thread at a time.
 public final class CopyBatch {
@@ -79,21 +83,22 @@ public final class CopyBatch {
         return this;
     }
 
-    /// Returns the number of copies that were added.
+    /// Returns the number of copies in the batch.
     public int count() {
         return copies.size();
     }
 
     /// Enqueues all copies in the order of one stream, and empties the batch.
     ///
-    /// @param stream a stream of the device that makes the copies: for copies to or from the host, the buffer's
-    ///     device; for all others, the source's
-    /// @throws IllegalStateException if a buffer or the arena of host memory is closed, or the stream is being
-    ///     captured and the batch is blocking or host memory is an array: nothing is enqueued then
-    /// @throws IllegalArgumentException if a target can't be copied to in this mode, or ranges overlap: nothing
-    ///     is enqueued then
-    /// @throws WrongThreadException if host memory is in another thread's confined arena: nothing is enqueued
-    ///     then
+    /// @param stream a stream of the device that runs the copies: the buffer's device for copies to or from
+    ///     the host, the source's device for copies between buffers
+    /// @throws IllegalStateException if a buffer, or the arena of some host memory, is closed; or if the
+    ///     stream is being captured and either the batch is blocking or some host memory is an array.
+    ///     Nothing is enqueued then
+    /// @throws IllegalArgumentException if a target is read-only, if the batch is non-blocking and a target
+    ///     is an array, or if a source and its target overlap. Nothing is enqueued then
+    /// @throws WrongThreadException if some host memory is in another thread's confined arena. Nothing is
+    ///     enqueued then
     public void submit(long stream, CopyMode mode) {
         copies.forEach(copy -> copy.check(stream, mode));
         copies.forEach(copy -> CaptureRules.requireNoWait(copy.device(), stream, mode));

@@ -4,8 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 
-/// Options for copies between host memory and the buffers of one device memory. Options that are not set here
-/// have the values of the settings at the time of first use.
+/// Options for copies between host memory and the buffers of one device memory. The settings give the
+/// initial values.
 ///
 /// ```java
 /// CopyOptions.of(memory).reportPageableCopies(true);
@@ -32,7 +32,8 @@ public final class CopyOptions {
     /// is not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`.
     /// Without this call the setting `cistern.copies.report` decides.
     ///
-    /// If set, each non-blocking copy asks the driver about its host memory. If not set, the option costs nothing.
+    /// While this is on, each non-blocking copy of native memory asks the driver whether the memory is
+    /// pinned. While it is off, it costs nothing.
     ///
     /// @return this
     public CopyOptions reportPageableCopies(boolean report) {
@@ -40,14 +41,15 @@ public final class CopyOptions {
         return this;
     }
 
-    /// Sets whether the driver reads arrays of less than 8 MiB in place. By default they are first copied to
-    /// pinned memory, which is slower for some sizes. Without this call the setting `cistern.copies.direct`
-    /// decides.
+    /// Sets whether copies to a device read arrays of less than 8 MiB in place. By default, Cistern first
+    /// copies arrays to pinned memory, which is slower for some sizes. Without this call the setting
+    /// `cistern.copies.direct` decides.
     ///
-    /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
-    /// collection can begin, and a thread that requests one waits until the copy is done; longer if the driver
-    /// waits for the stream. If the device meanwhile waits for a host function in Java, or for a word that a
-    /// Java thread sets, then the pending collection stops that code too, and the program hangs for good.
+    /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no
+    /// garbage collection can begin, and a thread that requests one waits. That takes longer if the driver
+    /// first waits for the stream. If the stream waits for Java code (a host function, or a thread that
+    /// sets a word which a kernel polls), the pending collection also stops that code, and the program
+    /// hangs forever.
     ///
     /// @return this
     public CopyOptions copyArraysDirectly(boolean direct) {

@@ -13,14 +13,15 @@ import org.jspecify.annotations.Nullable;
 /// A kernel of a [CudaModule], ready to be launched.
 ///
 /// **Arguments** follow the kernel's signature: `Integer`, `Long`, `Float`, `Double`, `Short` or `Byte` for
-/// numbers; a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or `Long` for pointers. Sizes are not checked:
-/// if the kernel takes 64 bits and gets an `int`, the other half is garbage.
+/// numbers; a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or `Long` for pointers. Sizes are not
+/// checked: if the kernel expects 64 bits and the argument is an `Integer`, the upper half is undefined.
 ///
-/// **Writes.** `cistern.check=streams` assumes that the kernel writes each buffer, unless it is given as
-/// [#readOnly]. Kernels on several streams may read one buffer at the same time.
+/// **Writes.** The check of stream order (`cistern.check=streams`) assumes that the kernel writes each
+/// [DeviceBuffer] that is not passed as [#readOnly]. Kernels on several streams may read one buffer at the
+/// same time.
 ///
-/// **Streams.** A launch records a use of each buffer that belongs to another stream, so buffers may be closed
-/// right after it. The program orders the kernel after the work that fills its buffers.
+/// **Streams.** A launch records a use of each buffer that belongs to another stream, so buffers may be
+/// closed right after it. The program must order the kernel after the work that fills its buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaFunction {
@@ -41,7 +42,8 @@ public final class CudaFunction {
 
     private record ReadOnly(DeviceBuffer buffer) {}
 
-    /// Marks an argument that the kernel only reads, for the check of stream order.
+    /// Marks a buffer that the kernel only reads, for the check of stream order. Pass the result as the
+    /// argument.
     public static Object readOnly(DeviceBuffer buffer) {
         return new ReadOnly(Objects.requireNonNull(buffer, "buffer"));
     }
@@ -56,7 +58,7 @@ public final class CudaFunction {
         return handle;
     }
 
-    /// Launches with one-dimensional blocks.
+    /// Launches the kernel with a one-dimensional grid of one-dimensional blocks.
     ///
     /// @param blocks number of blocks
     /// @param threads threads in a block
@@ -80,7 +82,7 @@ public final class CudaFunction {
         return grid;
     }
 
-    /// Launches with blocks of up to three dimensions.
+    /// Launches the kernel with a grid and blocks of up to three dimensions.
     ///
     /// @param blocks number of blocks in each dimension
     /// @param threads threads in a block, in each dimension
@@ -93,7 +95,7 @@ public final class CudaFunction {
         launch(Grid.of(blocks, threads), stream.handle(), arguments);
     }
 
-    /// Launches with dynamic shared memory, on a stream given by its handle.
+    /// Launches the kernel with dynamic shared memory, on a stream given by its handle.
     ///
     /// @param grid blocks, threads in a block, and shared bytes of each block
     /// @param stream a `CUstream` of the kernel's device
@@ -116,7 +118,7 @@ public final class CudaFunction {
         }
     }
 
-    /// Launches the function on a stream: see [#launch(Grid, long, Object...)].
+    /// Launches the kernel on a stream: see [#launch(Grid, long, Object...)].
     public void launch(Grid grid, CudaStream stream, Object... arguments) {
         launch(grid, stream.handle(), arguments);
     }

@@ -19,8 +19,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// A simulated GPU runs no PTX. There a kernel is a Java function registered under its name; without one,
-/// [#function] throws.
+/// A simulated GPU does not run PTX. It runs the Java function that is registered under the kernel's name;
+/// if there is none, [#function] throws.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaModule implements AutoCloseable {
@@ -41,7 +41,7 @@ public final class CudaModule implements AutoCloseable {
     /// Loads kernels from PTX text.
     ///
     /// @param device the device's ordinal
-    /// @param ptx the text
+    /// @param ptx the PTX text
     /// @throws CudaException if the driver does not accept the text
     public static CudaModule load(DeviceMemory memory, int device, String ptx) {
         Objects.requireNonNull(ptx, "ptx");
@@ -51,7 +51,7 @@ public final class CudaModule implements AutoCloseable {
     /// Compiles CUDA C++ for a device and loads the kernels. Kernels declared `extern "C"` keep their names.
     ///
     /// @param device the device's ordinal
-    /// @param source the program
+    /// @param source the CUDA C++ source
     /// @param options compiler options; without a `--gpu-architecture` or `-arch`, the device's architecture is
     ///     used
     /// @throws UnsupportedOperationException if the compiler is not installed
@@ -88,7 +88,7 @@ public final class CudaModule implements AutoCloseable {
         return closed;
     }
 
-    /// Unloads the kernels, whose launches must have finished. Closing twice does nothing.
+    /// Unloads the kernels. Wait until their launches have finished first. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses; launches are rejected from then on, and another close tries
     ///     again

@@ -13,8 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A region of device memory whose buffers end together, in the spirit of [java.lang.foreign.Arena]: an
-/// allocation advances a pointer, and no buffer is freed alone.
+/// A region of device memory whose buffers are all freed together, in the spirit of
+/// [java.lang.foreign.Arena]: an allocation advances a pointer, and no buffer is freed on its own.
 ///
 /// ```java
 /// try (DeviceArena arena = DeviceArena.builder(memory).name("step").confined().open(0, stream)) {
@@ -26,25 +26,28 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// **Growth.** When its chunk is full, the arena allocates another one, as large as all before together if there is
-/// that much memory. If a generation needed several chunks, the reset frees them, and the next generation begins with
-/// one chunk of the size needed. An arena begins with the size that earlier arenas of its name needed.
+/// **Growth.** An arena allocates memory in chunks. When the current chunk is full, the arena allocates
+/// another one, as large as all its chunks so far together. If there is not that much memory, the new chunk
+/// has just the requested size. If a generation needed several chunks, the reset frees them, and the next
+/// generation begins with one chunk that is large enough. A new arena begins with about as much as earlier
+/// arenas of its name needed.
 ///
 /// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
-/// throws an [IllegalStateException] when it is used. A bare [address][#allocate] is just as stale, but nothing
-/// checks it.
+/// throws an [IllegalStateException] when it is used. An address from [#allocate] becomes invalid, too, but
+/// nothing checks its use.
 ///
-/// **Streams.** An arena belongs to one stream. Buffers may reuse the memory right after a reset, since their
-/// work comes later in that stream. If a buffer is used on another stream, record that
-/// ([DeviceBuffer#recordUse]; copies and launches of this library do it): the reset then makes the arena's
-/// stream wait for that stream.
+/// **Streams.** An arena belongs to one stream. New buffers may reuse the memory right after a reset, since
+/// their work runs later on that stream. If a buffer is used on another stream, record that
+/// ([DeviceBuffer#recordUse]); copies and launches of this library record it themselves. The reset then
+/// frees the arena's chunks, and their memory is reused only after the other stream's work, too.
 ///
-/// **Captures.** A chunk that the arena takes in a capture is the graph's memory, and later generations would use
-/// it while the graph may run. A chunk that it frees in a capture stays with the graph. So use a separate arena in
-/// each capture: open it and close it there.
+/// **Captures.** A chunk that the arena allocates in a capture is the graph's memory, so later generations
+/// would use it while the graph may run. A chunk that the arena frees in a capture stays with the graph. So
+/// open a separate arena in each capture, and close it before the capture ends.
 ///
-/// **Threads.** Only the thread that opened a confined arena may use it. Any thread may allocate from a shared
-/// arena at any time; the program orders resets and close with the other threads' work.
+/// **Threads.** Only the thread that opened a confined arena may use it. Any thread may allocate from a
+/// shared arena at any time. The program must not reset or close it while other threads still use its
+/// buffers.
 public final class DeviceArena implements AutoCloseable {
     /// The alignment of blocks of device memory, and so of an arena's buffers.
     private static final long ALIGNMENT = 256;
@@ -96,7 +99,7 @@ public final class DeviceArena implements AutoCloseable {
     /// @return the address, a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
-    /// @throws WrongThreadException if it is confined to another thread
+    /// @throws WrongThreadException if the arena is confined to another thread
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the arena has to grow and memory runs out or a
     ///     limit is reached
     public long allocate(long byteSize) {
@@ -111,12 +114,13 @@ public final class DeviceArena implements AutoCloseable {
         return address != 0 ? address : allocateSlowly(byteSize, rounded);
     }
 
-    /// Returns a buffer of the current generation. Closing it only ends its use: the arena keeps the memory.
+    /// Returns a buffer of the current generation. Closing the buffer makes it unusable, but the arena
+    /// keeps its memory.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
-    /// @throws WrongThreadException if it is confined to another thread
+    /// @throws WrongThreadException if the arena is confined to another thread
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the arena has to grow and memory runs out or a
     ///     limit is reached
     public DeviceBuffer buffer(long byteSize) {
@@ -173,7 +177,7 @@ public final class DeviceArena implements AutoCloseable {
     /// Ends the generation: all its buffers become stale, and the next generation reuses its memory.
     ///
     /// @throws IllegalStateException if the arena is closed
-    /// @throws WrongThreadException if it is confined to another thread
+    /// @throws WrongThreadException if the arena is confined to another thread
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
     ///     thread; nothing is changed then
     public void reset() {
@@ -208,10 +212,10 @@ public final class DeviceArena implements AutoCloseable {
         failures.rethrow();
     }
 
-    /// Ends the arena and all its buffers, and frees its memory in the order of its stream. Closing twice does
-    /// nothing.
+    /// Frees the arena's memory in the order of its stream, and makes all its buffers unusable. Closing
+    /// twice does nothing.
     ///
-    /// @throws WrongThreadException if it is confined to another thread
+    /// @throws WrongThreadException if the arena is confined to another thread
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
     ///     thread; the arena is still open then
     @Override
@@ -239,7 +243,8 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    /// Returns the bytes that buffers of this generation take, in multiples of 256.
+    /// Returns how many bytes the current generation has used. The current chunk counts up to the end of
+    /// its last allocation; earlier chunks count in full.
     public synchronized long usedBytes() {
         long used = chunk.usedBytes();
         for (ArenaChunk each : full) {
@@ -248,7 +253,7 @@ public final class DeviceArena implements AutoCloseable {
         return used;
     }
 
-    /// Returns the bytes that the arena holds from its allocator.
+    /// Returns the bytes of all chunks that the arena holds.
     public synchronized long reservedBytes() {
         long reserved = chunk.end - chunk.base;
         for (ArenaChunk each : full) {
@@ -310,8 +315,9 @@ public final class DeviceArena implements AutoCloseable {
             this.from = memory::allocate;
         }
 
-        /// Takes memory from an allocator or pool instead of the current one. Without this call the arena
-        /// takes memory from the allocator that is current, or that the scope names, when it grows.
+        /// Takes memory from an allocator or pool instead of the current one. Without this call, each chunk
+        /// comes from the allocator that is current when the arena grows, or from that of the thread's
+        /// scope.
         ///
         /// @throws IllegalArgumentException if the allocator belongs to another device memory
         public Builder from(Allocator allocator) {
@@ -323,7 +329,7 @@ public final class DeviceArena implements AutoCloseable {
         }
 
         /// Names the arena: it begins with as much memory as earlier arenas of that name needed. The 1,024
-        /// names that were used last are remembered. All unnamed arenas of a device memory count as arenas
+        /// most recently used names are remembered. All unnamed arenas of a device memory count as arenas
         /// of one name.
         public Builder name(String name) {
             this.name = name;
@@ -332,7 +338,7 @@ public final class DeviceArena implements AutoCloseable {
 
         /// Sets a lower bound for the first chunk, whatever earlier arenas needed.
         ///
-        /// @param bytes from 0, which is the default and sets no bound
+        /// @param bytes the lower bound; 0, the default, sets none
         /// @throws IllegalArgumentException if it is negative
         public Builder firstBytes(long bytes) {
             if (bytes < 0) {

@@ -26,30 +26,32 @@ import org.jspecify.annotations.Nullable;
 /// }                                    // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A buffer that is dropped without [#close] is a leak: nothing frees it, since work on any stream may still
-/// use the memory. At [io.cistern.diagnostics.LeakLevel#SITES] and [io.cistern.diagnostics.LeakLevel#ALL] it is
-/// reported, with the place that allocated it, when the garbage collector finds it.
+/// A buffer that is dropped without [#close] is a leak: nothing frees it, since work on any stream may
+/// still use the memory. At the leak levels [io.cistern.diagnostics.LeakLevel#SITES] and
+/// [io.cistern.diagnostics.LeakLevel#ALL], the leak is reported with the place that allocated the buffer,
+/// once the garbage collector has found it.
 ///
-/// **Reachability.** An address stays valid until the buffer is closed, even if the buffer becomes unreachable:
-/// `launch(x.address())` needs no reachability fence to keep the memory. Leak reports, and code that closes
-/// unreachable buffers, may take a buffer for dropped while a call still uses its address. A fence, as in
-/// [#withAddress], prevents that.
+/// **Reachability.** An address stays valid until the buffer is closed, even if the buffer becomes
+/// unreachable: `launch(x.address())` needs no reachability fence to keep the memory. But a leak report, or
+/// code of your own that closes unreachable buffers, may treat a buffer as dropped while a call still uses
+/// its address. [#withAddress] prevents that by such a fence.
 ///
-/// **Ends.** Closing twice does nothing. Every other use of a closed buffer throws an [IllegalStateException],
-/// and so does the use of a slice whose parent is closed, or of an arena's buffer after the arena was reset.
+/// **After the close.** Closing twice does nothing. Any other use of a closed buffer's memory throws an
+/// [IllegalStateException]. So does the use of a slice whose parent is closed, and of an arena's buffer
+/// after the arena was reset or closed.
 ///
 /// **Slices.** [#slice] returns a view that lives as long as its parent and needs no close; [#retainedSlice]
 /// returns a slice that keeps the memory alive itself.
 ///
-/// **Streams.** Work on the buffer's own stream needs no announcement. Copies and launches of this library on
-/// another stream record that use themselves ([#recordUse]). If other work uses the bare address on another stream,
-/// the program records the use or orders the streams.
+/// **Streams.** Work on the buffer's own stream needs no announcement. Copies and launches of this library
+/// on another stream record that use themselves ([#recordUse]). If other work uses the bare address on
+/// another stream, the program must record the use or order the streams.
 ///
 /// **Threads.** Any thread may use or close it, virtual threads too; of several concurrent closes, only one frees
 /// the memory. The per-thread default stream is a different stream on each thread, so close a buffer of that stream
 /// on the thread that made it.
 ///
-/// **Size.** One object of 48 bytes.
+/// **Size.** A buffer is one Java object of 48 bytes.
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// The alignment of every allocation.
     private static final long ALIGNMENT = 256;
@@ -210,9 +212,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Wraps memory that other code, such as another library, made and will free. The buffer is metered as an
-    /// allocation of an allocator named `foreign`. Closing it ends only the metering; after that the owner
-    /// frees the memory.
+    /// Wraps memory that other code, such as another library, allocated and will free. The buffer is
+    /// metered as an allocation of an allocator named `foreign`. Closing the buffer ends only the metering;
+    /// after that, the owner may free the memory.
     ///
     /// @param address the first byte of the block, a multiple of 256 like every allocation
     /// @param byteSize its length in bytes
@@ -225,11 +227,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return ofForeign(memory, address, byteSize, device, stream, (_, _) -> {});
     }
 
-    /// Wraps memory that other code made, as [#ofForeign(DeviceMemory, long, long, int, long)] does, and
-    /// notifies its owner when the memory is no longer used.
+    /// Wraps memory that other code allocated, as [#ofForeign(DeviceMemory, long, long, int, long)] does,
+    /// and notifies its owner when the memory is no longer used.
     ///
-    /// @param owner is called once, when the buffer and all its retained slices are closed, unless there are 0
-    ///     bytes; it stays reachable until then
+    /// @param owner called once, when the buffer and all its retained slices are closed; never if
+    ///     `byteSize` is 0. It stays reachable until then
     /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there already;
     ///     the owner is not called then
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not called then
@@ -239,16 +241,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
     }
 
-    /// Wraps memory that another library counts itself. The buffer is not metered, no limit applies, and it has no
-    /// retained slices. So it may begin at any address, and lie in memory that Cistern allocated or that is wrapped
-    /// already.
+    /// Wraps memory that another library meters itself. The buffer is not metered, no limit applies, and
+    /// [#retainedSlice] is unsupported. So the memory may begin at any address, and may be a part of memory
+    /// that Cistern allocated or that is already wrapped.
     ///
     /// @param address the first byte, at any alignment
     /// @param byteSize its length in bytes
     /// @param device the device whose streams use it
     /// @param stream the stream on which it is used first
-    /// @param owner is called once, when the buffer is closed, even if it has 0 bytes; if the owner throws, the
-    ///     close throws that exception and the buffer stays open
+    /// @param owner called once, when the buffer is closed, even if it has 0 bytes; if the owner throws,
+    ///     the close throws that exception and the buffer stays open
     /// @throws IllegalArgumentException if the address or the length is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public static DeviceBuffer ofBorrowed(
@@ -261,16 +263,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
-    /// Called when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] memory is no
-    /// longer used.
+    /// Called when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] or
+    /// [borrowed][#ofBorrowed] memory is no longer used.
     @FunctionalInterface
     public interface ForeignOwner {
-        /// Takes the memory back, on the thread that closes the buffer. For foreign memory an exception from
-        /// here is logged; for [borrowed][#ofBorrowed] memory the close throws it.
+        /// Takes the memory back, on the thread that closes the buffer. If this method throws, the
+        /// exception is logged for foreign memory; for [borrowed][#ofBorrowed] memory, the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of its device: the buffer's, or another one if that has ended. Work enqueued
-        ///     there from now on runs after all uses of the block
+        /// @param stream a stream of the block's device: the buffer's, or another one if that has ended.
+        ///     Work enqueued on this stream from now on runs after all uses of the block
         void release(long address, long stream);
     }
 
@@ -333,9 +335,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of another size with the same contents, and closes this one. Up to [#capacityBytes] it
-    /// keeps the block. For more, this buffer's allocator (the current one, if this buffer has no memory) makes
-    /// another block, and the contents are copied there in stream order. The added bytes are undefined.
+    /// Returns a buffer of another size with the same contents, and closes this one. Up to
+    /// [#capacityBytes], the new buffer keeps the block. For more bytes, this buffer's allocator allocates
+    /// another block (the current allocator does, if this buffer has no memory), and the contents are
+    /// copied there in stream order. The added bytes are undefined.
     ///
     /// @param newByteSize bytes wanted; 0 is allowed, and keeps the block too
     /// @throws IllegalArgumentException if it is negative
@@ -343,8 +346,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///     closed
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's or borrowed, or if it is
     ///     foreign and would grow beyond its block
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
-    ///     this one is still open then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached; this
+    ///     buffer is still open then
     public DeviceBuffer resize(long newByteSize) {
         if (newByteSize < 0) {
             throw new IllegalArgumentException("newByteSize is negative: " + newByteSize);
@@ -353,8 +356,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return replacedBy(newByteSize <= capacityBytes() ? retained(0, newByteSize, stream) : another(newByteSize));
     }
 
-    /// Returns a buffer of the same size and contents that can grow to `capacityBytes` without another block,
-    /// and closes this one. If its block is too small, it moves to another one as in [#resize].
+    /// Returns a buffer of the same size and contents that can grow to `capacityBytes` without another
+    /// block, and closes this one. If the block is too small, the contents move to another one as in
+    /// [#resize].
     ///
     /// ```java
     /// DeviceBuffer rows = DeviceBuffer.allocate(0, stream).reserve(1 << 20);
@@ -362,13 +366,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// rows = rows.shrinkToFit();
     /// ```
     ///
-    /// @param capacityBytes bytes that the buffer should have room for; fewer than it has are allowed
+    /// @param capacityBytes bytes that the buffer should have room for; if it has more room already, it
+    ///     keeps its block
     /// @throws IllegalArgumentException if it is negative
     /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
     ///     closed
     /// @throws UnsupportedOperationException as for [#resize]
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
-    ///     this one is still open then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached; this
+    ///     buffer is still open then
     public DeviceBuffer reserve(long capacityBytes) {
         if (capacityBytes < 0) {
             throw new IllegalArgumentException("capacityBytes is negative: " + capacityBytes);
@@ -382,14 +387,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of the same size and contents in a block of just that size, and closes this one. If the
-    /// block is larger, the buffer moves to another one as in [#resize].
+    /// Returns a buffer of the same size and contents in a block of just that size, and closes this one. If
+    /// the block is larger, the contents move to another one as in [#resize].
     ///
     /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
     ///     closed
     /// @throws UnsupportedOperationException as for [#resize]
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
-    ///     this one is still open then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached; this
+    ///     buffer is still open then
     public DeviceBuffer shrinkToFit() {
         requireOwner();
         return replacedBy(capacityBytes() == byteSize ? retained(0, byteSize, stream) : another(byteSize));
@@ -412,13 +417,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work
-    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream. If that
-    /// stream has [ended][DeviceMemory#streamClosing], it runs after the work of all streams of the device.
+    /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one.
+    /// Work enqueued on the new stream from now on runs after all work enqueued so far on this buffer's
+    /// stream. If this buffer's stream has [ended][DeviceMemory#streamClosing], the work runs after that of
+    /// all streams of the device.
     ///
     /// @param newStream a stream of the buffer's device
-    /// @throws IllegalStateException if the buffer is closed, or the new stream is being captured and the
-    ///     present one is not
+    /// @throws IllegalStateException if the buffer is closed; or if the new stream is being captured and
+    ///     this buffer's stream is not
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed
     /// @throws io.cistern.cuda.CudaException if the driver refuses to order the streams; the buffer is still
     ///     open then
@@ -439,8 +445,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return moveToStream(newStream.handle());
     }
 
-    /// Returns a part of the buffer as a view. The view needs no close, ends with its parent and keeps it
-    /// reachable.
+    /// Returns a part of the buffer as a view. The view needs no close. It becomes unusable when its parent
+    /// is closed, and keeps the parent reachable.
     ///
     /// @param offset bytes from the buffer's beginning, from 0
     /// @param size bytes of the part; 0 gives a buffer without memory
@@ -469,7 +475,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Returns the buffer as elements of one type.
     ///
     /// @param layout the type of an element: a number, or a vector or structure of them
-    /// @throws IllegalArgumentException if its length is not a multiple of the layout's
+    /// @throws IllegalArgumentException if the layout has 0 bytes, or the buffer's length is not a multiple
+    ///     of the layout's
     public DeviceElements elements(MemoryLayout layout) {
         return new DeviceElements(this, layout);
     }
@@ -486,10 +493,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
-    /// Returns the buffer as memory that the host reads and writes in place: managed memory, or that of a pool on
-    /// the host, such as `async:location=host`. Its bounds are the buffer's. Once the buffer, or the one that it is
-    /// a slice of, is closed, an access throws [IllegalStateException]. Nothing orders the host's accesses: wait
-    /// for the work that uses the buffer first. Repeated calls return the same view.
+    /// Returns a view through which the host reads and writes the buffer in place. The buffer must be
+    /// managed memory, or come from a pool on the host, such as `async:location=host`. The view has the
+    /// buffer's bounds. Once the buffer is closed (for a slice, its parent), an access throws
+    /// [IllegalStateException]. Nothing orders the host's accesses: first wait for the work that uses the
+    /// buffer. Repeated calls return equal views.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an
@@ -514,8 +522,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param source native memory, or an array wrapped by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if the source is longer than the buffer
-    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the buffer's stream is
-    ///     being captured
+    /// @throws IllegalStateException if the buffer, or the arena of `source`, is closed; or if the buffer's
+    ///     stream is being captured
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source) {
         copyFrom(source, stream, CopyMode.BLOCKING);
@@ -532,8 +540,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param source host memory; [CopyMode] says how long it must not change
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the source is longer than the buffer
-    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the stream is being
-    ///     captured and the copy is blocking or `source` is an array
+    /// @throws IllegalStateException if the buffer, or the arena of `source`, is closed; or if the stream
+    ///     is being captured and either the copy is blocking or `source` is an array
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source, long stream, CopyMode mode) {
         HostCopies.toDevice(this, source, stream, mode);
@@ -545,14 +553,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyFrom(source, stream.handle(), mode);
     }
 
-    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be
-    /// closed at once: its memory is reused only after the copy.
+    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may
+    /// be closed right after this call: its memory is reused only after the copy.
     ///
     /// @param stream a stream of the buffer's device
     ///
     /// @throws IndexOutOfBoundsException if the source is longer than the buffer
-    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
-    ///     captured
+    /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
+    ///     is being captured
     public void copyFrom(PinnedBuffer source, long stream, CopyMode mode) {
         CaptureRules.requireNoWait(this, stream, mode);
         source.recordUse(device, stream);
@@ -570,8 +578,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param target native memory, or an array wrapped by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
     /// @throws IllegalArgumentException if the target is read-only
-    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the buffer's stream is
-    ///     being captured
+    /// @throws IllegalStateException if the buffer, or the arena of `target`, is closed; or if the buffer's
+    ///     stream is being captured
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target) {
         copyTo(target, stream, CopyMode.BLOCKING);
@@ -588,10 +596,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param target host memory; [CopyMode] says when it may be read
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
-    /// @throws IllegalArgumentException if the target is read-only, or if the copy is non-blocking and the target
-    ///     is on the heap, where the collector may move it
-    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the stream is being
-    ///     captured and the copy is blocking
+    /// @throws IllegalArgumentException if the target is read-only; or if the copy is non-blocking and the
+    ///     target is an array, which the garbage collector may move
+    /// @throws IllegalStateException if the buffer, or the arena of `target`, is closed; or if the stream
+    ///     is being captured and the copy is blocking
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target, long stream, CopyMode mode) {
         HostCopies.toHost(this, target, stream, mode);
@@ -607,8 +615,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
-    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
-    ///     captured
+    /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
+    ///     is being captured
     public void copyTo(PinnedBuffer target, long stream, CopyMode mode) {
         CaptureRules.requireNoWait(this, stream, mode);
         target.recordUse(device, stream);
@@ -627,19 +635,19 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// [ended][DeviceMemory#streamClosing] is replaced by one that comes after all work of its device.
     ///
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
-    /// @throws IllegalArgumentException if they overlap
-    /// @throws IllegalStateException if either buffer is closed, or a stream that would have to wait for the other
-    ///     is being captured and the other is not
+    /// @throws IllegalArgumentException if the buffers overlap
+    /// @throws IllegalStateException if either buffer is closed; or if the stream that runs the copy is
+    ///     being captured and the other buffer's stream is not
     public void copyFrom(DeviceBuffer source) {
         DeviceCopies.inOrder(this, source);
     }
 
-    /// Copies another buffer to the beginning of this one in the order of one stream. The program orders other
-    /// streams.
+    /// Copies another buffer to the beginning of this one in the order of one stream. The program must
+    /// order the copy with the work of other streams.
     ///
     /// @param stream a stream of the source's device
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
-    /// @throws IllegalArgumentException if they overlap
+    /// @throws IllegalArgumentException if the buffers overlap
     /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceBuffer source, long stream) {
         DeviceCopies.on(this, source, stream);
@@ -650,14 +658,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyFrom(source, stream.handle());
     }
 
-    /// Sets every byte, on the buffer's stream.
+    /// Sets every byte to a value, on the buffer's stream.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value) {
         fill(value, stream);
     }
 
-    /// Sets every byte in the order of a stream.
+    /// Sets every byte to a value, in the order of a stream.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
@@ -670,7 +678,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fill(value, stream.handle());
     }
 
-    /// Sets every 16-bit value, such as half-precision numbers ([Float#floatToFloat16]), on the buffer's stream.
+    /// Sets every 16 bits to a value, such as a half-precision number ([Float#floatToFloat16]), on the
+    /// buffer's stream.
     ///
     /// @param value the bits of a value, in the device's byte order
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 2
@@ -692,7 +701,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fillShorts(value, stream.handle());
     }
 
-    /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
+    /// Sets every 32-bit word to a value, on the buffer's stream. For other types see [DeviceElements].
     ///
     /// @param value the bits of a word, in the device's byte order
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 4

@@ -14,8 +14,8 @@ import java.util.Objects;
 /// ```
 ///
 /// An element may also be a vector or a structure, such as four floats
-/// (`MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_FLOAT)`). Such elements are counted, addressed, sliced and
-/// copied, but not read or filled one by one.
+/// (`MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_FLOAT)`). Such elements can be counted, addressed,
+/// sliced and copied, but typed methods such as [#getFloat], [#fill(float)] and [#toFloats] reject them.
 ///
 /// It is a view, like [DeviceBuffer#slice]: it ends with its buffer.
 ///
@@ -24,8 +24,8 @@ import java.util.Objects;
 public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Makes a view of whole elements.
     ///
-    /// @throws IllegalArgumentException if the layout has 0 bytes, or the buffer's length is not a multiple of
-    ///     its length
+    /// @throws IllegalArgumentException if the layout has 0 bytes, or the buffer's length is not a multiple
+    ///     of the layout's
     public DeviceElements {
         if (layout.byteSize() == 0) {
             throw new IllegalArgumentException("elements of 0 bytes: " + layout);
@@ -57,7 +57,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     ///
     /// @param from index of the first element, from 0
     /// @param count number of elements
-    /// @throws IndexOutOfBoundsException if they are not all inside
+    /// @throws IndexOutOfBoundsException if not all of them are inside the buffer
     /// @throws IllegalStateException if the buffer is closed, unless `count` is 0
     public DeviceElements slice(long from, long count) {
         Objects.checkFromIndexSize(from, count, count());

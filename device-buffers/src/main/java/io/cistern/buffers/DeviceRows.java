@@ -56,23 +56,23 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @param source memory that begins with its first row
     /// @param sourcePitch bytes from the beginning of one of its rows to the beginning of the next
     /// @param stream a stream of the buffer's device
-    /// @throws IndexOutOfBoundsException if the source has fewer rows
+    /// @throws IndexOutOfBoundsException if the source is too short for the rows
     /// @throws IllegalArgumentException if its rows overlap
-    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or the stream is being
-    ///     captured
+    /// @throws IllegalStateException if the buffer, or the arena of `source`, is closed; or if the stream
+    ///     is being captured
     /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source, long sourcePitch, long stream, CopyMode mode) {
         requireSpan("source", source.byteSize(), sourcePitch);
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
     }
 
-    /// Copies rows of pinned memory to these rows, in the order of a stream. The pinned buffer may be closed at
-    /// once.
+    /// Copies rows of pinned memory to these rows, in the order of a stream. The pinned buffer may be
+    /// closed right after this call.
     ///
-    /// @throws IndexOutOfBoundsException if the source has fewer rows
+    /// @throws IndexOutOfBoundsException if the source is too short for the rows
     /// @throws IllegalArgumentException if its rows overlap
-    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
-    ///     captured
+    /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
+    ///     is being captured
     public void copyFrom(PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
         requireSpan("source", source.byteSize(), sourcePitch);
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
@@ -83,10 +83,11 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// @param target memory that begins with its first row; the bytes between rows do not change
     /// @param targetPitch bytes from the beginning of one of its rows to the beginning of the next
     /// @param stream a stream of the buffer's device
-    /// @throws IndexOutOfBoundsException if the target has room for fewer rows
-    /// @throws IllegalArgumentException if its rows overlap, or it is read-only
-    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or the stream is being
-    ///     captured
+    /// @throws IndexOutOfBoundsException if the target is too short for the rows
+    /// @throws IllegalArgumentException if `targetPitch` is less than [#rowBytes], or the target is
+    ///     read-only
+    /// @throws IllegalStateException if the buffer, or the arena of `target`, is closed; or if the stream
+    ///     is being captured
     /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target, long targetPitch, long stream) {
         requireSpan("target", target.byteSize(), targetPitch);
@@ -95,10 +96,10 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
 
     /// Copies these rows to rows of pinned memory, in the order of a stream.
     ///
-    /// @throws IndexOutOfBoundsException if the target has room for fewer rows
+    /// @throws IndexOutOfBoundsException if the target is too short for the rows
     /// @throws IllegalArgumentException if its rows overlap
-    /// @throws IllegalStateException if either buffer is closed, or the copy is blocking and the stream is being
-    ///     captured
+    /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
+    ///     is being captured
     public void copyTo(PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
         requireSpan("target", target.byteSize(), targetPitch);
         HostRows.toHost(this, target, targetPitch, stream, mode);
@@ -107,7 +108,8 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Copies rows of the same shape on the same device to these rows, in the order of a stream.
     ///
     /// @param stream a stream of the device
-    /// @throws IllegalArgumentException if the shapes or devices differ, or the rows lie in one block and overlap
+    /// @throws IllegalArgumentException if the shapes or devices differ, or if rows of the source and of
+    ///     the target overlap. If the pitches differ, the bytes between rows count as part of them
     /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceRows source, long stream) {
         if (source.rowBytes != rowBytes || source.rows != rows || source.buffer.device() != buffer.device()) {

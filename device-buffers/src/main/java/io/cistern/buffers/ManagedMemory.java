@@ -10,17 +10,19 @@ import io.cistern.cuda.UnifiedMemory;
 import java.util.List;
 import java.util.Optional;
 
-/// Advises the driver where managed memory should be and how it will be used. Managed buffers come from the
-/// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
+/// Moves managed memory, drops its contents, and advises the driver where it should be and how it will be
+/// used. Managed buffers come from the allocator `managed`, from `caching:source=managed`, or from
+/// `async:location=managed`.
 ///
 /// ```java
 /// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);  // before the kernel: no page faults in it
 /// ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
 /// ```
 ///
-/// The driver moves whole pages and keeps advice for whole pages. So advice about a small buffer also holds for its
-/// neighbours. It stays with the addresses after the buffer is closed, and applies to the next buffer there until
-/// it is unset. In a pool of your own it affects only your buffers.
+/// The driver moves whole pages and keeps advice for whole pages. So advice about a small buffer also holds
+/// for its neighbours. Advice stays with the addresses after the buffer is closed, and applies to the next
+/// buffer there until it is unset. If you allocate the advised buffers from a Cistern pool of their own,
+/// the advice affects no other buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
@@ -39,8 +41,9 @@ public final class ManagedMemory {
         return buffer.address() != 0 && attribute(buffer, PointerAttribute.IS_MANAGED) != 0;
     }
 
-    /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. Pages for which
-    /// the device has no room stay where they are, or displace other managed memory.
+    /// Moves a buffer to a place in the order of a stream, so that its next use there causes no page
+    /// faults. Pages for which the device has no room stay where they are, or displace other managed
+    /// memory.
     ///
     /// @param target a device, [the host][MemoryLocation#host()], or one of its NUMA nodes
     /// @param stream a stream of the buffer's device
@@ -68,9 +71,9 @@ public final class ManagedMemory {
     /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation,
     /// long)] does with each. All are checked before the first is moved.
     ///
-    /// @throws IllegalArgumentException if one of them is not managed
-    /// @throws IllegalStateException if one of them, or the stream, is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses; some may be moved then
+    /// @throws IllegalArgumentException if a buffer is not managed
+    /// @throws IllegalStateException if a buffer or the stream is closed, or the stream is being captured
+    /// @throws CudaException if the driver refuses; some of the buffers may have been moved then
     public static void prefetch(List<DeviceBuffer> buffers, MemoryLocation target, CudaStream stream) {
         buffers.forEach(ManagedMemory::requireManaged);
         buffers.forEach(buffer -> CaptureRules.requireNoMove(buffer, stream.handle()));
@@ -80,11 +83,12 @@ public final class ManagedMemory {
     /// Advises the driver how a buffer will be used. The advice holds from now on, for everything in the
     /// buffer's pages.
     ///
-    /// @param place the place that the advice is about; ignored if [MemoryAdvice] names none
+    /// @param place the place that the advice is about; ignored by advice that concerns no place, such as
+    ///     [MemoryAdvice#SET_READ_MOSTLY]
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does; every driver tested
-    ///     does for memory of a pool
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does. Every driver
+    ///     tested refuses advice for memory of a driver's pool (`async:location=managed`)
     public static void advise(DeviceBuffer buffer, MemoryAdvice advice, MemoryLocation place) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {
@@ -121,8 +125,8 @@ public final class ManagedMemory {
     /// @param stream a stream of the buffer's device, not the legacy default stream
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does; NVIDIA does not
-    ///     document it for memory of a pool
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does. NVIDIA does
+    ///     not document whether memory of a driver's pool (`async:location=managed`) can be discarded
     public static void discard(DeviceBuffer buffer, long stream) {
         requireManaged(buffer);
         CaptureRules.requireNoMove(buffer, stream);

@@ -17,13 +17,14 @@ import org.jspecify.annotations.Nullable;
 /// }                            // used again once the stream has passed the copy
 /// ```
 ///
-/// **Streams.** Copies of this library record the streams that use the memory; a program that hands its address
-/// to other work calls [#recordUse]. After [#close] the memory is not reused before those streams have passed.
-/// If a captured stream used it, it is not reused before the graph and its executables are gone, since each
-/// launch uses it.
+/// **Streams.** Copies of this library record the streams that use the memory; a program that hands its
+/// address to other work must call [#recordUse]. After [#close], the memory is not reused before those
+/// streams have passed that work. If a captured stream used the memory, it is not reused before the graph
+/// and its executables are gone, since each launch uses it.
 ///
-/// **Reachability.** The memory of a buffer that is dropped without a close is not reused. The segment stays
-/// readable after the close, like a pointer in C, but other code may then own its bytes.
+/// **Reachability.** If a buffer is dropped without a close, its memory is never reused. After the close,
+/// nothing checks the use of its segment, as with a pointer in C: other code may own the bytes, or they may
+/// be unmapped.
 ///
 /// **Threads.** Any thread may use or close it; of several concurrent closes, only one takes effect.
 public final class PinnedBuffer implements HostMemory.HostBlock {

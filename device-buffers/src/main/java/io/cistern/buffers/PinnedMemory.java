@@ -24,18 +24,21 @@ import org.jspecify.annotations.Nullable;
 
 /// Caches pinned host memory, since pinning is slow. It works like PyTorch's `CachingHostAllocator`.
 ///
-/// **Sizes** are powers of two from 4 KiB to 1 MiB, and above that eighths of a power of two: a large block has
-/// at most an eighth more than was asked for. Blocks are not split, and a block serves only its own size.
+/// **Sizes** of blocks are powers of two from 4 KiB to 1 MiB. Above 1 MiB, eight equal steps lead from each
+/// power of two to the next, so a large block is at most an eighth larger than the request. Blocks are not
+/// split, and a block serves only requests of its own size class.
 ///
-/// **Streams.** A freed block that streams used stays out of use until each of them has passed its last use. Its
-/// fences are recorded at the free, and queried when memory of its size is requested. Neither waits for the device.
+/// **Streams.** A freed block is reused only after each stream that used it has passed its last use. The
+/// free records fences on these streams, and the next requests for its size query them. Neither call waits
+/// for the device.
 ///
-/// **Graphs.** A block that a captured stream uses is used by each launch of the graph. Even if it is freed
-/// earlier, it stays until the graph and its executables are gone ([io.cistern.graph.GraphMemory]).
+/// **Graphs.** Each launch of a graph uses the blocks that the captured streams used. Such a block is not
+/// reused before the graph and its executables are gone, even if it is freed earlier
+/// ([io.cistern.graph.GraphMemory]).
 ///
-/// **Fast path.** One idle block of each size sits in a front slot, and is exchanged without a lock. Everything
-/// else is under one lock, which is held across the driver calls that record and query fences, but not while memory
-/// is pinned.
+/// **Fast path.** One idle block of each size sits in a front slot, and is taken and returned without a
+/// lock. All other calls take one lock. They hold it during the driver calls that record and query fences,
+/// but not while the driver pins memory.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
@@ -121,7 +124,7 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedRegion(driver, memory);
     }
 
-    /// Returns the bytes that are pinned for a buffer that needs a new block.
+    /// Returns the size of the block that is pinned for a buffer, if no idle block serves it.
     ///
     /// @param byteSize the buffer's bytes, from 1 to 4 TiB
     public static long pinnedBytes(long byteSize) {
@@ -258,7 +261,8 @@ public final class PinnedMemory implements HostMemory {
 
     /// Keeps a block until a graph is gone.
     ///
-    /// @return false if the graph is gone already, because the capture has ended since
+    /// @return false if the graph is gone already: its capture has ended, and the graph with it, since the
+    ///     caller looked
     private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
         PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(this, block, graph, device);
         synchronized (this) {
@@ -427,16 +431,17 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Returns counters by the names of PyTorch's `host_memory_stats`:
+    /// Returns counters under the names of PyTorch's `host_memory_stats`. Each of these has the values
+    /// `.current`, `.peak`, `.allocated` and `.freed`:
     ///
-    /// - `allocations`, `allocated_bytes`: pinned blocks, idle ones included;
-    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in
-    ///   full size;
+    /// - `allocations`, `allocated_bytes`: pinned blocks and their sizes, idle blocks included;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs,
+    ///   and their full sizes.
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`. As in PyTorch, the peaks of `active_…` are the sums
-    /// of the peaks of each size.
+    /// As in PyTorch, the peaks of `active_…` are the sums of the peaks of each size. The counters of
+    /// driver calls are:
     ///
-    /// - `num_host_alloc`, `num_host_free`: driver calls;
+    /// - `num_host_alloc`, `num_host_free`: calls that pin and unpin;
     /// - `host_alloc_time`, `host_free_time`: their times in microseconds, as `.total`, `.max`, `.min`,
     ///   `.count` and `.avg`.
     public Map<String, Long> statistics() {

@@ -6,8 +6,8 @@ import io.cistern.cuda.settings.ByteSizes;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Host memory of the program that is pinned for a while, so that copies to and from it need not wait:
-/// [PinnedMemory#register] pins it.
+/// Host memory of the program that stays pinned until the region is closed, so that copies to and from it
+/// can run without the host waiting. [PinnedMemory#register] pins it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedRegion implements AutoCloseable {
@@ -30,10 +30,10 @@ public final class PinnedRegion implements AutoCloseable {
         return memory;
     }
 
-    /// Unpins the memory, which stays the program's. First wait for the copies that use it. Closing twice does
+    /// Unpins the memory, but does not free it. First wait for the copies that use it. Closing twice does
     /// nothing.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; another close tries again
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

@@ -10,23 +10,26 @@ import io.cistern.buffers.DeviceBuffer;
 /// try (DlpackTensor theirs = Dlpack.take(address, stream)) { launch(theirs.buffer().address()); }
 /// ```
 ///
-/// A tensor is the address of a `DLManagedTensorVersioned`; before DLPack 1.0, of a `DLManagedTensor`. Python
-/// wraps it in a capsule named `dltensor_versioned` or `dltensor`. The code that makes or takes capsules
-/// renames them, and calls the deleter if nobody takes a capsule.
+/// A tensor is the address of a `DLManagedTensorVersioned`; before DLPack 1.0, of a `DLManagedTensor`.
+/// Python wraps it in a capsule named `dltensor_versioned` or `dltensor`. This class does not handle
+/// capsules: the code that takes a capsule must rename it, and the code that makes one must call the
+/// deleter if nobody takes it.
 ///
-/// **Streams.** The consumer of a tensor tells its producer the stream on which it will use the tensor, and the
-/// producer makes that stream wait. The numbers are those of Python's `__dlpack__(stream=…)`: 1 (or `None`) is the
-/// legacy default stream, 2 the calling thread's default stream, -1 requests no ordering, and any other number is a
-/// `CUstream`. The standard forbids 0, so it is refused.
+/// **Streams.** The consumer of a tensor tells its producer the stream on which it will use the tensor, and
+/// the producer makes that stream wait for the work that fills the tensor. The numbers are those of
+/// Python's `__dlpack__(stream=…)`: 1 (or `None`) is the legacy default stream, 2 the calling thread's
+/// default stream, -1 requests no ordering, and any other number is a `CUstream`. The standard forbids 0,
+/// so [#share] refuses it.
 ///
-/// **Lifetime.** A shared tensor holds the memory until its deleter is called, once, by any thread, attached to the
-/// JVM or not. The buffer that it was made from may be closed at any time: the last holder frees the memory. The
-/// JVM must outlive all consumers.
+/// **Lifetime.** A shared tensor holds the memory until its deleter is called. The consumer calls it
+/// exactly once, on any thread, attached to the JVM or not. The buffer that the tensor was made from may be
+/// closed at any time: the memory is freed when all its holders are closed. The JVM must outlive all
+/// consumers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Dlpack {
-    /// The stream of a consumer that requests no ordering. When such a tensor is deleted, its memory is freed after
-    /// all work enqueued on the device by then.
+    /// Stands for the stream of a consumer that requests no ordering. When its tensor is deleted, the
+    /// memory is freed after all work that is enqueued on the device by then.
     public static final long NO_STREAM = -1;
 
     private Dlpack() {}
@@ -34,14 +37,15 @@ public final class Dlpack {
     /// Makes a tensor of DLPack 1.0 that shares a buffer's memory.
     ///
     /// @param buffer the buffer at whose first byte the tensor begins; it may be longer than the tensor
-    /// @param stream the consumer's stream. Its later work runs after all work enqueued so far on the buffer's
-    ///     stream, or on all streams of the device if that has ended. The memory is reused only after the work
-    ///     enqueued on it before the deleter is called; the consumer orders its other streams with it
+    /// @param stream the consumer's stream. Its later work runs after all work enqueued so far on the
+    ///     buffer's stream; if the buffer's stream has ended, after all work enqueued so far on the device.
+    ///     The memory is reused only after the work that is enqueued on the consumer's stream when the
+    ///     deleter is called, so the consumer must order its other streams with that one
     /// @return the address of a `DLManagedTensorVersioned`, whose deleter must be called
     /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0 or below
     ///     -1
-    /// @throws IllegalStateException if the buffer is closed, or the consumer's stream is being captured and the
-    ///     buffer's is not
+    /// @throws IllegalStateException if the buffer is closed; or if the consumer's stream is being captured
+    ///     and the buffer's stream is not
     /// @throws UnsupportedOperationException if the buffer does not own its memory, like a slice or an arena's
     ///     buffer
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
@@ -93,14 +97,17 @@ public final class Dlpack {
         }
     }
 
-    /// Takes a tensor of DLPack 1.0 from another library. The caller owns it from now on, and closing it calls
-    /// the deleter. If this method throws, the caller does not own it.
+    /// Takes a tensor of DLPack 1.0 from another library. Closing the result calls the tensor's deleter. If
+    /// this method throws, it has not taken the tensor, and does not call the deleter.
     ///
     /// @param tensor the address of a `DLManagedTensorVersioned`
-    /// @param stream the stream that was passed to its producer, on which it is used first
+    /// @param stream the stream that was passed to the tensor's producer; the tensor must first be used
+    ///     there
     /// @throws IllegalArgumentException if the address is 0
-    /// @throws io.cistern.errors.SharingException if it is of another major version or device, or malformed
-    /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed
+    /// @throws io.cistern.errors.SharingException if the tensor is of another major version, on another
+    ///     device, or malformed
+    /// @throws IllegalStateException if the tensor was taken before and is not closed, or the stream is
+    ///     closed
     public static DlpackTensor take(long tensor, CudaStream stream) {
         return DlpackTensor.take(tensor, true, stream);
     }
@@ -109,8 +116,9 @@ public final class Dlpack {
     ///
     /// @param tensor the address of a `DLManagedTensor`
     /// @throws IllegalArgumentException if the address is 0
-    /// @throws io.cistern.errors.SharingException if it is of another device, or malformed
-    /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed
+    /// @throws io.cistern.errors.SharingException if the tensor is on another device, or malformed
+    /// @throws IllegalStateException if the tensor was taken before and is not closed, or the stream is
+    ///     closed
     public static DlpackTensor takeUnversioned(long tensor, CudaStream stream) {
         return DlpackTensor.take(tensor, false, stream);
     }

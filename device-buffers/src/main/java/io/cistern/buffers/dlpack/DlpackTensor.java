@@ -7,9 +7,9 @@ import java.util.Set;
 
 /// A tensor that was taken from another library: its memory as a buffer, its layout and its flags.
 ///
-/// Closing it, or its buffer, waits until the work that uses the memory is done, and then calls the deleter:
-/// the producer may reuse the memory at once, on a stream that is not known here. If that stream is known,
-/// [#closeBefore] avoids the wait.
+/// Closing the tensor, or its buffer, waits until the work that uses the memory is done, and then calls the
+/// deleter. It has to wait because the producer may reuse the memory at once, on a stream that Cistern does
+/// not know. If you know that stream, [#closeBefore] avoids the wait.
 ///
 /// **Threads.** Any thread may call any method at any time. The deleter runs on the closing thread; the deleter
 /// of a Python tensor takes the interpreter's lock.
@@ -48,8 +48,8 @@ public final class DlpackTensor implements AutoCloseable {
         }
     }
 
-    /// Returns the memory, from the first element to the end of the last. Closing the buffer closes the tensor,
-    /// and the other way round.
+    /// Returns the memory, from the first element to the end of the last. Closing the buffer closes the
+    /// tensor, and vice versa.
     public DeviceBuffer buffer() {
         return buffer;
     }

@@ -11,7 +11,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Ends a tensor that was taken from another library: after the work that uses it, calls its deleter.
+/// Gives back a tensor that was taken from another library: makes the producer's stream wait for the work
+/// that uses the tensor, or the host if there is no such stream, then calls the tensor's deleter.
 final class TakenTensor implements DeviceBuffer.ForeignOwner {
     private static final Set<Long> ALL = ConcurrentHashMap.newKeySet();
 

@@ -1,10 +1,10 @@
 package io.cistern.buffers.dlpack;
 
-/// Properties that DLPack 1.0 states about a tensor besides its layout.
+/// Flags that DLPack 1.0 passes with a tensor.
 public enum TensorFlag {
     /// Nobody may write to the tensor. Nothing enforces that.
     READ_ONLY(1),
-    /// The tensor was copied for this consumer, its only user.
+    /// The producer copied the tensor for this consumer, so no other code uses it.
     COPIED(2);
 
     private final long bit;

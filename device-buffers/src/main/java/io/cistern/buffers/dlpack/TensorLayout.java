@@ -12,8 +12,8 @@ import java.util.List;
 public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
     /// Copies the lists.
     ///
-    /// @throws IllegalArgumentException if their lengths differ, a number is negative, or no address space has so
-    ///     many bytes
+    /// @throws IllegalArgumentException if the lists' lengths differ, a number is negative, or no address
+    ///     space has that many bytes
     public TensorLayout {
         shape = List.copyOf(shape);
         strides = List.copyOf(strides);

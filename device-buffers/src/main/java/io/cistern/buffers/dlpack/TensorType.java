@@ -2,9 +2,9 @@ package io.cistern.buffers.dlpack;
 
 /// The type of a tensor's elements (`DLDataType`).
 ///
-/// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6
-///     boolean, 7 to 14 floats of 8 bits, 15 and 16 of 6, 17 of 4
-/// @param bits bits of one number; for a complex number, of both parts
+/// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex,
+///     6 boolean, 7 to 14 floats of 8 bits, 15 and 16 floats of 6 bits, 17 floats of 4 bits
+/// @param bits bits of one number; for a complex number, those of both parts together
 /// @param lanes numbers in an element; 1 except for vector types, such as two floats of 4 bits in a byte
 public record TensorType(int code, int bits, int lanes) {
     public static final TensorType INT8 = new TensorType(0, 8, 1);
@@ -31,9 +31,10 @@ public record TensorType(int code, int bits, int lanes) {
 
     private static final int COMPLEX = 5;
 
-    /// Checks that an element is whole bytes.
+    /// Checks that an element takes whole bytes.
     ///
-    /// @throws IllegalArgumentException if it is not, or a number does not fit its field
+    /// @throws IllegalArgumentException if it does not, or if an argument does not fit its field of
+    ///     `DLDataType`
     public TensorType {
         boolean fits = code >= 0 && code < 256 && bits > 0 && bits < 256 && lanes > 0 && lanes < 65_536;
         if (!fits || bits * lanes % 8 != 0) {
