@@ -10,8 +10,9 @@ import java.time.Duration;
 import java.util.List;
 
 /// Provides the allocator `arbiter`, a [TaskArbiter]; a program gets it by
-/// `allocator.extension(TaskArbiter.class)`. It is never chosen by priority. Its options are `upstream`, a
-/// spec, which is required, and `patience_millis`, at least 1, by default 100.
+/// `allocator.extension(TaskArbiter.class)`. It becomes current only if the program or a setting names it.
+/// Its options are `upstream`, a spec, which is required, and `patience_millis`, at least 1, by default
+/// 100.
 public final class ArbiterProvider implements AllocatorProvider {
     /// Created when first needed: every program with this JAR creates the provider.
     private static final class Options {

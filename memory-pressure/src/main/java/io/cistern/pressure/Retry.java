@@ -18,13 +18,13 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order: once for each part that succeeds, and once
-/// more for each time that it had to stop. When it throws, it must have freed the memory that it allocated, and its
-/// inputs should be [spillable][SpillableBuffer]. Any exception other than [RetryOom] and [SplitAndRetryOom] ends
-/// the whole run.
+/// **The body** is called with the input. If it throws [RetryOom], it is called again with the same input;
+/// if it throws [SplitAndRetryOom], it is called with each part of the input, in order. Any other exception
+/// ends the whole run. Before the body throws, it must free the memory that it allocated. Its inputs should
+/// be [spillable][SpillableBuffer].
 ///
-/// **Parts** that are [AutoCloseable] are closed after use, in success and failure; the caller keeps the input
-/// itself. If the run fails, results that are [AutoCloseable] are closed.
+/// **Parts** that are [AutoCloseable] are closed after use, in success and failure; only the caller closes
+/// the input itself. If the run fails, results that are [AutoCloseable] are closed.
 ///
 /// If the calling thread is in no task, the body runs once.
 public final class Retry {
@@ -37,8 +37,8 @@ public final class Retry {
     ///     split
     /// @param body the work on the input or on a part
     /// @return the results of the parts, in order; one result if the input was not split
-    /// @throws DeviceOutOfMemoryException if a part that can't be split is refused for good; the message says
-    ///     what was tried
+    /// @throws DeviceOutOfMemoryException if the input or a part has to be split but can't be; the message
+    ///     says what was tried
     /// @throws X if the body throws it
     public static <T, R, X extends Throwable> List<R> withRetry(
             T input, Function<? super T, ? extends List<? extends T>> split, Body<? super T, ? extends R, X> body)
@@ -50,7 +50,8 @@ public final class Retry {
     ///
     /// @param body the work
     /// @return its result
-    /// @throws DeviceOutOfMemoryException if the body is refused for good; the message says what was tried
+    /// @throws DeviceOutOfMemoryException if the body could go on only with a smaller input; the message
+    ///     says what was tried
     /// @throws X if the body throws it
     public static <R, X extends Throwable> R withRetry(ScopedValue.CallableOp<? extends R, X> body) throws X {
         return Retry.<Boolean, R, X>withRetry(true, _ -> List.of(), _ -> body.call())

@@ -11,6 +11,6 @@ public enum SpillPlace {
     /// In a file.
     FILE,
 
-    /// Nowhere: it is closed.
+    /// Nowhere: the buffer is closed.
     CLOSED
 }

@@ -16,23 +16,24 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Holds buffers that make room for others: they move from their device to pinned host memory, and from there
-/// to files. Of the buffers that nobody uses, the one with the lowest priority goes first; of equal ones, the
-/// least recently used.
+/// Holds buffers that leave their device when its memory is needed: they move to pinned host memory, and
+/// from there to files. Of the buffers that nobody uses, the one with the lowest priority leaves first; of
+/// buffers with equal priority, the least recently used one.
 ///
 /// ```java
 /// SpillStore store = SpillStore.open(memory, arbiter, 8L << 30, Path.of("/scratch"));
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills in three cases: when an allocation through its arbiter is refused; when any other allocator has
-/// tried everything but waiting ([ReclaimStep#SPILL]); and when it is [told to][#spill], for example by a
-/// listener of a [threshold][io.cistern.Listeners#onThreshold].
+/// The store spills buffers in three cases: when an allocation through its arbiter is refused; when any
+/// other allocator has tried everything but waiting ([ReclaimStep#SPILL]); and when it is
+/// [told to][#spill], for example by a listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
-/// Bytes go to files and back in pieces of 1 MiB. A piece is pinned, and counts towards the limit of host memory;
-/// if that is used up, the piece is ordinary memory. Files of a process that is killed stay in their directory.
+/// Files are written and read in pieces of up to 1 MiB. Between device and file, a piece goes through
+/// pinned memory that counts towards the limit of host memory. If the limit is used up, it goes through
+/// ordinary memory. If the process is killed, its files stay in the directory.
 ///
-/// **Interrupts** disturb nothing and stay pending.
+/// **Interrupts** do not stop a move, and stay pending.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
@@ -60,33 +61,34 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         this.directory = directory;
     }
 
-    /// Opens a store that makes room for an arbiter, in host memory and files.
+    /// Opens a store that spills to host memory and files, also when its arbiter's allocations are refused.
     ///
-    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must be
-    ///     the arbiter's for tasks to get [RetryOom]
+    /// @param memory the device memory; buffers come from its current allocator, or from that of the
+    ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
     /// @param arbiter the arbiter whose refusals the store answers
-    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
+    /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
     /// @param directory the directory for files
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, Path directory) {
         return new SpillStore(memory, arbiter, hostBytes, directory).opened();
     }
 
-    /// Opens a store that makes room for an arbiter, in host memory only.
+    /// Opens a store that spills to host memory only, also when its arbiter's allocations are refused.
     ///
-    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must be
-    ///     the arbiter's for tasks to get [RetryOom]
+    /// @param memory the device memory; buffers come from its current allocator, or from that of the
+    ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
     /// @param arbiter the arbiter whose refusals the store answers
-    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
+    /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes) {
         return new SpillStore(memory, arbiter, hostBytes, null).opened();
     }
 
-    /// Opens a store that makes room without an arbiter.
+    /// Opens a store that spills to host memory and files, without an arbiter.
     ///
-    /// @param memory the device memory; buffers come from its current allocator or that of a scope
-    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
+    /// @param memory the device memory; buffers come from its current allocator, or from that of the
+    ///     thread's scope
+    /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
     /// @param directory the directory for files
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, long hostBytes, Path directory) {
@@ -101,17 +103,17 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return this;
     }
 
-    /// Allocates a buffer, at first on its device, with undefined bytes.
+    /// Allocates a buffer on a device. Its bytes are undefined.
     ///
     /// @param byteSize at least 1
     /// @param device the device's ordinal
-    /// @param stream a stream that exists
+    /// @param stream a stream of the device, in whose order the buffer is allocated
     /// @param priority buffers with a higher priority leave their device later
     /// @return the buffer; closing it frees it
     /// @throws IllegalArgumentException if `byteSize` is less than 1
     /// @throws IllegalStateException if the store is closed
-    /// @throws DeviceOutOfMemoryException for the reasons of [DeviceMemory#allocate]; in a task [RetryOom] or
-    ///     [SplitAndRetryOom] instead
+    /// @throws DeviceOutOfMemoryException for the reasons of [DeviceMemory#allocate]; in a task, [RetryOom]
+    ///     or [SplitAndRetryOom] instead
     public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
         if (byteSize < 1) {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
@@ -162,8 +164,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     ///
     /// @param device the device's ordinal
     /// @param byteSize stops once this many bytes have left
-    /// @return the bytes that have left; less than `byteSize` if the other buffers are in use or there is no
-    ///     room for them
+    /// @return the bytes that have left; less than `byteSize` if the remaining buffers are in use, or if
+    ///     host memory and files have no room for them
     public long spill(int device, long byteSize) {
         SpillDevice from = devices.get(device);
         if (closed || from == null) {
@@ -265,11 +267,13 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         LOG.log(System.Logger.Level.WARNING, what + ": " + why);
     }
 
-    /// Closes all buffers, with their files. Waits for copies under way. After that the store allocates nothing.
+    /// Closes all buffers and deletes their files. Waits for copies under way. A closed store allocates
+    /// nothing.
     ///
-    /// @throws IllegalStateException if a buffer has open leases; it stays open, and the next call closes it
-    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
-    ///     even then. Close again for the rest
+    /// @throws IllegalStateException if a buffer has open leases; that buffer stays open, and another close
+    ///     closes it
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is
+    ///     closed even then. Call this method again for the rest
     @Override
     public void close() {
         synchronized (devices) {

@@ -32,17 +32,17 @@ import org.jspecify.annotations.Nullable;
 /// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in
 /// stream order. If a move fails, the buffer stays where it was.
 ///
-/// **Interrupts** disturb nothing and stay pending.
+/// **Interrupts** do not stop a move, and stay pending.
 ///
-/// **Streams.** Work of a lease is enqueued on the lease's stream before the lease is closed, and the stream must
-/// exist until then. A later lease on another stream is ordered after that work. Copies are enqueued after all
-/// uses; the host waits only to write or read a file.
+/// **Streams.** Enqueue the work of a lease on the lease's stream before you close the lease; the stream
+/// must exist until then. The work of a later lease runs after it, even on another stream. Copies that move
+/// the buffer run after all its uses, too. The host waits only to write or read a file.
 ///
 /// **Captures.** A graph uses the address of a lease at each launch, so keep the lease as long as the graph may be
 /// launched.
 ///
-/// **Threads.** Any thread may call any method. Several leases may be open at once; the program orders the work of
-/// open leases on different streams.
+/// **Threads.** Any thread may call any method. Several leases may be open at once; the program must order
+/// their work if they are on different streams.
 public final class SpillableBuffer implements AutoCloseable {
     private final SpillStore store;
     private final SpillDevice home;
@@ -155,16 +155,17 @@ public final class SpillableBuffer implements AutoCloseable {
         store.moved(from, to, byteSize);
     }
 
-    /// Brings the buffer to its device, if it is elsewhere, and keeps it there until the lease is closed. Work
-    /// that is enqueued on the stream from now on sees its bytes.
+    /// Brings the buffer to its device, if it is elsewhere, and keeps it there until the lease is closed.
+    /// Work that is enqueued on the stream from now on sees the buffer's bytes.
     ///
     /// @param stream the stream on which it will be used
     /// @return the lease; closing it lets the buffer leave its device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, in a task [RetryOom] or
-    ///     [SplitAndRetryOom] instead; the buffer stays where it is then
-    /// @throws UncheckedIOException if its file can't be read; the buffer stays in the file
-    /// @throws IllegalStateException if it is closed, or the stream is being captured and the buffer is not on its
-    ///     device or other streams still use it; the capture goes on
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the device has no room for the buffer; in a
+    ///     task, [RetryOom] or [SplitAndRetryOom] instead. The buffer stays where it is then
+    /// @throws UncheckedIOException if the buffer's file can't be read; the buffer stays in the file
+    /// @throws IllegalStateException if the buffer is closed; or if the stream is being captured, and the
+    ///     buffer is not on its device or other streams still use it. The capture goes on then
+    /// @throws io.cistern.errors.MemoryAsleepException if the buffer's pool is asleep
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual
     ///     thread
     public Lease acquire(long stream) {
@@ -393,10 +394,10 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// Frees the buffer at its place, after all uses. Closing twice does nothing; if the first close failed, the
-    /// second one completes it.
+    /// Frees the buffer's memory, or deletes its file, after all uses. Closing twice does nothing; if the
+    /// first close failed, the second one completes it.
     ///
-    /// @throws IllegalStateException if it has open leases; nothing is changed then
+    /// @throws IllegalStateException if the buffer has open leases; nothing is changed then
     @Override
     public void close() {
         lock.lock();
@@ -425,7 +426,8 @@ public final class SpillableBuffer implements AutoCloseable {
         return "SpillableBuffer[" + ByteSizes.count(byteSize) + ", device " + device + ", " + place + "]";
     }
 
-    /// The right to use a buffer on a stream; the buffer stays at its address meanwhile.
+    /// The right to use a buffer on a stream. The buffer stays on its device, at one address, until the
+    /// lease is closed.
     public final class Lease implements AutoCloseable {
         private final long stream;
         private final long leased;

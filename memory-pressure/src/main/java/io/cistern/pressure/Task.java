@@ -3,10 +3,10 @@ package io.cistern.pressure;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are those
-/// inside [#run] or [#call] now. When the last of them leaves, the task ends for the others, which may then go on;
-/// it may be entered again. Objects of one id that were requested before any thread was inside are one task: a
-/// thread may enter through any of them.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are
+/// those that are inside [#run] or [#call] now. When the last of them leaves, the task has ended, and
+/// waiting tasks may go on. Threads may enter the task again later. Several objects with one id that were
+/// requested while no thread was inside stand for one task: a thread may enter through any of them.
 ///
 /// **Order.** A task with a higher priority goes first; of two with the same priority, the one with the lower
 /// id.
@@ -86,7 +86,7 @@ public final class Task {
     ///
     /// @param count how many fail, at least 0
     /// @param afterAllocations how many succeed first, at least 0
-    /// @throws IllegalArgumentException if one is negative
+    /// @throws IllegalArgumentException if either is negative
     public void forceRetries(int count, int afterAllocations) {
         forced = new ForcedOom(false, count, afterAllocations);
     }
@@ -95,14 +95,15 @@ public final class Task {
     ///
     /// @param count how many fail, at least 0
     /// @param afterAllocations how many succeed first, at least 0
-    /// @throws IllegalArgumentException if one is negative
+    /// @throws IllegalArgumentException if either is negative
     public void forceSplits(int count, int afterAllocations) {
         forced = new ForcedOom(true, count, afterAllocations);
     }
 
-    /// Declares that the calling thread has finished a piece of work, which will no longer be rolled back. [Retry]
-    /// does this itself. Code that handles [RetryOom] in its own way should call it, or its next piece may have to
-    /// split without another try first. Does nothing on a thread that is not in this task.
+    /// Declares that the calling thread has finished a piece of work, which will no longer be rolled back.
+    /// [Retry] does this itself. Code that handles [RetryOom] itself should call this method; otherwise its
+    /// next piece of work may have to be split although it was not retried yet. Does nothing on a thread
+    /// that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
         if (self != null && id == self.task.id) {

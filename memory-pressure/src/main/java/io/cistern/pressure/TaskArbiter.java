@@ -21,36 +21,43 @@ import java.util.function.LongSupplier;
 /// });
 /// ```
 ///
-/// [ThreadState] draws the states of a thread. A thread that is in no task is not held up: its allocations may
-/// fail as without an arbiter, and its frees help all tasks.
+/// [ThreadState] draws the states of a thread. The arbiter never makes a thread wait that is in no task:
+/// the thread's allocations may fail as they would without an arbiter. The memory that it frees is there
+/// for all tasks.
 ///
-/// **Last.** The arbiter decides after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of the
-/// [device memory][io.cistern.DeviceMemory] in which it is open, so no task waits for memory that is idle. A
-/// refusal by a limit of the program never reaches it. An arbiter that is used without a device memory never waits.
+/// **Last resort.** The arbiter acts only after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of
+/// the [device memory][io.cistern.DeviceMemory] that opened it have failed, so no task waits for memory
+/// that is idle. If one of the program's limits refuses an allocation, no task waits. An arbiter that is
+/// used without a device memory never makes a thread wait.
 ///
 /// **Room.** Before any thread waits, the arbiter asks its [room makers][#addRoomMaker], for example a
-/// [SpillStore].
+/// [SpillStore], to free memory.
 ///
-/// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that was
-/// seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait, one has
-/// to roll back. But while such a thread's task holds memory, no other task has to split, since the thread may be
-/// waiting for a network or another process and go on soon. It has [a long time][#LONGEST_WAIT] for that. After
-/// that the arbiter counts it as part of a deadlock, and the exceptions of other tasks say where it waits and how
-/// much its task holds. Code that waits even longer should [say so][#outside].
+/// **Waiting for something else.** Tasks may also wait for one another through locks, futures or queues. A
+/// thread that has been seen in such a wait for longer than the *patience* counts as waiting for a task. If
+/// all threads wait, one has to roll back.
 ///
-/// **Cost.** Outside tasks, an allocation costs a thread-local read; a free costs two reads and, once tasks have
-/// run, a table lookup. In tasks, each block has an entry in that table, so that a task's bytes are known whichever
-/// thread frees them. An allocation and its free make no garbage.
+/// But no other task has to split its input while that thread's task holds memory, because the thread may
+/// be waiting for a network or another process, and go on soon. Once it has waited for [#LONGEST_WAIT], the
+/// arbiter treats it as part of a deadlock. The exceptions of other tasks then say where it waits and how
+/// much memory its task holds. Code that has to wait even longer should run in [#outside].
 ///
-/// **Threads and streams.** As for [DeviceAllocator]. An allocation in a task may wait; a virtual thread leaves
-/// its carrier meanwhile.
+/// **Cost.** Outside tasks, the arbiter adds a thread-local read to an allocation, and two reads to a free.
+/// Once there has been a task, a free also looks up its block in a table. The table has an entry for each
+/// block that a task allocated, so that the task's bytes are known whichever thread frees the block. An
+/// allocation and its free make no garbage.
+///
+/// **Threads and streams.** The rules of [DeviceAllocator] apply. An allocation in a task may wait; a
+/// virtual thread releases its carrier while it waits.
 public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryArbiter {
-    /// How long a thread must be seen waiting for something else before others roll back for its sake: longer than
-    /// another thread usually takes to compute the result that it waits for.
+    /// How long a thread must be seen waiting for something other than memory before it counts as waiting
+    /// for a task, so that other tasks may have to roll back. That is longer than a thread usually takes to
+    /// compute a result that another one waits for.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
-    /// How long a thread must be seen waiting for something else before other tasks split their input, or fail,
-    /// although its task holds memory: longer than the usual timeouts of networks and shuffles.
+    /// How long a thread must be seen waiting for something other than memory before other tasks have to
+    /// split their input, or fail, although the thread's task holds memory. That is longer than the usual
+    /// timeouts of networks and shuffles.
     public static final Duration LONGEST_WAIT = Duration.ofMinutes(10);
 
     private final RoomMakers rooms = new RoomMakers();
@@ -70,9 +77,9 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
     /// Creates an arbiter over an allocator.
     ///
     /// @param upstream the allocator that the tasks share
-    /// @param patience how long a thread must be seen waiting for something else before it counts as waiting for a
-    ///     task, at least 1 ms
-    /// @throws IllegalArgumentException if `patience` is less
+    /// @param patience how long a thread must be seen waiting for something other than memory before it
+    ///     counts as waiting for a task, at least 1 ms
+    /// @throws IllegalArgumentException if `patience` is less than 1 ms
     public TaskArbiter(DeviceAllocator upstream, Duration patience) {
         this(upstream, patience, LONGEST_WAIT);
     }
@@ -85,11 +92,12 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         arbitration = new Arbitration(owners, patience, longestWait);
     }
 
-    /// Returns the task of an id, if a thread is in it; otherwise a new one. The arbiter keeps a task only while
-    /// threads are in it or its blocks are live, so a program that wants its final [statistics][Task#statistics]
-    /// keeps it.
+    /// Returns the task with an id if threads are inside it; otherwise a new task. The arbiter keeps a task
+    /// only while threads are inside it or its blocks are live. So keep the returned object if you want the
+    /// task's final [statistics][Task#statistics].
     ///
-    /// @param id the task's number; of two tasks with the same priority the lower one goes first
+    /// @param id the task's number; of two tasks with the same priority, the one with the lower number goes
+    ///     first
     /// @param priority a higher priority goes first
     /// @throws IllegalArgumentException if a thread is in the task, and the task has another priority
     public Task task(long id, int priority) {
@@ -97,8 +105,8 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         return arbitration.task(id, priority);
     }
 
-    /// Runs code that waits, possibly longer than the patience, for something outside all tasks; meanwhile its
-    /// thread counts as running. The code must not allocate device memory.
+    /// Runs code that waits, possibly longer than the patience, for something outside all tasks. Meanwhile,
+    /// the calling thread counts as running. The code must not allocate device memory.
     ///
     /// @throws X if the code throws it
     public <R, X extends Throwable> R outside(ScopedValue.CallableOp<? extends R, X> wait) throws X {
@@ -114,13 +122,13 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         }
     }
 
-    /// Adds a room maker. When an allocation is refused, in a task or outside, room makers are asked in the
-    /// order in which they were added.
+    /// Adds a room maker. When an allocation is refused, in a task or outside, the arbiter asks the room
+    /// makers in the order in which they were added.
     public void addRoomMaker(RoomMaker maker) {
         rooms.add(maker);
     }
 
-    /// Removes a room maker; it is not asked any more.
+    /// Removes a room maker, which the arbiter then no longer asks.
     public void removeRoomMaker(RoomMaker maker) {
         rooms.remove(maker);
     }
@@ -164,12 +172,13 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         self.holds(byteSize);
     }
 
-    /// Asks the room makers; if they free nothing more, a thread of a task waits.
+    /// Asks the room makers to free memory. If they free nothing more, a thread that is in a task waits for
+    /// other tasks.
     ///
-    /// @throws DeviceOutOfMemoryException outside tasks if no room is made; in a task if the thread is
-    ///     interrupted, or a limit refuses meanwhile
+    /// @throws DeviceOutOfMemoryException outside tasks, if the room makers do not free enough; in a task,
+    ///     if the thread is interrupted or a limit refuses another attempt
     /// @throws RetryOom if the thread's task has to roll back
-    /// @throws SplitAndRetryOom if it has to go on with a part of its input
+    /// @throws SplitAndRetryOom if the thread's task has to go on with a part of its input
     @Override
     public long arbitrate(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
         try {

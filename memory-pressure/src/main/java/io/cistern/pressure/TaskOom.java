@@ -4,11 +4,12 @@ import io.cistern.cuda.CisternException;
 import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serial;
 
-/// Says that an allocation of a [Task] was refused and that the task has to give something up, for other tasks
-/// or for itself. Allocations through a [TaskArbiter] throw it on the threads of tasks; [Retry] handles it.
+/// Thrown if an allocation of a [Task] is refused and the task has to free memory, so that other tasks can
+/// go on, or it can go on itself with a smaller input. Allocations through a [TaskArbiter] throw it on the
+/// threads of tasks; [Retry] handles it.
 ///
-/// It is not an [io.cistern.errors.DeviceOutOfMemoryException], because code that handles that one in its own
-/// way can't help here.
+/// It is not a [io.cistern.errors.DeviceOutOfMemoryException], because a handler of that exception would
+/// not do what the arbiter asks for.
 public abstract sealed class TaskOom extends CisternException permits RetryOom, SplitAndRetryOom {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -28,7 +29,7 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
         this.device = refusal.device();
     }
 
-    /// Returns the task that has to give something up.
+    /// Returns the task that has to free memory.
     public Task task() {
         return thread.task;
     }
@@ -38,7 +39,7 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
         return byteSize;
     }
 
-    /// Returns the ordinal of the device that lacks them.
+    /// Returns the ordinal of the device that has too little memory.
     public int device() {
         return device;
     }

@@ -13,7 +13,7 @@ package io.cistern.pressure;
 ///        what it lacked was freed and no one is blocked · a task ended · all wait: highest priority
 /// ```
 public enum ThreadState {
-    /// The thread is in the program, or in the allocator.
+    /// The thread runs code of the program or of the allocator.
     RUNNING,
 
     /// The thread was refused memory, and waits until some is freed.
