@@ -1,11 +1,11 @@
 package io.cistern.handles;
 
-/// A lease of the calling thread's handle of one device, as [HandlePool#lease] returns it. It ends when it is
-/// closed; then the handle of a virtual thread serves other threads.
+/// The right of a thread to use its handle of one device: see [HandlePool#lease]. When a virtual thread
+/// closes its last lease, its handle goes back to the pool for other threads.
 ///
 /// **Threads.** Only the thread that opened the lease may use it.
 ///
-/// @param <H> the handle
+/// @param <H> the type of the handle
 public final class HandleLease<H> implements AutoCloseable {
     private final DeviceHandles<H> handles;
     private final ThreadSlot<H> slot;
@@ -32,7 +32,7 @@ public final class HandleLease<H> implements AutoCloseable {
 
     /// Ends the lease. Work that was enqueued on streams goes on. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if another thread opened it
+    /// @throws IllegalStateException if another thread opened the lease
     @Override
     public void close() {
         requireOwner();

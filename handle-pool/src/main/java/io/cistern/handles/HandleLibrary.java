@@ -9,13 +9,13 @@ import java.util.function.ObjLongConsumer;
 /// Creates and destroys the handles of one library, and sets a handle's stream. A [HandlePool] is opened over
 /// it.
 ///
-/// **Threads.** Any thread may call any method at any time, but no two threads are ever given the same handle at
-/// once.
+/// **Threads.** The pool may call any method on any thread at any time, but never passes one handle to two
+/// calls at once.
 ///
-/// **Context.** All methods that get a handle or create one run with the device's primary context current. Captures
-/// under way neither forbid the work of [#create] and [#destroy] nor record it.
+/// **Context.** All methods that take or create a handle run with the device's primary context current. A
+/// capture under way neither forbids the work of [#create] and [#destroy] nor records it.
 ///
-/// @param <H> the handle; `equals` is not used
+/// @param <H> the type of the handles; the pool does not call their `equals`
 public interface HandleLibrary<H> {
     /// Returns the library's name for messages and events, for example `cuBLAS`.
     String name();
@@ -53,7 +53,7 @@ public interface HandleLibrary<H> {
 
     /// Returns a library that consists of three functions, without workspaces.
     ///
-    /// @param <H> the handle
+    /// @param <H> the type of the handles
     static <H> HandleLibrary<H> of(
             String name,
             IntFunction<? extends H> create,

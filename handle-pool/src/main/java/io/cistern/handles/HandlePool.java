@@ -27,16 +27,17 @@ import java.util.concurrent.locks.LockSupport;
 /// }
 /// ```
 ///
-/// Two threads must not use a handle at once, and a handle has one stream at a time. So a platform thread keeps one
-/// handle for each device until it ends, in a thread-local; a call whose stream is already set only looks it up.
-/// Other cases are rare:
+/// Two threads must not use a handle at once, and a handle has one stream at a time. So each platform
+/// thread keeps one handle per device in a thread-local until the thread ends; if the handle already has
+/// the call's stream, the call only looks the handle up. Other cases are rare:
 ///
-/// 1. The stream differs. The pool sets it, with a workspace for it ([HandleLibrary#workspaceBytes]) from the
-///    device's current allocator. A handle also keeps the previous stream's workspace, unless memory runs out.
+/// 1. The call's stream differs. The pool sets it in the handle, with a
+///    [workspace][HandleLibrary#workspaceBytes] for that stream from the device's current allocator. A
+///    handle also keeps the previous stream's workspace, unless memory runs out.
 /// 2. The thread has no handle. It takes an idle one, else one of a thread that has ended, else the library
 ///    creates one.
-/// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy], once a watching thread or a thread that needs
-///    a handle finds it.
+/// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy], once the pool's watching thread, or
+///    a thread that needs a handle, notices the end.
 /// 4. A virtual thread has a handle only during a [lease][#lease]. At most [maxVirtualThreads][HandlePoolOptions]
 ///    have leases at once; others wait in the order of their arrival.
 /// 5. The stream is captured. The handle, and a workspace from the graph's own memory, live as long as the
@@ -45,10 +46,10 @@ import java.util.concurrent.locks.LockSupport;
 /// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
 /// until its next call to [#handle] for the device, the end of its lease, or [#close].
 ///
-/// **Closing.** The pool closes with its device memory. When the JVM exits, the pool destroys nothing: the driver
-/// does.
+/// **Closing.** Closing the device memory closes the pool. When the JVM exits, the pool destroys no
+/// handles; the driver cleans up.
 ///
-/// @param <H> the handle
+/// @param <H> the type of the handles
 public final class HandlePool<H> implements AutoCloseable {
     /// How often the watching thread looks for threads that ended and handles that were idle too long.
     private static final long LOOK_MILLIS = 20;
@@ -115,14 +116,14 @@ public final class HandlePool<H> implements AutoCloseable {
 
     /// Opens a pool with the [default options][HandlePoolOptions#DEFAULT].
     ///
-    /// @param <H> the handle
+    /// @param <H> the type of the handles
     public static <H> HandlePool<H> open(DeviceMemory memory, HandleLibrary<H> library) {
         return open(memory, library, HandlePoolOptions.DEFAULT);
     }
 
     /// Opens a pool. It creates no handle yet.
     ///
-    /// @param <H> the handle
+    /// @param <H> the type of the handles
     public static <H> HandlePool<H> open(DeviceMemory memory, HandleLibrary<H> library, HandlePoolOptions options) {
         HandlePool<H> pool = new HandlePool<>(memory, library, options);
         OpenPools.of(memory).add(pool);
@@ -138,13 +139,14 @@ public final class HandlePool<H> implements AutoCloseable {
     }
 
     /// Returns the calling thread's handle of a device, with a stream set and, if the library needs one, a
-    /// workspace for it. Makes no garbage if the stream is already set.
+    /// workspace for that stream. Makes no garbage if the stream is already set.
     ///
     /// @param device the ordinal of a device
     /// @param stream a `CUstream` of the device; 0 for the legacy default stream
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the pool is closed, or a virtual thread has no [lease][#lease]
-    /// @throws HandleException if the library creates no handle, or none was free in time
+    /// @throws HandleException if the library can't create a handle, or none became free within
+    ///     [HandlePoolOptions#maxWait]
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream (2) on a virtual thread,
     ///     and for a stream in a capture that was not announced
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
@@ -166,10 +168,11 @@ public final class HandlePool<H> implements AutoCloseable {
     /// lease already, of this pool or of another one.
     ///
     /// @param device the ordinal of a device
-    /// @return the lease, which the caller closes
+    /// @return the lease, which the caller must close
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the pool is closed
-    /// @throws HandleException if the library creates no handle, or none was free in time
+    /// @throws HandleException if the library can't create a handle, or none became free within
+    ///     [HandlePoolOptions#maxWait]
     public HandleLease<H> lease(int device) {
         DeviceHandles<H> handles = handlesOf(device);
         ThreadSlot<H> slot = handles.slot();
@@ -226,7 +229,8 @@ public final class HandlePool<H> implements AutoCloseable {
         }
     }
 
-    /// Destroys the handles of a device that no thread has and that have been idle for some time.
+    /// Destroys the handles of a device that no thread has and that have been idle for at least a given
+    /// time.
     ///
     /// @param device the ordinal of a device
     /// @param idleFor the minimum idle time; [Duration#ZERO] for all
@@ -247,9 +251,9 @@ public final class HandlePool<H> implements AutoCloseable {
         return handlesOf(device).statistics();
     }
 
-    /// Waits for open leases, then destroys all handles and workspaces; those that graphs need go with the
-    /// graphs. Threads must have finished with handles that they got outside leases; work that was enqueued on
-    /// streams goes on. Closing twice does nothing.
+    /// Waits until all leases have ended, then destroys all handles and workspaces. Those that graphs need
+    /// are destroyed when the graphs are gone. Threads must no longer use handles that they got outside
+    /// leases. Work that was enqueued on streams goes on. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if leases stay open for longer than [HandlePoolOptions#closeWait]; the
     ///     pool stays open then

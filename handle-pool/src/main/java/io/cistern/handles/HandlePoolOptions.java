@@ -9,13 +9,14 @@ import java.time.Duration;
 /// ```
 ///
 /// @param strategy what happens to the handle of a thread that ends
-/// @param maxVirtualThreads the most virtual threads that have leases at once, at least 1; by default the number of
-///     processors. Their number plus that of the live platform threads with handles is the most handles that a
-///     device needs
+/// @param maxVirtualThreads the most virtual threads that have leases at once, at least 1; by default the
+///     number of processors. A device needs at most this many handles, plus one for each live platform
+///     thread that uses the pool
 /// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, sets no
 ///     limit
-/// @param maxWait how long a call waits for one of `maxHandles` or `maxVirtualThreads` before it fails; the time
-///     begins again whenever one is given back. Threads that keep handles and wait for each other wait that long
+/// @param maxWait how long a call waits before it fails, if `maxHandles` or `maxVirtualThreads` is reached.
+///     The time starts again whenever another thread gives a handle or its lease back. Threads that hold
+///     handles while they wait for one another fail after this time
 /// @param idleAge how long a handle that no thread has is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(

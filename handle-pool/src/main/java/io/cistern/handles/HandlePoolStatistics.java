@@ -3,20 +3,21 @@ package io.cistern.handles;
 /// The statistics of a [HandlePool] on one device. Counts are read one by one while threads run, so they may not be
 /// of the same moment.
 ///
-/// @param threads the platform threads that had a handle
+/// @param threads the platform threads that have taken a handle so far
 /// @param leases the leases that were opened
-/// @param abandonedLeases the leases whose thread ended before it closed them; their handles came back
+/// @param abandonedLeases the threads that ended while they had leases open; the pool took their handles
+///     back
 /// @param created the handles that the library created
 /// @param destroyed the handles that were destroyed
 /// @param reused how often a thread took an idle handle
 /// @param alive the handles that exist
 /// @param peak the most handles that existed at once
 /// @param idle the handles that no thread has
-/// @param waits how often a call waited because the pool's limit was reached
+/// @param waits how often a call waited because `maxHandles` or `maxVirtualThreads` was reached
 /// @param waitNanos the sum of those waits, in nanoseconds
 /// @param failedCreations how often the library failed to create a handle
 /// @param failedDestructions how often the library failed to destroy a handle
-/// @param lastFailure the last failure; empty if nothing failed
+/// @param lastFailure the last failure of the library; empty if there was none
 /// @param workspaceBytes the bytes of the workspaces of all handles
 public record HandlePoolStatistics(
         long threads,

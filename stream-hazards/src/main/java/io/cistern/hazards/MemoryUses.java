@@ -32,7 +32,8 @@ final class MemoryUses {
     /// finished long ago.
     private static final int MOST_USES = 256;
 
-    /// If more streams than this were recorded for a block, those that are over are removed.
+    /// If more streams than this were recorded for a block, those that have ended and whose work has
+    /// finished are removed.
     private static final int MANY_RECORDED = 16;
 
     /// Receives the hazards that are found.

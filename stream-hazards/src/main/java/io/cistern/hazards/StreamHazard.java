@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 
-/// Two uses of some memory that no stream orders, or a use that comes too early or too late.
+/// Two uses of the same memory without stream order between them, or a use that comes too early or too
+/// late.
 ///
 /// @param kind what is wrong
 /// @param first the earlier call
@@ -13,7 +14,7 @@ import java.util.stream.Collectors;
 /// @param device the device of the memory
 /// @param address where the bytes of the second call begin
 /// @param byteSize the bytes of the second call from there on; 1 if only a pointer is known
-/// @param advice what would have ordered them
+/// @param advice how to correct the program
 public record StreamHazard(
         Kind kind, Place first, Place second, int device, long address, long byteSize, String advice) {
     /// The kind of mistake.
@@ -24,11 +25,12 @@ public record StreamHazard(
         RACE,
         /// A block was freed on a stream that does not wait for an unrecorded use on another stream.
         FREE_BEFORE_USE_ENDS,
-        /// The host touches pinned or managed memory, and work that uses it is not known to have finished.
+        /// The host touches pinned or managed memory, although work that uses it is not known to have
+        /// finished.
         HOST_TOO_EARLY,
         /// A block is used after its free.
         USE_AFTER_FREE,
-        /// An allocator reused memory for a stream that does not wait for its former use.
+        /// An allocator reused memory for a stream that does not wait for the memory's earlier uses.
         REUSED_TOO_EARLY;
 
         @Override
@@ -42,7 +44,7 @@ public record StreamHazard(
     /// @param call what was called, such as `launch` or `free`
     /// @param stream the stream's handle; [#HOST] for the host
     /// @param isWrite whether the call writes the bytes
-    /// @param byteSize bytes of the call
+    /// @param byteSize how many bytes the call uses
     /// @param thread the name of the calling thread
     /// @param nanos the time of the call, by [System#nanoTime]
     /// @param stack the program's own frames, the innermost first; without those of Cistern and of the JDK

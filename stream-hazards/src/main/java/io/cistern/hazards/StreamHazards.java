@@ -26,22 +26,22 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Finds uses of memory without the necessary stream order: the setting `cistern.check=streams` watches each device
-/// memory that is opened.
+/// Finds uses of memory that lack the necessary stream order. If the setting `cistern.check` is `streams`,
+/// each device memory that is opened is watched.
 ///
 /// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
 /// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
-/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. It knows where a
-/// kernel's pointers begin, and how long its buffers are. Pinned memory of the host counts as well, as far as
-/// streams use it. Work inside a capture is compared with the rest of the capture at once, and with all other work
-/// at each launch.
+/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a
+/// kernel's arguments, it knows where pointers begin and how long buffers are. Pinned memory of the host
+/// counts as well, as far as streams use it. Work inside a capture is compared with the rest of the capture
+/// at once, and with all other work at each launch.
 ///
 /// **What it must be told**: work of code that calls CUDA itself ([#used]), the order that such code makes
 /// ([#recorded], [#awaited], [#waitForStream] and others), and reads and writes of pinned or managed memory by the
 /// host ([#touchedByHost]).
 ///
-/// **What it does not see**: how two threads of the program wait for each other. Work that one of them saw finished
-/// counts as finished for all.
+/// **What it does not see**: how two threads of the program wait for each other. Work that one thread has
+/// seen finish counts as finished for all threads.
 ///
 /// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the default)
 /// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard found in an
@@ -90,7 +90,8 @@ public final class StreamHazards {
                 .orElse(Report.WARNING);
     }
 
-    /// Returns the hazards of a device memory; empty if it was opened without `cistern.check=streams`.
+    /// Returns the check that watches a device memory; empty if it was opened without
+    /// `cistern.check=streams`.
     public static Optional<StreamHazards> of(DeviceMemory memory) {
         return memory.driver() instanceof WatchedDriver watched ? Optional.of(watched.hazards) : Optional.empty();
     }
@@ -104,19 +105,20 @@ public final class StreamHazards {
                 .isPresent();
     }
 
-    /// Returns what was found, the earliest first; each pair of places once, and at most a thousand.
+    /// Returns the hazards found so far, the earliest first: each pair of places once, and at most 1,000.
     public synchronized List<StreamHazard> list() {
         return List.copyOf(hazards);
     }
 
-    /// Forgets what was found. A pair of places that is found again is reported again.
+    /// Forgets the hazards found so far. A pair of places that is found again is reported again.
     public synchronized void clear() {
         hazards.clear();
         told.clear();
     }
 
-    /// Calls a listener with each hazard that is reported, on the thread whose call showed it and before that call
-    /// is made; for an allocation, after it. Exceptions of the listener are logged.
+    /// Calls a listener with each hazard that is reported, on the thread whose call revealed it. The
+    /// listener runs before that call is made; for an allocation, after it. Exceptions of the listener are
+    /// logged.
     ///
     /// @return a registration; closing it removes the listener
     public Registration onHazard(Consumer<StreamHazard> listener) {
@@ -132,10 +134,11 @@ public final class StreamHazards {
         return () -> ALL_LISTENERS.remove(listener);
     }
 
-    /// Declares work that foreign code enqueues: code that calls CUDA without Cistern. Call this before the launch.
+    /// Declares work that foreign code is about to enqueue. Foreign code is code that calls CUDA without
+    /// Cistern. Call this before the launch.
     ///
-    /// The bytes may begin anywhere in a block, live or freed, or in pinned memory, and count up to its end. Other
-    /// addresses, such as those of memory that foreign code allocated, are not checked.
+    /// The bytes may begin anywhere in a block, live or freed, or in pinned memory; those beyond its end
+    /// are ignored. Other addresses, such as those of memory that foreign code allocated, are not checked.
     ///
     /// @param device the stream's device
     /// @param stream the stream of the work
@@ -144,7 +147,7 @@ public final class StreamHazards {
     /// @param isWritten false if the work only reads them
     /// @throws IllegalArgumentException if the address is 0, or `byteSize` is below 1
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws StreamHazardException with `cistern.hazards=throw`
+    /// @throws StreamHazardException if a hazard is found and the setting `cistern.hazards` is `throw`
     public void used(int device, long stream, long address, long byteSize, boolean isWritten) {
         requireDevice(device);
         require(address != 0, "address is 0: the allocation failed, or was of 0 bytes");
@@ -152,7 +155,8 @@ public final class StreamHazards {
         work("work", device, stream, new Range(address, byteSize, isWritten));
     }
 
-    /// Declares work on rows that foreign code enqueues, as [#used] does. Call this before the launch.
+    /// Declares work on rows that foreign code is about to enqueue, as [#used] does. Call this before the
+    /// launch.
     ///
     /// @param device the stream's device
     /// @param stream the stream of the work
@@ -163,7 +167,7 @@ public final class StreamHazards {
     /// @param isWritten false if the work only reads them
     /// @throws IllegalArgumentException if the address is 0, or `width`, `rows` or `pitch` is below 1
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws StreamHazardException with `cistern.hazards=throw`
+    /// @throws StreamHazardException if a hazard is found and the setting `cistern.hazards` is `throw`
     public void usedRows(int device, long stream, long address, long pitch, long width, long rows, boolean isWritten) {
         requireDevice(device);
         require(address != 0, "address is 0: the allocation failed, or was of 0 bytes");
@@ -177,7 +181,7 @@ public final class StreamHazards {
     ///
     /// @param device the stream's device
     /// @param event the event
-    /// @param stream the stream whose work so far it marks
+    /// @param stream the stream whose work so far the event marks
     public void recorded(int device, long event, long stream) {
         lookAt(device, stream);
         inTurn(() -> clocks.record(device, event, stream));
@@ -235,13 +239,13 @@ public final class StreamHazards {
         areBlocking.remove(new StreamName(device, stream));
     }
 
-    /// Checks that the host may read or write pinned or managed memory. Call this before the access. Work that uses
-    /// the bytes must be known to have finished, by a synchronisation or a query of its stream or of an event after
-    /// it.
+    /// Checks that the host may read or write pinned or managed memory. Call this before the access. All
+    /// work that uses the bytes must be known to have finished, through a synchronisation or a query of its
+    /// stream or of a later event.
     ///
     /// @param memory the bytes
     /// @param isWritten false if the host only reads them
-    /// @throws StreamHazardException with `cistern.hazards=throw`
+    /// @throws StreamHazardException if a hazard is found and the setting `cistern.hazards` is `throw`
     public void touchedByHost(MemorySegment memory, boolean isWritten) {
         Range range = new Range(memory.address(), memory.byteSize(), isWritten);
         inTurn(true, () -> uses.touched(range));
