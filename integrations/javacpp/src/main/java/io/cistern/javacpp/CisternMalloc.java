@@ -20,8 +20,9 @@ import org.bytedeco.javacpp.PointerPointer;
 import org.bytedeco.javacpp.SizeTPointer;
 import org.jspecify.annotations.Nullable;
 
-/// Functions that allocate from Cistern's current allocator and have the signatures of JavaCPP's CUDA presets. A
-/// program only adds imports of single functions, which take precedence over the import of all functions:
+/// Functions that allocate from Cistern's current allocator and have the signatures of JavaCPP's CUDA
+/// presets. A program only has to add imports of single functions, which take precedence over the import of
+/// all functions:
 ///
 /// ```java
 /// import static org.bytedeco.cuda.global.cudart.*;
@@ -29,10 +30,10 @@ import org.jspecify.annotations.Nullable;
 /// import static io.cistern.javacpp.CisternMalloc.cudaMalloc;
 /// ```
 ///
-/// **What differs.** Freeing does not synchronise. Memory is allocated and freed in the order of the legacy default
-/// stream, for which most programs' streams wait. A program that works on streams created with
-/// `cudaStreamNonBlocking` must synchronise them before it frees; or it frees with [#cudaFreeAsync], or uses
-/// [DevicePointer]s.
+/// **What differs.** Freeing does not synchronise. Memory is allocated and freed in the order of the legacy
+/// default stream, for which most programs' streams wait. Streams created with `cudaStreamNonBlocking` do
+/// not wait for it. A program that works on such streams must synchronise them before it frees. Or it can
+/// free with [#cudaFreeAsync], or use [DevicePointer]s.
 ///
 /// **Device.** Memory comes from the device whose context is current on the calling OS thread, as after
 /// `cudaSetDevice`, or from device 0 if none is current. It belongs to the device's primary context, as the runtime
@@ -96,7 +97,7 @@ public final class CisternMalloc {
         return result;
     }
 
-    /// Fails before the allocation if its address could not be written.
+    /// Throws if there is no memory to write a result to. Called before anything is allocated.
     private static void requireWritable(@Nullable Pointer pointer) {
         if (Pointer.isNull(pointer)) {
             throw new NullPointerException("no memory to write the result to");
@@ -144,12 +145,12 @@ public final class CisternMalloc {
         return stream == null ? Streams.LEGACY_DEFAULT : stream.address();
     }
 
-    /// Allocates memory.
+    /// Allocates memory in the order of the legacy default stream.
     public static int cudaMalloc(PointerPointer<?> pointer, long byteSize) {
         return allocate(cleared(pointer), byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates memory.
+    /// Allocates memory in the order of the legacy default stream.
     public static int cudaMalloc(Pointer pointer, long byteSize) {
         return allocate(cleared(pointer), byteSize, Streams.LEGACY_DEFAULT);
     }
@@ -164,12 +165,14 @@ public final class CisternMalloc {
         return allocate(cleared(pointer), byteSize, handle(stream));
     }
 
-    /// Allocates rows that begin at multiples of the pitch that the driver would choose.
+    /// Allocates rows that begin at multiples of the pitch. The pitch is the driver's: the width, rounded
+    /// up to the device's texture alignment.
     public static int cudaMallocPitch(PointerPointer<?> pointer, SizeTPointer pitch, long width, long height) {
         return allocateRows(cleared(pointer), pitch, width, height);
     }
 
-    /// Allocates rows that begin at multiples of the pitch that the driver would choose.
+    /// Allocates rows that begin at multiples of the pitch. The pitch is the driver's: the width, rounded
+    /// up to the device's texture alignment.
     public static int cudaMallocPitch(Pointer pointer, SizeTPointer pitch, long width, long height) {
         return allocateRows(cleared(pointer), pitch, width, height);
     }

@@ -23,7 +23,7 @@ public final class CublasLtHandle {
         return context;
     }
 
-    /// Returns the stream.
+    /// Returns the stream that the pool has set for the handle.
     public CUstream_st stream() {
         return stream;
     }

@@ -39,7 +39,7 @@ public final class CudaLibraries {
     /// Returns cuBLAS, with the workspace that NVIDIA recommends.
     ///
     /// @param memory the device memory that the pool is opened on
-    /// @throws UnsupportedOperationException if it can't be loaded
+    /// @throws UnsupportedOperationException if the presets can't load the library
     public static HandleLibrary<cublasContext> cublas(DeviceMemory memory) {
         load("cuBLAS", cublas.class);
         return new Preset<>(
@@ -56,7 +56,7 @@ public final class CudaLibraries {
     /// Returns cuBLASLt, with the workspace that NVIDIA recommends. Each handle carries its stream and workspace.
     ///
     /// @param memory the device memory that the pool is opened on
-    /// @throws UnsupportedOperationException if it can't be loaded
+    /// @throws UnsupportedOperationException if the presets can't load the library
     public static HandleLibrary<CublasLtHandle> cublasLt(DeviceMemory memory) {
         load("cuBLASLt", cublas.class);
         return new Preset<>(
@@ -72,7 +72,7 @@ public final class CudaLibraries {
 
     /// Returns cuDNN.
     ///
-    /// @throws UnsupportedOperationException if it can't be loaded
+    /// @throws UnsupportedOperationException if the presets can't load the library
     public static HandleLibrary<cudnnContext> cudnn() {
         load("cuDNN", cudnn.class);
         return new Preset<>(
@@ -86,7 +86,7 @@ public final class CudaLibraries {
 
     /// Returns cuSPARSE.
     ///
-    /// @throws UnsupportedOperationException if it can't be loaded
+    /// @throws UnsupportedOperationException if the presets can't load the library
     public static HandleLibrary<cusparseContext> cusparse() {
         load("cuSPARSE", cusparse.class);
         return new Preset<>(
@@ -100,7 +100,7 @@ public final class CudaLibraries {
 
     /// Returns the dense part of cuSOLVER.
     ///
-    /// @throws UnsupportedOperationException if it can't be loaded
+    /// @throws UnsupportedOperationException if the presets can't load the library
     public static HandleLibrary<cusolverDnContext> cusolver() {
         load("cuSOLVER", cusolver.class);
         return new Preset<>(

@@ -17,12 +17,13 @@ import org.jspecify.annotations.Nullable;
 /// }                                // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A pointer that [#allocate] made owns its block until it is closed: directly, through a pointer made from it, or by a
-/// `PointerScope`. If the garbage collector finds it before, the block is freed after all work of the device, since
-/// its last use is unknown. A pointer [of][#of(DeviceBuffer)] a buffer owns no block, and does not keep the buffer
-/// open or reachable.
+/// A pointer that [#allocate] made owns its block until it is closed: directly, through a pointer made from
+/// it, or by a `PointerScope`. If the garbage collector finds the pointer before it is closed, the block is
+/// freed after all work of the device, since its last use is unknown. A pointer [of][#of(DeviceBuffer)] a
+/// buffer owns no block, and does not keep the buffer open or reachable.
 ///
-/// The host can't read or write through such a pointer: methods of JavaCPP such as `get` and `put` crash the process.
+/// The host can't read or write through a pointer to device memory: methods of JavaCPP such as `get` and
+/// `put` crash the process.
 ///
 /// Nothing here needs native parts of JavaCPP, or a GPU.
 ///
@@ -112,14 +113,16 @@ public final class DevicePointer extends Pointer {
         return pointer.position() == 0 ? pointer.address() : pointer.address() + pointer.position() * pointer.sizeof();
     }
 
-    /// Wraps in a buffer memory that the presets allocated and will free. Cistern meters it until the buffer is
-    /// closed, which frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before the memory is freed.
+    /// Returns a buffer over memory that the presets allocated and will free. Cistern meters the memory
+    /// until the buffer is closed; the close frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer
+    /// before the memory is freed.
     ///
     /// @param pointer the pointer that `cudaMalloc` wrote
     /// @param byteSize the length of the allocation in bytes
     /// @param device the device of the memory
     /// @param stream the stream on which it is used
-    /// @throws IllegalArgumentException if it is not the beginning of an allocation, or is already registered
+    /// @throws IllegalArgumentException if the pointer can't be the beginning of an allocation, or the
+    ///     memory is already registered
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached
     public static DeviceBuffer foreign(
             DeviceMemory memory, Pointer pointer, long byteSize, int device, CUstream_st stream) {

@@ -6,9 +6,9 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 
 /// Converts streams to the presets' objects and back.
 ///
-/// An object made here stands for the same stream as its origin, and neither keeps the other alive. The side that
-/// created the stream destroys it, and Cistern's allocators must be notified first: [CudaStream#close] does
-/// that for its own streams, [CudaStream#announceEnd] for the presets'.
+/// An object made here stands for the same stream as its origin, and neither keeps the other alive. The
+/// side that created a stream destroys it. Cistern's allocators must be notified before: [CudaStream#close]
+/// does that for Cistern's streams; call [CudaStream#announceEnd] before you destroy one of the presets'.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class JavaCppStreams {
@@ -21,7 +21,7 @@ public final class JavaCppStreams {
         return new CUstream_st(DevicePointer.of(stream.handle(), 0));
     }
 
-    /// Wraps a stream that the presets created and will destroy.
+    /// Wraps a stream that the presets created. Closing the wrapper does not destroy it.
     public static CudaStream foreign(DeviceMemory memory, int device, CUstream_st stream) {
         return CudaStream.ofForeign(memory, device, stream.address());
     }

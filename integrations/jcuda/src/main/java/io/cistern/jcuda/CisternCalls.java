@@ -10,9 +10,9 @@ import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 import org.jspecify.annotations.Nullable;
 
-/// Functions with JCuda's signatures that use device memory, or order work on it. Each makes JCuda's call, and reports
-/// it to [the check for races][io.cistern.hazards.StreamHazards] if `cistern.check=streams` is set. A program only
-/// changes its imports.
+/// Functions with JCuda's signatures that use device memory, or order work on it. Each makes JCuda's call
+/// and, if `cistern.check=streams` is set, reports it to
+/// [the check for races][io.cistern.hazards.StreamHazards]. A program only has to change its imports.
 ///
 /// **Coverage.** For copies and fills, the check sees all bytes. For a kernel, it sees the first byte of each pointer,
 /// and of each `long` that is an address; these bytes count as written unless [#readOnly] marks the argument. It does
@@ -75,13 +75,13 @@ public final class CisternCalls {
         return JCudaDriver.cuMemcpyDtoD(target, source, byteSize);
     }
 
-    /// Copies between any memory, in the order of a stream.
+    /// Copies from and to any memory of the host or a device, in the order of a stream.
     public static int cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
         uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyAsync(target, source, byteSize, stream);
     }
 
-    /// Copies between any memory, in the order of the legacy default stream.
+    /// Copies from and to any memory of the host or a device, in the order of the legacy default stream.
     public static int cuMemcpy(CUdeviceptr target, CUdeviceptr source, long byteSize) {
         uses().copies(null, source, target, byteSize);
         return JCudaDriver.cuMemcpy(target, source, byteSize);
@@ -202,7 +202,7 @@ public final class CisternCalls {
         return uses().records(event, stream, () -> JCudaDriver.cuEventRecord(event, stream));
     }
 
-    /// Lets a stream wait for an event.
+    /// Makes a stream wait for an event.
     public static int cuStreamWaitEvent(@Nullable CUstream stream, CUevent event, int flags) {
         return uses().awaits(stream, event, () -> JCudaDriver.cuStreamWaitEvent(stream, event, flags));
     }

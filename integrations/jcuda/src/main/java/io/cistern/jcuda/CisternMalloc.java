@@ -20,8 +20,8 @@ import jcuda.runtime.cudaPitchedPtr;
 import jcuda.runtime.cudaStream_t;
 import org.jspecify.annotations.Nullable;
 
-/// Functions with JCuda's signatures that allocate from Cistern's current allocator. A program
-/// only changes its imports.
+/// Functions with JCuda's signatures that allocate from Cistern's current allocator. A program only has to
+/// change its imports.
 ///
 /// ```java
 /// import static jcuda.driver.JCudaDriver.*;
@@ -29,10 +29,11 @@ import org.jspecify.annotations.Nullable;
 /// import static io.cistern.jcuda.CisternMalloc.cuMemFree;
 /// ```
 ///
-/// **What differs from JCuda.** Freeing does not synchronise. Memory is allocated and freed in the order of the
-/// legacy default stream, for which most programs' streams wait. Streams created with `CU_STREAM_NON_BLOCKING`
-/// do not wait for it. A program that works on those must synchronise them before it frees, because `cuMemFree` no
-/// longer does that for it; or it frees with `cuMemFreeAsync`, or uses [io.cistern.buffers.DeviceBuffer]s.
+/// **What differs from JCuda.** Freeing does not synchronise. Memory is allocated and freed in the order of
+/// the legacy default stream, for which most programs' streams wait. Streams created with
+/// `CU_STREAM_NON_BLOCKING` do not wait for it. A program that works on such streams must synchronise them
+/// before it frees, because `cuMemFree` no longer does that for it. Or it can free with `cuMemFreeAsync`,
+/// or use [io.cistern.buffers.DeviceBuffer]s.
 ///
 /// **Device.** As with JCuda, memory comes from the device whose context is current on the calling OS thread.
 /// The memory belongs to the device's primary context, which the runtime API uses too: see [JCudaContext]. A
@@ -42,17 +43,18 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **A failed allocation** sets the pointer to null, as in JCuda, and a successful one sets its offset to 0.
 ///
-/// **Errors** come as JCuda gives them: as results, or as [jcuda.CudaException] after
-/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after
-/// `JCuda.setExceptionsEnabled(true)`. Cistern's exception is the cause of JCuda's. If CUDA has no code
-/// for it, Cistern's exception itself is thrown.
+/// **Errors** are reported as JCuda reports them: as results, or as [jcuda.CudaException] if the program
+/// called `JCudaDriver.setExceptionsEnabled(true)` (for the runtime API,
+/// `JCuda.setExceptionsEnabled(true)`). Cistern's exception is then the cause of JCuda's. If CUDA has no
+/// code for a failure, Cistern's exception itself is thrown.
 ///
-/// **Memory that JCuda allocates.** For managed memory, and for memory from the program's own pools, the functions
-/// here pass the call to JCuda. The functions that free recognise such memory. Host memory and arrays have functions
-/// of their own in JCuda.
+/// **Memory that JCuda allocates.** For managed memory, and for memory from the program's own pools, the
+/// functions here pass the call to JCuda. The functions that free recognise such memory. For host memory
+/// and arrays, call JCuda's own functions.
 ///
-/// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread,
-/// and with it the current context, so it must call the method that takes a device.
+/// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS
+/// thread, and with it the current context, so it must allocate with
+/// [#cuMemAlloc(DeviceMemory, int, CUdeviceptr, long)].
 public final class CisternMalloc {
     private static final Set<Integer> ELEMENT_SIZES = Set.of(4, 8, 16);
 
@@ -85,9 +87,9 @@ public final class CisternMalloc {
 
     /// Allocates from the process's own device memory, on the device of the current context.
     ///
-    /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1
-    ///     byte; `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is not primary;
-    ///     `CUDA_ERROR_INVALID_HANDLE` if the pool of the scope is closed; or the driver's error
+    /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1 byte;
+    ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or the current one is not a primary
+    ///     context; `CUDA_ERROR_INVALID_HANDLE` if the pool of the scope is closed; or the driver's error
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
@@ -103,9 +105,9 @@ public final class CisternMalloc {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).allocateOn(device, pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates rows that each begin at a multiple of the pitch that the driver would choose. The first
-    /// row begins at a multiple of 512 bytes, as textures need it; memory from a plug-in may begin at
-    /// a multiple of 256.
+    /// Allocates rows that each begin at a multiple of the pitch. The pitch is the driver's: the width,
+    /// rounded up to the device's texture alignment. The first row begins at a multiple of 512 bytes, as
+    /// textures need it; if the allocator is a plug-in, perhaps only at a multiple of 256.
     ///
     /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @param elementSize 4, 8 or 16
@@ -131,8 +133,8 @@ public final class CisternMalloc {
         return driver().allocate(pointer, byteSize, handle(stream));
     }
 
-    /// Lets JCuda allocate managed memory, which migrates between devices and host. No allocator
-    /// of Cistern provides it.
+    /// Lets JCuda allocate managed memory, which migrates between devices and host. Cistern does not meter
+    /// it. Its own allocator `managed` provides metered managed memory.
     ///
     /// @return JCuda's result
     /// @throws jcuda.CudaException instead of a failure, if the program enabled JCuda's exceptions
@@ -202,8 +204,8 @@ public final class CisternMalloc {
                 : JCudaDriver.cuCtxDestroy(context);
     }
 
-    /// Allocates from the process's own device memory, on the device of the current context. If no context is
-    /// current, the device is 0, the runtime API's first.
+    /// Allocates from the process's own device memory, on the device of the current context. If no context
+    /// is current, the device is 0, as in the runtime API.
     ///
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
     ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one;

@@ -27,7 +27,7 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
         this.memory = memory;
     }
 
-    /// Returns the library to open a pool on this device memory with.
+    /// Returns JCublas2 as a library, to open a pool on this device memory.
     ///
     /// @throws UnsupportedOperationException if JCublas can't load its native parts; the message
     ///     says what to install

@@ -6,8 +6,8 @@ import io.cistern.internal.names.ThreadNames;
 import jcuda.driver.CUcontext;
 import org.jspecify.annotations.Nullable;
 
-/// Runs calls of JCuda's driver API in the context to which Cistern's memory belongs: the device's primary
-/// context, which JCuda's runtime API and libraries use too.
+/// Makes the context to which Cistern's memory belongs current, for calls of JCuda's driver API. It is the
+/// device's primary context, which JCuda's runtime API and libraries use too.
 ///
 /// ```java
 /// try (JCudaContext context = JCudaContext.enter(memory, 0)) {
@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// A program that creates its own context (`cuCtxCreate`) can't use Cistern's memory in it, because memory
 /// belongs to one context. Such a program should use this context instead.
 ///
-/// **Threads.** The driver keeps the current context by OS thread. So an entered context belongs to a platform
-/// thread, which must close it itself, innermost context first.
+/// **Threads.** Each OS thread has its own current context. So only a platform thread can enter a context,
+/// and the same thread must close it, the innermost context first.
 public final class JCudaContext implements AutoCloseable {
     /// The innermost open context of each thread.
     private static final ThreadLocal<JCudaContext> INNERMOST = new ThreadLocal<>();
@@ -66,8 +66,9 @@ public final class JCudaContext implements AutoCloseable {
 
     /// Restores the context that was current before this one was entered. Closing twice does nothing.
     ///
-    /// @throws WrongThreadException if another thread entered it
-    /// @throws IllegalStateException if it is not the innermost; nothing changes then
+    /// @throws WrongThreadException if another thread entered the context
+    /// @throws IllegalStateException if the thread entered another context after this one and has not
+    ///     closed it; nothing changes then
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
     @SuppressWarnings("ReferenceEquality") // threads and contexts are compared by identity

@@ -23,8 +23,8 @@ public final class JCudaPointers {
 
     private JCudaPointers() {}
 
-    /// Returns a pointer to a buffer's first byte: a `CUdeviceptr` for JCuda's driver API, which is a `Pointer`
-    /// for its runtime API and libraries.
+    /// Returns a pointer to a buffer's first byte: a `CUdeviceptr` for JCuda's driver API, which is also a
+    /// `Pointer` for its runtime API and libraries.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public static CUdeviceptr of(DeviceBuffer buffer) {
@@ -51,15 +51,16 @@ public final class JCudaPointers {
         return PointerParts.address(pointer);
     }
 
-    /// Wraps in a buffer memory that JCuda allocated and will free. Cistern meters it until the
-    /// buffer is closed, which frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before
+    /// Returns a buffer over memory that JCuda allocated and will free. Cistern meters the memory until the
+    /// buffer is closed; the close frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before
     /// JCuda frees the memory.
     ///
     /// @param pointer the pointer that `cuMemAlloc` or `cudaMalloc` wrote
     /// @param byteSize the length of the allocation in bytes
     /// @param device the device of the memory
     /// @param stream the stream on which it is used
-    /// @throws IllegalArgumentException if it is not the beginning of an allocation, or is already registered
+    /// @throws IllegalArgumentException if the pointer can't be the beginning of an allocation, or the
+    ///     memory is already registered
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached
     public static DeviceBuffer foreign(
             DeviceMemory memory, Pointer pointer, long byteSize, int device, CUstream stream) {

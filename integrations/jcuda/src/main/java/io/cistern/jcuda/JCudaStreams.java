@@ -10,9 +10,10 @@ import jcuda.runtime.cudaStream_t;
 
 /// Converts streams and events to JCuda's objects and back.
 ///
-/// An object made here stands for the same stream or event as its origin, and neither keeps the other alive.
-/// The side that created the stream destroys it, and Cistern's allocators must be notified first:
-/// [CudaStream#close] does that for its own streams, [CudaStream#announceEnd] for JCuda's.
+/// An object made here stands for the same stream or event as its origin, and neither keeps the other
+/// alive. The side that created a stream destroys it. Cistern's allocators must be notified before:
+/// [CudaStream#close] does that for Cistern's streams; call [CudaStream#announceEnd] before you destroy one
+/// of JCuda's.
 ///
 /// Nothing here needs JCuda's native parts, or a GPU.
 ///
@@ -39,12 +40,12 @@ public final class JCudaStreams {
         return HandleField.of(stream, "stream");
     }
 
-    /// Wraps one of JCuda's streams, which stays JCuda's to destroy.
+    /// Wraps one of JCuda's streams. Closing the wrapper does not destroy it.
     public static CudaStream foreign(DeviceMemory memory, int device, CUstream stream) {
         return CudaStream.ofForeign(memory, device, handle(stream));
     }
 
-    /// Wraps a stream of JCuda's runtime API, which stays JCuda's to destroy.
+    /// Wraps a stream of JCuda's runtime API. Closing the wrapper does not destroy it.
     public static CudaStream foreign(DeviceMemory memory, int device, cudaStream_t stream) {
         return foreign(memory, device, new CUstream(stream));
     }
@@ -68,12 +69,12 @@ public final class JCudaStreams {
         return HandleField.of(event, "event");
     }
 
-    /// Wraps one of JCuda's events, which stays JCuda's to destroy.
+    /// Wraps one of JCuda's events. Closing the wrapper does not destroy it.
     public static CudaEvent foreign(DeviceMemory memory, int device, CUevent event) {
         return CudaEvent.ofForeign(memory, device, handle(event));
     }
 
-    /// Wraps an event of JCuda's runtime API, which stays JCuda's to destroy.
+    /// Wraps an event of JCuda's runtime API. Closing the wrapper does not destroy it.
     public static CudaEvent foreign(DeviceMemory memory, int device, cudaEvent_t event) {
         return foreign(memory, device, new CUevent(event));
     }
