@@ -11,8 +11,9 @@ import org.jspecify.annotations.Nullable;
 /// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so every
 /// context snapshot carries them.
 ///
-/// With this module on the class path or module path, snapshots carry the scopes of [DeviceMemory#system()]. Taking
-/// a snapshot never opens that device memory. A program registers other device memory itself:
+/// With this module on the class path or module path, snapshots carry the scopes of
+/// [DeviceMemory#system()]. Taking a snapshot never opens that device memory. For other device memory, the
+/// program must register an accessor itself:
 ///
 /// ```java
 /// ContextRegistry.getInstance().registerThreadLocalAccessor(new ScopeAccessor("my-memory", memory));
@@ -55,7 +56,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
                 .orElse(null);
     }
 
-    /// Replaces the calling thread's scopes by the given ones.
+    /// Replaces the calling thread's scopes with the given ones.
     @Override
     public void setValue(ScopeCarrier scopes) {
         scopes.restore();

@@ -1,8 +1,8 @@
 package io.cistern.guice;
 
-/// Closes what the module opened: first the pools, last opened first, then the device memory, if the
-/// module opened it for the injector. Live blocks stay valid until they are freed. The program itself
-/// closes the driver.
+/// Closes everything that the module opened: first the pools, the last opened first, and then the device
+/// memory, if the module opened it for the injector. Live blocks stay valid until they are freed. The
+/// program itself closes the driver.
 ///
 /// ```java
 /// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) {

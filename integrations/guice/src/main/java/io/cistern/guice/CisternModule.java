@@ -49,11 +49,11 @@ import java.util.Set;
 /// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
 /// Methods with [InPool] run in a scope. The module opens everything when the injector is created. It
-/// reports invalid specs, pools of the same name and methods that name no pool all at once, each with the
-/// line that asked for it.
+/// reports invalid specs, several pools of one name, and methods whose [InPool] names an unknown pool all
+/// at once, each with the line that asked for it.
 ///
-/// **Live memory** is not moved, because the module registers no pause. A program that can pause its work on the
-/// device registers one with [DeviceMemory#listeners].
+/// **Live memory** moves only while the program pauses its work on the device, and the module registers no
+/// pause. If your program can pause its work, register a pause with [DeviceMemory#listeners].
 ///
 /// **Threads.** One thread makes and installs a module.
 public final class CisternModule extends AbstractModule {
@@ -79,7 +79,7 @@ public final class CisternModule extends AbstractModule {
         return new CisternModule(Optional.empty());
     }
 
-    /// Makes an allocator current. Without this call the configuration chooses it.
+    /// Makes an allocator current. Without this call, the settings choose the current allocator.
     ///
     /// @param spec the allocator's spec
     public CisternModule current(String spec) {
@@ -87,18 +87,18 @@ public final class CisternModule extends AbstractModule {
         return this;
     }
 
-    /// Adds a pool, opened with the injector.
+    /// Adds a pool, which is opened when the injector is created.
     ///
-    /// @param name its name for injection points
+    /// @param name the pool's name at injection points
     /// @param spec the spec, as for [io.cistern.MemoryPool.Builder#spec]
     public CisternModule pool(String name, String spec) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.empty())));
         return this;
     }
 
-    /// Adds a pool with a limit, opened with the injector.
+    /// Adds a pool with a limit, which is opened when the injector is created.
     ///
-    /// @param name its name for injection points
+    /// @param name the pool's name at injection points
     /// @param spec the spec, as for [io.cistern.MemoryPool.Builder#spec]
     /// @param limitBytes the maximum requested bytes of all its live blocks
     public CisternModule pool(String name, String spec, long limitBytes) {

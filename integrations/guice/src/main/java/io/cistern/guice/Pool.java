@@ -13,6 +13,6 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.FIELD, ElementType.PARAMETER, ElementType.METHOD})
 public @interface Pool {
-    /// Returns the name of a pool that the module was given.
+    /// Returns the name of a pool that was added to the module.
     String value();
 }

@@ -34,14 +34,21 @@ import java.util.concurrent.TimeUnit;
 /// | `cistern.trims` | a timer of requested trims | `memory`, `device`, `allocator`, `pool` |
 /// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | same |
 ///
-/// `memory` numbers the device memories of a registry from 1, in the order in which they were bound; the number
-/// of a closed device memory is reused. `allocator` is the spec, or the pool's name; a second allocator of the
-/// same spec is `caching#2`, and events that name only the spec count for the first. `pool` is the pool's
-/// tag, `untagged`, or `none`. `cause` is `limit` if a limit refused the request or it was
-/// [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold, else `memory`.
-/// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't report is
-/// NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and removes those of
-/// allocators that are gone.
+/// The tags:
+///
+/// - `memory` numbers the device memories of a registry from 1, in the order in which they were bound. The
+///   number of a closed device memory is reused.
+/// - `allocator` is the allocator's spec, or its name if it was opened without a spec. A second allocator
+///   of the same spec is `caching#2`; events that name only the spec count for the first.
+/// - `pool` is the pool's tag, `untagged` for a pool without one, and `none` for an allocator that is not a
+///   pool.
+/// - `cause` is `limit` if a limit refused the request, or if the request was
+///   [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold; else
+///   `memory`.
+///
+/// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't
+/// report is NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and
+/// removes those of allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
@@ -56,16 +63,16 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
         this.slowNanos = slowNanos;
     }
 
-    /// Returns the meters that cost an allocation almost nothing.
+    /// Returns all meters but that of slow allocations. They cost an allocation almost nothing.
     public static DeviceMemoryMetrics of(DeviceMemory memory) {
         return new DeviceMemoryMetrics(memory, NEVER);
     }
 
-    /// Returns these meters and the timer of slow allocations. Every allocation and free is then
+    /// Returns all meters, including the timer of slow allocations. Every allocation and free is then
     /// [observed][io.cistern.Listeners#onEvent], which makes each of them slower.
     ///
-    /// @param slow the least duration of a slow allocation, such as 1 ms; 0 times all
-    /// @throws IllegalArgumentException if it is negative
+    /// @param slow the least duration of a slow allocation, such as 1 ms; 0 times every allocation
+    /// @throws IllegalArgumentException if `slow` is negative
     public static DeviceMemoryMetrics withSlowAllocations(DeviceMemory memory, Duration slow) {
         if (slow.isNegative()) {
             throw new IllegalArgumentException("slow is negative: " + slow);

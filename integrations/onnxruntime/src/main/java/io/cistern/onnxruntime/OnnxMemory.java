@@ -26,13 +26,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// OrtSession session = environment.createSession("model.onnx", options);
 /// ```
 ///
-/// All sessions of a device share the current allocator, or that of the scope in which a request runs. Host
-/// memory, including pinned memory, stays ONNX Runtime's own.
+/// All sessions of a device share the current allocator; a request that runs in a scope uses the scope's
+/// allocator instead. ONNX Runtime still allocates host memory itself, including pinned memory.
 ///
-/// **Streams.** ONNX Runtime frees a block while the device still works on it, so another
-/// session may get the memory only in stream order. Therefore either each session works
-/// on one stream of Cistern's ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime names
-/// its own streams ([SessionStreams#ONE_FOR_EACH_REQUEST]).
+/// **Streams.** ONNX Runtime frees a block while the device still works on it, so another session may get
+/// the memory only in stream order. So Cistern has to know the streams: either each session works on one of
+/// Cistern's streams ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime names its own streams
+/// ([SessionStreams#ONE_FOR_EACH_REQUEST]).
 ///
 /// **Errors.** If an allocation fails, ONNX Runtime throws. [#lastFailure] gives the reason; each kind of
 /// failure is also logged once.
@@ -136,7 +136,8 @@ public final class OnnxMemory implements AutoCloseable {
         return new Place(environment.address(), device);
     }
 
-    /// Makes sessions that are created with these options use this memory, on one stream.
+    /// Makes sessions that are created with these options use this memory, and adds the CUDA provider to
+    /// the options. The sessions work on one stream.
     ///
     /// @throws OrtException if ONNX Runtime can't load its CUDA provider, for example because it
     ///     can't find CUDA's libraries
@@ -216,15 +217,15 @@ public final class OnnxMemory implements AutoCloseable {
         return memory.trim(device, 0, mode);
     }
 
-    /// Returns the last failure in a call of ONNX Runtime, including a lack of memory with its report;
-    /// empty if none failed.
+    /// Returns the last failure in a call of ONNX Runtime; empty if there was none. If memory ran out, this
+    /// is Cistern's exception with its report.
     public Optional<Throwable> lastFailure() {
         return calls.lastFailure();
     }
 
-    /// Closes the memory of all sessions, and removes the allocator from ONNX Runtime. Sessions that are still
-    /// open can't allocate any more. Options that were configured must be configured again for new sessions.
-    /// Closing twice does nothing.
+    /// Closes the memory of all sessions, and removes the allocator from ONNX Runtime. Sessions that are
+    /// still open can't allocate any more. To create more sessions with the same options, configure the
+    /// options again. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if ONNX Runtime refuses; everything else is done even then
     @Override

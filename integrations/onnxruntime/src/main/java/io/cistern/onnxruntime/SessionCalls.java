@@ -214,7 +214,7 @@ final class SessionCalls {
         }
     }
 
-    /// Reports a failure, and returns a status for C; success if even that fails.
+    /// Reports a failure and returns it as an `OrtStatus`, or returns success if no status can be made.
     private long status(Throwable failure) {
         tell(failure);
         try {

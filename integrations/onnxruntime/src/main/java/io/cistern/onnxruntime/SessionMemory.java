@@ -54,8 +54,9 @@ public final class SessionMemory implements AutoCloseable {
         return counters.figures();
     }
 
-    /// Runs code and counts its allocations to this session if their stream names none. Use it to create the
-    /// session, so that its weights are counted, and for requests of [SessionStreams#ONE_FOR_EACH_REQUEST].
+    /// Runs code, and counts its allocations to this session unless their stream identifies a session. Use
+    /// it to create the session, so that its weights are counted, and for requests of
+    /// [SessionStreams#ONE_FOR_EACH_REQUEST].
     ///
     /// @return the code's result
     /// @throws X if the code throws it
@@ -63,9 +64,10 @@ public final class SessionMemory implements AutoCloseable {
         return ScopedValue.where(CURRENT, this).call(code);
     }
 
-    /// Ends the configuration; best called after the session is closed. If the session is still open, it keeps
-    /// its stream, limit and figures to itself until its last counted block is freed. From then on it shares
-    /// them with the next session. Closing twice does nothing.
+    /// Gives the session's stream back, for later sessions. Call this method after you have closed the
+    /// session. If the session is still open, it keeps its stream, limit and figures until its last counted
+    /// block is freed. After that, a later session may get the stream; the blocks of both then count to the
+    /// later one. Closing twice does nothing.
     @Override
     public void close() {
         owner.close(this);

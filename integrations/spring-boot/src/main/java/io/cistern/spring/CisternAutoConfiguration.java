@@ -47,27 +47,28 @@ import org.springframework.core.env.Environment;
 /// log says what is missing for them.
 ///
 /// **Device memory.** The bean is the [process's own][DeviceMemory#system], which stays open when the
-/// application ends. If the application has a [CudaDriver] bean, the [DeviceMemory] bean is new device memory on that
-/// driver and closes with the application. It then uses beans of [AllocatorProvider] and [SegmentSourceProvider] in
-/// addition to discovered providers.
+/// application ends. If the application has a [CudaDriver] bean, the [DeviceMemory] bean is new device
+/// memory on that driver and closes with the application. That device memory uses beans of
+/// [AllocatorProvider] and [SegmentSourceProvider] in addition to discovered providers.
 ///
-/// **Live memory** is not moved: this module can't pause work on the device, so it registers no pause. An application
-/// that can pause its work registers a pause with the bean's [listeners][DeviceMemory#listeners].
+/// **Live memory** moves only while the application pauses its work on the device. This module can't pause
+/// that work, so it registers no pause. If your application can, register a pause with the bean's
+/// [listeners][DeviceMemory#listeners].
 ///
-/// **Properties.** The application's properties may contain any of Cistern's settings under its own key. If several of
-/// Spring's property sources have a setting, Spring's order decides. The settings become system properties before the
-/// first bean of device memory is made, even if the application defines that bean, and are withdrawn when the
-/// application's context closes. An invalid setting stops the application, whether or not it would have an effect.
-/// While
-/// several contexts are open, the settings of the last one apply, and device memory keeps those that it was opened
-/// with.
-/// So the process's own device memory follows the first context that uses it; a warning names the settings that differ
-/// in later ones. This module has one property of its own: `cistern.metrics.slow-allocations`, a duration such as
-/// `1ms`,
-/// adds the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
+/// **Properties.** The application's properties may contain any of Cistern's settings under its own key. If
+/// several of Spring's property sources have a setting, Spring's order decides. The settings become system
+/// properties before the first bean of device memory is made, even if the application defines that bean,
+/// and are withdrawn when the application's context closes. An invalid setting stops the application,
+/// whether or not it would have an effect. This module has one property of its own:
+/// `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds the meter of
+/// [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
+///
+/// **Several contexts.** While several contexts are open, the settings of the one opened last apply. Device
+/// memory keeps the settings that it was opened with. So the process's own device memory follows the first
+/// context that uses it; a warning names the settings that differ in later contexts.
 @AutoConfiguration
 public final class CisternAutoConfiguration {
-    /// For Spring.
+    /// Creates the configuration, for Spring.
     public CisternAutoConfiguration() {}
 
     /// Returns the application's settings, which are made before the first bean of device memory.
