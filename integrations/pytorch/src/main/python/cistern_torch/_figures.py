@@ -9,17 +9,17 @@ from cistern_torch._errors import CisternError
 
 
 def memory_stats(device=None):
-    """Returns a device's figures, over all allocators and graphs, as a dict with the keys of torch.cuda.memory_stats."""
+    """Returns a device's figures, summed over allocators and graphs, as a dict with keys of torch.cuda.memory_stats."""
     return json.loads(_command(f"statistics {_ordinal(device)}"))
 
 
 def memory_summary(device=None):
-    """Returns a device's figures as text for people."""
+    """Returns a device's figures as human-readable text."""
     return _command(f"summary {_ordinal(device)}")
 
 
 def reset_peak_memory_stats(device=None):
-    """Resets the peaks of memory_stats to what is in use now."""
+    """Resets the peaks of memory_stats to the current values."""
     _command(f"reset_peaks {_ordinal(device)}")
 
 

@@ -11,7 +11,7 @@ import java.util.List;
 /// @param device its device
 /// @param spill its spillable buffers
 /// @param tasks sums over its tasks since it started
-/// @param pools the pools of running tasks that hold most bytes, at most [#MAX_POOLS]
+/// @param pools the pools of those running tasks that hold the most bytes, at most [#MAX_POOLS]
 public record ExecutorFigures(
         String executorId,
         String host,
@@ -76,7 +76,7 @@ public record ExecutorFigures(
     /// @param retries how often a task rolled back
     /// @param splits how often a task went on with a part of its input
     /// @param blockedNanos nanoseconds that tasks waited for memory
-    /// @param lostNanos nanoseconds of work that was rolled back
+    /// @param lostNanos nanoseconds of work that was rolled back or split
     /// @param leakedBlocks blocks that were freed for tasks at their end
     /// @param leakedBytes bytes of those blocks
     /// @param failedEnds tasks whose memory could not all be freed at their end

@@ -5,12 +5,12 @@ import java.io.Serializable;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/// Describes device memory that a task had not freed at its end and that was freed for it.
+/// Describes device memory that a task had not freed at its end, and that Cistern freed for it.
 ///
 /// @param executorId the executor
 /// @param task the task
-/// @param site the call stack that allocated it, one frame a line, innermost first; empty
-///     if `cistern.leaks` keeps none
+/// @param site the call stack of the allocations, one frame on each line, innermost first; empty if
+///     `cistern.leaks` records none
 /// @param blocks number of blocks
 /// @param byteSize bytes of all these blocks
 public record LeakReport(String executorId, TaskName task, String site, long blocks, long byteSize)
@@ -36,7 +36,7 @@ public record LeakReport(String executorId, TaskName task, String site, long blo
                 .collect(Collectors.joining("\n"));
     }
 
-    /// Returns the leak, its task and its place, for people.
+    /// Returns a human-readable description of the leak, with its task and its place.
     @Override
     public String toString() {
         return task + " on executor " + executorId + " left " + blocks + " blocks of " + byteSize

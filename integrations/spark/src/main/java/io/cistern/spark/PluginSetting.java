@@ -14,14 +14,15 @@ public enum PluginSetting {
     TASK_LIMIT(
             "spark.cistern.task.limit",
             "`share`, `none`, a number of bytes from 1, or a share of the device, such as `0.5`",
-            "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
-            "the maximum requested bytes of a task's live blocks; `share` is that amount times the device's limit or"
-                    + " memory"),
+            "`share` if `spark.task.resource.gpu.amount` is less than 1, else `none`",
+            "the maximum requested bytes of a task's live blocks; `share` is `spark.task.resource.gpu.amount` times"
+                    + " the device's limit or memory"),
     /// Limits the pinned host memory.
     PINNED(
             "spark.cistern.pinned",
-            "a number of bytes, at most that memory",
-            "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
+            "a number of bytes, at most the executor's memory overhead, or at most `spark.memory.offHeap.size` if"
+                    + " off-heap memory is enabled",
+            "half of the largest valid value",
             "the maximum pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
     /// Sets how often executors report figures.
     FIGURES_INTERVAL(
@@ -47,17 +48,17 @@ public enum PluginSetting {
         return key;
     }
 
-    /// Returns the legal values, for people.
+    /// Returns a human-readable description of the valid values.
     public String legal() {
         return legal;
     }
 
-    /// Returns the default, for people.
+    /// Returns a human-readable description of the default.
     public String otherwise() {
         return otherwise;
     }
 
-    /// Returns the meaning, for people.
+    /// Returns a human-readable description of the setting.
     public String meaning() {
         return meaning;
     }

@@ -103,7 +103,7 @@ public final class TaskMemory {
         return executor.device();
     }
 
-    /// Returns the pool that counts the task's blocks, for other threads of the task too.
+    /// Returns the pool that counts the task's blocks. Other threads of the task may allocate from it, too.
     public Allocator pool() {
         return pool;
     }
@@ -165,12 +165,13 @@ public final class TaskMemory {
         spillables.remove(buffer);
     }
 
-    /// Closes a resource at the task's end, before the task's memory is freed. The last added is closed first.
+    /// Closes a resource at the task's end, before the task's memory is freed. The resource that was added
+    /// last is closed first.
     public synchronized void closeAtEnd(AutoCloseable resource) {
         closedAtEnd.push(resource);
     }
 
-    /// Calls code as a thread of this task, which may wait for other tasks' memory and
+    /// Calls code as a thread of this task. The code may have to wait for other tasks' memory, or to
     /// [roll back][io.cistern.pressure.RetryOom].
     ///
     /// @return the code's result
@@ -185,8 +186,9 @@ public final class TaskMemory {
         }
     }
 
-    /// Runs work as a thread of this task. While memory is short it runs the work again, with a part of the
-    /// input if need be, as [Retry#withRetry] does; it splits at once if the task's own limit refuses.
+    /// Runs work as a thread of this task. If memory is short, the work runs again, if necessary with parts
+    /// of the input: see [Retry#withRetry]. If the task's own limit refuses an allocation, the input is
+    /// split at once.
     ///
     /// @param split cuts an input into two or more parts, in order; returns fewer if it can't be split
     /// @return the results of the parts, in order

@@ -8,7 +8,8 @@ import io.cistern.spark.TaskMemory;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 
-/// Gives a task its rank among the tasks of its barrier stage. Their devices exchange data without a shuffle.
+/// Gives a task its rank among the tasks of its barrier stage. The devices of these tasks exchange data
+/// without a shuffle.
 ///
 /// ```java
 /// sales.toJavaRDD().barrier().mapPartitions(rows -> {
@@ -25,7 +26,7 @@ import org.apache.spark.BarrierTaskContext;
 /// seconds, and so does a task that is killed. Spark tries the stage again or ends its job; the application
 /// goes on.
 ///
-/// **Threads.** The task's own thread.
+/// **Threads.** Only the task's own thread may call these methods.
 public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
     final BarrierTaskContext context;
     final TaskMemory memory;
