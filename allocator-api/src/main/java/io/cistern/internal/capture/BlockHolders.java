@@ -38,16 +38,20 @@ final class BlockHolders {
         keepers.remove(address);
     }
 
-    /// Keeps a live block that the program frees.
+    /// Keeps a live block that the program frees. The mark comes first: of two captures that race, one sets it.
     ///
-    /// @return false if no live block begins there
+    /// @return false if no live block begins there, or it is kept already
     boolean keep(Long address, GraphBlocks memory) {
-        keepers.put(address, memory);
-        if (router.keep(address)) {
-            return true;
+        if (!router.keep(address)) {
+            return false;
         }
-        keepers.remove(address, memory);
-        return false;
+        try {
+            keepers.put(address, memory);
+        } catch (OutOfMemoryError full) {
+            router.revive(address);
+            throw full;
+        }
+        return true;
     }
 
     /// Names another keeper of a kept block.
