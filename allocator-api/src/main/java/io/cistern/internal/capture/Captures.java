@@ -575,8 +575,8 @@ public final class Captures implements CaptureRoutes {
     ///     addresses of its blocks to the next graph, so this one stays until they are given back
     public void graphClosed(StreamCapture capture, Runnable destroying, boolean wasLaunched) {
         if (!wasLaunched) {
+            capture.release(); // first, or the driver's thread may be in the middle of it when this collects
             capture.memory.giveUp(capture, destroying);
-            capture.release();
             collect();
             return;
         }
