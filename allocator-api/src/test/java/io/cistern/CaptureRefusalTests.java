@@ -195,6 +195,29 @@ class CaptureRefusalTests {
         ending.join();
     }
 
+    /// The stream of a free ends right before the driver is asked about it, or as soon as it is let.
+    @Test
+    void nobodyAsksAboutAStreamThatEndsDuringTheFree() throws InterruptedException {
+        beginCapture();
+        Thread ending = Thread.ofPlatform().unstarted(() -> end(stream));
+        doAnswer(_ -> {
+                    ending.start();
+                    awaitStop(ending);
+                    return gpu.graphs().captureId(DEVICE, stream);
+                })
+                .when(graphs)
+                .captureId(DEVICE, stream);
+        memory.free(block, stream);
+        ending.join();
+        endCapture();
+    }
+
+    private static void awaitStop(Thread thread) {
+        while (thread.isAlive() && thread.getState() != Thread.State.BLOCKED) {
+            Thread.onSpinWait();
+        }
+    }
+
     private static void await(CyclicBarrier barrier) {
         try {
             barrier.await();
@@ -222,9 +245,7 @@ class CaptureRefusalTests {
                     long id = gpu.graphs().captureId(DEVICE, captured);
                     if (answers.incrementAndGet() == n) {
                         ending.start();
-                        while (ending.isAlive() && ending.getState() != Thread.State.BLOCKED) {
-                            Thread.onSpinWait();
-                        }
+                        awaitStop(ending);
                     }
                     return id;
                 })

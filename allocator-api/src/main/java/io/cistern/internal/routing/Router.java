@@ -474,8 +474,12 @@ public final class Router implements OwnerTable.Freeing {
             captures.keep(route, address);
             return true;
         }
-        boolean isAsked = route.freeTarget == null || (state & OwnerTable.OF_GRAPH) != 0;
-        return isAsked && captures.keeps(route, address, stream);
+        if (route.freeTarget != null && (state & OwnerTable.OF_GRAPH) == 0) {
+            return false;
+        }
+        synchronized (uses != null ? uses : this) { // so that the stream can't end meanwhile
+            return captures.keeps(route, address, stream);
+        }
     }
 
     /// Makes the stream of a free wait for the other users of a block, none of which is captured any more.
