@@ -58,7 +58,7 @@ public final class GraphBlocks {
     /// @param budgets those of the usual route, which may be charged to others later
     private record Served(Route usual, @Nullable Budgets budgets, Route pool) {
         boolean isFor(Route route) {
-            return usual == route && budgets == route.budgets();
+            return usual == route && budgets == route.budgets() && pool.isOpen();
         }
     }
 

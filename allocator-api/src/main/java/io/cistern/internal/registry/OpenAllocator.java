@@ -38,6 +38,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -77,6 +78,9 @@ public final class OpenAllocator {
 
     /// Set once, if not from the beginning.
     private volatile @Nullable LimitHandle limit;
+
+    /// The allocator instead of which it serves graphs; null if it serves none.
+    private volatile @Nullable OpenAllocator usual;
 
     /// The limit that the program may set, if it was opened without one.
     private final AtomicReference<@Nullable LimitHandle> ownLimit = new AtomicReference<>();
@@ -155,17 +159,38 @@ public final class OpenAllocator {
         return ownLimit;
     }
 
-    /// Charges its blocks to a limit of its own from now on. Blocks that are alive count until they are freed.
+    /// Charges its blocks to a limit of its own from now on, and those of its graphs. Blocks that are alive count
+    /// until they are freed.
     /// Called once, if it was opened without a limit.
     ///
     /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     public void limit(LimitHandle own) {
-        requireOutsideToLimit();
+        forThisAndGraphs(OpenAllocator::requireOutsideToLimit);
+        begin(own);
+        forThisAndGraphs(each -> each.begin(own));
+    }
+
+    private void forThisAndGraphs(Consumer<OpenAllocator> action) {
+        registry.all().stream()
+                .filter(each -> each == this || each.usual == this)
+                .forEach(action);
+    }
+
+    private void begin(LimitHandle own) {
         synchronized (limited) {
             limit = own;
         }
         for (int device = 0; device < routes.length; device++) {
             charge(device, own.budget());
+        }
+    }
+
+    /// Notes that it serves graphs instead of another allocator, whose limit holds for it too.
+    void servesGraphsOf(OpenAllocator other) {
+        usual = other; // before the look at the limit, which a thread that sets it does the other way round
+        LimitHandle its = other.limit();
+        if (its != null && limit == null) {
+            begin(its);
         }
     }
 

@@ -217,10 +217,12 @@ public final class Registry {
         OpenContext context = new OpenContext(this, spec, named.text(), order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = context.open(provider::options, () -> provider.openForGraphs(context));
-        return add(named, backend, context.reserved(), usual.limit(), false, () -> {
+        OpenAllocator opened = add(named, backend, context.reserved(), usual.limit(), false, () -> {
             context.close();
             whenDrained.run();
         });
+        opened.servesGraphsOf(usual);
+        return opened;
     }
 
     /// Opens the allocator of a pool.

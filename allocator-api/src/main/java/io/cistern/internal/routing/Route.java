@@ -210,8 +210,8 @@ public final class Route {
         return moved;
     }
 
-    /// Gives the retained bytes back, since the route has closed. If the Java heap is full, they stay counted until
-    /// the route has drained.
+    /// Gives the retained bytes back, since the route has closed, or [passes them on][#passOn]. If the Java heap is
+    /// full, they stay counted until the route has drained.
     void releaseRetained() {
         AtomicLong its = retained;
         if (its == null || its.get() < 0) {
@@ -226,10 +226,38 @@ public final class Route {
                     budgets.giveBack(bytes);
                 }
                 counters.countReleased(tally, bytes);
+                passOn(bytes);
             }
         } catch (OutOfMemoryError full) {
             // Nothing has changed.
         }
+    }
+
+    /// Lets the route that serves instead of this closed one retain the bytes of a freed block, if this one would.
+    /// The graphs still keep its memory, so the bytes may exceed a limit that began since.
+    void passOn(long byteSize) {
+        try {
+            Route next = retained == null ? null : successor;
+            while (next != null && !next.adopts(byteSize)) {
+                next = next.successor;
+            }
+        } catch (OutOfMemoryError full) {
+            // The bytes are not counted any more.
+        }
+    }
+
+    /// @return false if the route is closed. It does not close meanwhile, as during an allocation
+    private boolean adopts(long byteSize) {
+        retainFreed();
+        ThreadCounters counters = threads.enter();
+        Tally tally = counters.leaveBeginning(this);
+        boolean adopted = !closed && retains(byteSize);
+        if (adopted && budgets != null) {
+            budgets.giveBack(-byteSize);
+        }
+        counters.countAllocation(tally, 0, adopted ? -byteSize : 0, false);
+        meter.raise(tally, byteSize);
+        return adopted;
     }
 
     private void setAllocateTarget() {

@@ -453,6 +453,9 @@ public final class Router implements OwnerTable.Freeing {
                 route.budgets.giveBack(byteSize);
             }
             counters.countFree(tally, retained ? 0 : byteSize);
+            if (!retained) {
+                route.passOn(byteSize);
+            }
             if (last) {
                 route.drainedByFree();
             }

@@ -83,7 +83,7 @@ public final class ThreadCounters extends ThreadState {
 
     /// Enters, counts the end of an allocation in a tally of these counters, and leaves.
     ///
-    /// @param again how many of the bytes are counted already
+    /// @param again how many of the bytes are counted already; below 0 to count bytes that no block has
     /// @param gaveBlock false if the attempt gave no block
     /// @return as for [Tally#allocated]
     boolean countAllocation(Tally tally, long byteSize, long again, boolean gaveBlock) {

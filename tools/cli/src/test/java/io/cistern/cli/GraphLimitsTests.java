@@ -16,6 +16,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
@@ -138,6 +139,40 @@ final class GraphLimitsTests {
         limit.setByteSize(6 * MIB);
         LongSupplier requested = () -> memory.statistics(DEVICE).requestedBytes();
         fill(limit::usedBytes, requested);
+        letGo();
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isZero();
+    }
+
+    @ParameterizedTest
+    @MethodSource("specs")
+    void theFirstLimitOfADeviceCountsWhatGraphsKeep(String spec) {
+        memory.setCurrent(spec);
+        firstLimitCounts(memory.limits().device(DEVICE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("specs")
+    void theFirstLimitOfAnAllocatorCountsWhatGraphsKeep(String spec) {
+        firstLimitCounts(memory.setCurrent(spec).limit());
+    }
+
+    private void firstLimitCounts(MemoryLimit limit) {
+        for (Use use : Use.values()) {
+            captures(use);
+        }
+        LongSupplier requested = () -> memory.statistics(DEVICE).requestedBytes();
+        limit.setByteSize(4 * MIB);
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isEqualTo(3 * MIB);
+        memory.leaks().forEach(block -> memory.free(block.address(), stream.handle()));
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isEqualTo(3 * MIB);
+        GraphMemory shared = graphs.getFirst().memory();
+        try (GraphCapture capture = GraphCapture.begin(stream, CaptureMode.GLOBAL, shared)) {
+            long again = memory.allocate(MIB, DEVICE, stream.handle());
+            assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong());
+            memory.free(again, stream.handle());
+            graphs.add(capture.endAndInstantiate());
+        }
+        assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong());
         letGo();
         assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isZero();
     }
