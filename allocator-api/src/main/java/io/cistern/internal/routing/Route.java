@@ -172,42 +172,27 @@ public final class Route {
         }
     }
 
-    /// Retains the bytes of a block that is being freed, or could not be allocated.
-    ///
-    /// @return false if they go back to the budgets now
-    boolean retains(long byteSize) {
-        AtomicLong its = retained;
-        return its != null && moves(its, byteSize) != 0;
-    }
-
     /// Returns whether bytes of freed blocks are counted and charged.
     boolean retainsAny() {
         AtomicLong its = retained;
         return its != null && its.get() > 0;
     }
 
-    /// Takes retained bytes for a block.
+    /// Retains bytes of a block that is being freed, or takes as many as are retained for a new one. Needs no Java
+    /// heap, since frees come here.
     ///
-    /// @return how many of its bytes are counted and charged already
-    long takeRetained(long byteSize) {
+    /// @param change above 0 to retain, below 0 to take
+    /// @return the change; 0 if frees give their bytes back to the budgets now
+    long retain(long change) {
         AtomicLong its = retained;
-        return its == null ? 0 : -moves(its, -byteSize);
-    }
-
-    /// Adds to the retained bytes, or takes as many as there are. Needs no Java heap, since frees come here.
-    ///
-    /// @return the change
-    private static long moves(AtomicLong its, long change) {
-        long now;
-        long moved;
-        do {
-            now = its.get();
-            if (now < 0) {
-                return 0;
+        while (its != null) {
+            long now = its.get();
+            long moved = now < 0 ? 0 : Math.max(change, -now);
+            if (its.compareAndSet(now, now + moved)) {
+                return moved;
             }
-            moved = Math.max(change, -now);
-        } while (!its.compareAndSet(now, now + moved));
-        return moved;
+        }
+        return 0;
     }
 
     /// Gives the retained bytes back, since the route has closed, or [passes them on][#passOn]. If the Java heap is
@@ -251,7 +236,7 @@ public final class Route {
         retainFreed();
         ThreadCounters counters = threads.enter();
         Tally tally = counters.leaveBeginning(this);
-        boolean adopted = !closed && retains(byteSize);
+        boolean adopted = !closed && retain(byteSize) != 0;
         if (adopted && budgets != null) {
             budgets.giveBack(-byteSize);
         }

@@ -194,12 +194,12 @@ public final class Router implements OwnerTable.Freeing {
         try {
             if (route.isOpen()) {
                 route.requireAwake(0);
-                again = route.takeRetained(byteSize);
+                again = -route.retain(-byteSize);
                 address = allocateWithin(route.budgets, lender, route, byteSize, again, stream);
             }
         } finally {
             if (address == REFUSED && again > 0) {
-                route.retains(again); // the route is not closed before this allocation ends
+                route.retain(again); // the route is not closed before this allocation ends
                 again = 0;
             }
             beyond = counters.countAllocation(tally, byteSize, again, address != REFUSED);
@@ -448,7 +448,7 @@ public final class Router implements OwnerTable.Freeing {
             // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
             // marked ones, for calls under way.
             boolean last = (state & OwnerTable.DRAINING) != 0 && route.drainedOne();
-            boolean retained = route.retains(byteSize);
+            boolean retained = route.retain(byteSize) != 0;
             if (route.budgets != null && !retained) {
                 route.budgets.giveBack(byteSize);
             }
