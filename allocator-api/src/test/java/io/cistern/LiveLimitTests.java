@@ -155,6 +155,29 @@ class LiveLimitTests {
     }
 
     @Test
+    void aFirstLimitCountsBlocksOfClosedAllocators() {
+        Allocator allocator = memory.open("array");
+        long block = allocator.allocate(700, 0, 0);
+        allocator.close();
+        MemoryLimit limit = memory.limits().device(0);
+        limit.setByteSize(1000);
+        assertThat(limit.usedBytes()).isEqualTo(700);
+        memory.free(block, 0);
+        assertThat(limit.usedBytes()).isZero();
+    }
+
+    @Test
+    void aFirstLimitCountsBlocksFromBeforeAnotherFirstLimit() {
+        Allocator allocator = memory.open("array");
+        long block = allocator.allocate(700, 0, 0);
+        memory.limits().device(0).setByteSize(1000);
+        allocator.limit().setByteSize(1000);
+        assertThat(allocator.limit().usedBytes()).isEqualTo(700);
+        memory.free(block, 0);
+        assertThat(allocator.limit().usedBytes()).isZero();
+    }
+
+    @Test
     void anOpenScopeIsLimitedFromTheMomentTheLimitIsSet() {
         Allocator allocator = memory.open("array");
         try (Scope _ = allocator.enter(ScopeOptions.all().device(0))) {

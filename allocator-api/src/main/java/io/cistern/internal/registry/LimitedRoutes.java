@@ -138,23 +138,23 @@ final class LimitedRoutes {
         return List.copyOf(all);
     }
 
-    /// Replaces the routes of a device by ones that are charged to a further budget.
+    /// Replaces the routes of a device by ones that are charged to a further budget, which counts all blocks that are
+    /// alive.
     ///
     /// @param replaced gets the former routes, for the caller to close, even after a failure; it has room for
     ///     them
     synchronized void charge(int device, Budget added, Runnable whenOpening, @Nullable Route[] replaced) {
+        routing.count(unlimited[device], added);
         int at = 0;
         for (Map.Entry<LimitHandle, Use> each : inUse.entrySet()) {
             Route[] routes = each.getValue().routes;
             Budgets charged = charged(device, each.getKey());
             if (charged != null && !Routes.isCharged(routes[device], added)) {
                 Route former = routes[device];
-                routes[device] = successor(former, charged, added, whenOpening);
+                routes[device] = successor(former, charged, whenOpening);
                 replaced[at++] = former;
             }
         }
-        collectForgotten();
-        retired.forEach(routes -> Routes.count(routes[device], added));
     }
 
     /// Returns how many limits have routes now.
@@ -162,10 +162,10 @@ final class LimitedRoutes {
         return inUse.size();
     }
 
-    private Route successor(Route former, Budgets charged, Budget added, Runnable whenOpening) {
+    private Route successor(Route former, Budgets charged, Runnable whenOpening) {
         whenOpening.run();
         try {
-            Route next = routing.openSuccessor(former, allocator, charged, added, whenDrained);
+            Route next = routing.openSuccessor(former, allocator, charged, whenDrained);
             for (int i = 0; i < all.size(); i++) { // without Java heap
                 if (all.get(i) == former) {
                     all.set(i, next);

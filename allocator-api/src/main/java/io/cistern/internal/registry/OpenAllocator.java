@@ -204,7 +204,11 @@ public final class OpenAllocator {
         Runnable end;
         synchronized (limited) {
             Budgets all = registry.budgets(device, limit);
-            if (isClosed() || all == null || Routes.isCharged(routes[device], added)) {
+            if (all == null || Routes.isCharged(routes[device], added)) {
+                return;
+            }
+            if (isClosed()) {
+                routing.count(routes[device], added);
                 return;
             }
             replaced = new Route[1 + limited.count()];
@@ -237,7 +241,7 @@ public final class OpenAllocator {
         limited.charge(device, added, oneOpened, replaced); // before this route says that all is done
         undrained.incrementAndGet();
         try {
-            routes[device] = routing.openSuccessor(former, backend, all, added, oneDrained);
+            routes[device] = routing.openSuccessor(former, backend, all, oneDrained);
         } catch (Throwable failure) {
             drained();
             throw failure;

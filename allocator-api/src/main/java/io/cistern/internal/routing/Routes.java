@@ -117,22 +117,23 @@ public final class Routes {
     }
 
     /// Opens the successor of a route, which is charged to a further budget. The caller closes the route then.
-    /// Blocks that are alive by then count in the budget until they are freed.
     ///
     /// @param allocator the allocator of the route
     /// @param budgets all budgets of the successor
-    /// @param added the budget that is new among them
-    public Route openSuccessor(
-            Route route, DeviceAllocator allocator, Budgets budgets, Budget added, Runnable whenDrained) {
-        added.count(route);
+    public Route openSuccessor(Route route, DeviceAllocator allocator, Budgets budgets, Runnable whenDrained) {
         Route next = openSibling(route, allocator, budgets, whenDrained);
         route.succeededBy(next); // from here on nothing may need the Java heap
         return next;
     }
 
-    /// Counts the live blocks of a route that serves nothing now in a budget that it is not charged to.
-    public static void count(Route route, Budget added) {
-        added.count(route);
+    /// Counts the live blocks of an allocator in a budget that its route and those beside it are not charged to:
+    /// they are closed, or will be.
+    public void count(Route route, Budget added) {
+        forEachBeside(route, each -> {
+            if (!isCharged(each, added)) {
+                added.count(each);
+            }
+        });
     }
 
     /// Returns whether blocks of a route are charged to a budget.

@@ -156,8 +156,8 @@ final class RouteRuleTests {
     void theLatestSuccessorIsFound() {
         Route first = open("first", null);
         Budgets charged = Objects.requireNonNull(Budgets.of(null, budget));
-        Route second = routes.openSuccessor(first, ledger, charged, budget, () -> {});
-        Route third = routes.openSuccessor(second, ledger, charged, budget, () -> {});
+        Route second = routes.openSuccessor(first, ledger, charged, () -> {});
+        Route third = routes.openSuccessor(second, ledger, charged, () -> {});
         assertThat(first.successor()).isSameAs(second);
         assertThat(first.latest()).isSameAs(third);
         assertThat(third.latest()).isSameAs(third);
@@ -562,7 +562,7 @@ final class RouteRuleTests {
         router.free(blocks[0], 0);
         assertThat(route.live()).isEqualTo(1);
         assertThat(route.statistics().freedBytes()).isEqualTo(100);
-        Routes.count(route, budget);
+        routes.count(route, budget);
         assertThat(budget.usedBytes()).isEqualTo(50);
         assertThat(route.extension(String.class)).isEmpty();
         Route able = routes.open(

@@ -200,7 +200,8 @@ final class VirtualThreadRoutingTests {
         Route route = router.routes().open("ledger", 3, ledger, null, () -> {});
         long before = allocate(route, 300);
         Route next = router.routes()
-                .openSuccessor(route, ledger, Objects.requireNonNull(Budgets.of(null, budget)), budget, () -> {});
+                .openSuccessor(route, ledger, Objects.requireNonNull(Budgets.of(null, budget)), () -> {});
+        router.routes().count(route, budget);
         router.routes().close(route);
         assertThat(budget.usedBytes()).isEqualTo(300);
         long[] blocks = {
