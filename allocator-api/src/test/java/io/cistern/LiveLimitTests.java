@@ -11,6 +11,7 @@ import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -175,6 +176,25 @@ class LiveLimitTests {
         assertThat(allocator.limit().usedBytes()).isEqualTo(700);
         memory.free(block, 0);
         assertThat(allocator.limit().usedBytes()).isZero();
+    }
+
+    @Test
+    void aFirstLimitCountsBlocksOfWhatIsBuiltOnTheAllocator() {
+        Allocator allocator = memory.open("array");
+        MemoryLimit limit = allocator.limit();
+        try (DeviceAllocator upstream = allocator.asUpstream()) {
+            long before = upstream.allocate(700, 0, 0);
+            limit.setByteSize(1000);
+            assertThat(limit.usedBytes()).isEqualTo(700);
+            refuses(() -> upstream.allocate(301, 0, 0));
+            long after = upstream.allocate(300, 0, 0);
+            upstream.free(before, 700, 0, 0);
+            assertThat(limit.usedBytes()).isEqualTo(300);
+            upstream.free(after, 300, 0, 0);
+            assertThat(limit.usedBytes()).isZero();
+            limit.lift();
+            memory.free(allocator.allocate(5000, 0, 0), 0);
+        }
     }
 
     @Test

@@ -59,7 +59,9 @@ final class BuiltOn extends SharedUpstream {
     private long allocateCharged(long byteSize, int device, long stream) {
         Budgets charged = charged(device);
         if (charged == null) {
-            return super.allocate(byteSize, device, stream);
+            long unlimited = super.allocate(byteSize, device, stream);
+            allocator.countUnlimited(byteSize);
+            return unlimited;
         }
         charged.take(allocator.route(device), byteSize);
         long address = 0;
@@ -87,6 +89,8 @@ final class BuiltOn extends SharedUpstream {
                 Budgets charged = charged(device);
                 if (charged != null) {
                     charged.giveBack(byteSize);
+                } else {
+                    allocator.countUnlimited(-byteSize);
                 }
                 endOne();
             }

@@ -37,6 +37,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -81,6 +82,9 @@ public final class OpenAllocator {
 
     /// The allocator instead of which it serves graphs; null if it serves none.
     private volatile @Nullable OpenAllocator usual;
+
+    /// The bytes of blocks that what is built on it allocated without a limit. Each thread may free them.
+    private final LongAdder unlimitedBytes = new LongAdder();
 
     /// The limit that the program may set, if it was opened without one.
     private final AtomicReference<@Nullable LimitHandle> ownLimit = new AtomicReference<>();
@@ -166,8 +170,15 @@ public final class OpenAllocator {
     /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     public void limit(LimitHandle own) {
         forThisAndGraphs(OpenAllocator::requireOutsideToLimit);
+        own.budget().countToo(unlimitedBytes::sum);
         begin(own);
         forThisAndGraphs(each -> each.begin(own));
+    }
+
+    /// Counts bytes of blocks that what is built on it allocated without a limit, less those that it freed so. Once
+    /// there is a limit, frees are counted there, whatever the allocation was.
+    void countUnlimited(long bytes) {
+        unlimitedBytes.add(bytes);
     }
 
     private void forThisAndGraphs(Consumer<OpenAllocator> action) {

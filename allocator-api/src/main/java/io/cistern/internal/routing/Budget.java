@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +40,9 @@ public final class Budget {
 
     /// Routes that served before this limit began, and whose blocks of then count here until they are freed.
     private volatile Route[] former = {};
+
+    /// Bytes that were allocated before this limit began, and not through a route.
+    private volatile LongSupplier further = () -> 0;
 
     /// Sets a limit.
     ///
@@ -82,9 +86,14 @@ public final class Budget {
                 .toArray(Route[]::new);
     }
 
+    /// Counts further bytes here that nobody takes; only those of the last call.
+    public void countToo(LongSupplier bytes) {
+        further = bytes;
+    }
+
     /// Needs no Java heap: a drained route counts 0 until it is forgotten.
     private long formerBytes() {
-        long bytes = 0;
+        long bytes = further.getAsLong();
         for (Route route : former) {
             bytes += route.requestedBytes();
         }
