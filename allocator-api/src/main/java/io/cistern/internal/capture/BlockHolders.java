@@ -1,8 +1,10 @@
 package io.cistern.internal.capture;
 
 import io.cistern.internal.routing.Router;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the memory of graphs that decides about a block, by its address.
@@ -11,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 final class BlockHolders {
     private final Router router;
 
-    /// The memory of which a graph uses the block at each launch, whether the program has freed the block or not.
-    private final Map<Long, GraphBlocks> owners = new ConcurrentHashMap<>();
+    /// The memories of which a graph uses the block at each launch, whether the program has freed the block or not.
+    private final Map<Long, List<GraphBlocks>> owners = new ConcurrentHashMap<>();
 
     /// The memory that keeps the block, which the program has freed.
     private final Map<Long, GraphBlocks> keepers = new ConcurrentHashMap<>();
@@ -21,15 +23,19 @@ final class BlockHolders {
         this.router = router;
     }
 
-    /// Lets the memory decide about the free of a live block, unless another one does.
+    /// Lets the memory decide about the free of a live block, after those that do already.
     void own(Long address, GraphBlocks memory) {
-        owners.putIfAbsent(address, memory);
+        owners.merge(
+                address,
+                List.of(memory),
+                (present, added) -> present.contains(memory)
+                        ? present
+                        : Stream.concat(present.stream(), added.stream()).toList());
         router.markOfGraph(address);
     }
 
-    @Nullable
-    GraphBlocks owner(Long address) {
-        return owners.get(address);
+    List<GraphBlocks> owners(Long address) {
+        return owners.getOrDefault(address, List.of());
     }
 
     /// Forgets a block that goes back to its allocator, before that can use the address again.

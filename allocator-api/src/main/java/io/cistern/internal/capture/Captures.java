@@ -18,6 +18,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -290,6 +291,14 @@ public final class Captures implements CaptureRoutes {
     }
 
     @Override
+    public void usedToo(Route route, long address, long stream) {
+        StreamCapture capture = find(route.device(), stream);
+        if (capture != null) {
+            holders.own(address, capture.memory);
+        }
+    }
+
+    @Override
     public CapturedFree freeCaptured(Route route, long address, long stream) {
         StreamCapture capture;
         try {
@@ -305,7 +314,7 @@ public final class Captures implements CaptureRoutes {
             return CapturedFree.NOT_CAPTURED;
         }
         GraphBlocks memory = capture.memory;
-        if (memory.owns(route) || holders.owner(address) == memory) {
+        if (memory.owns(route) || holders.owners(address).contains(memory)) {
             return keepsOwn(address, stream) ? CapturedFree.KEPT : CapturedFree.OWN;
         }
         return memory.keep(address) ? CapturedFree.KEPT : CapturedFree.NOT_CAPTURED;
@@ -313,14 +322,15 @@ public final class Captures implements CaptureRoutes {
 
     /// Keeps a block if a graph uses it at each launch.
     private boolean keepsOwn(long address, long stream) {
-        GraphBlocks owner = holders.owner(address);
-        if (owner == null) {
-            return false;
+        List<GraphBlocks> owners = holders.owners(address);
+        for (GraphBlocks owner : owners) {
+            if (owner.keepsOwn(address, stream)) {
+                return true;
+            }
         }
-        if (owner.keepsOwn(address, stream)) {
-            return true;
+        if (!owners.isEmpty()) {
+            holders.forget(address);
         }
-        holders.forget(address);
         return false;
     }
 

@@ -364,7 +364,7 @@ public final class GraphBlocks {
 
     /// Returns whether a live block belongs to these graphs.
     boolean owns(long address, Route route) {
-        return owns(route) || holders.owner(address) == this;
+        return owns(route) || holders.owners(address).contains(this);
     }
 
     /// Keeps a block that is being freed: one of another allocator, on a captured stream.
@@ -555,9 +555,10 @@ public final class GraphBlocks {
         }
         try {
             Route route = router.routeOfBlock(address);
-            GraphBlocks owner = holders.owner(address);
-            if (owner != null && owner != this && owner.takeOver(address, route)) {
-                return;
+            for (GraphBlocks owner : holders.owners(address)) {
+                if (owner != this && owner.takeOver(address, route)) {
+                    return;
+                }
             }
             registry.observers().post(COMPLETED, router, route.device(), address, 0, 0);
             holders.forget(address);

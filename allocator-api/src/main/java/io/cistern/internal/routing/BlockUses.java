@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// Handles blocks that are used on streams other than that of their free, for allocators that can't do this
@@ -130,6 +131,15 @@ public final class BlockUses {
 
         boolean isCaptured() {
             return captured != NONE;
+        }
+
+        /// Visits the streams other than the captured one that use the block and have not ended.
+        void forOthers(LongConsumer visitor) {
+            for (StreamUse use : uses) {
+                if (!use.ended && use.name.thread() == 0 && use.name.stream() != captured) {
+                    visitor.accept(use.name.stream());
+                }
+            }
         }
     }
 

@@ -36,6 +36,12 @@ public interface CaptureRoutes {
     ///     the block is [kept][#keep]
     boolean keeps(Route route, long address, long stream);
 
+    /// Notes that a further stream uses a block that is being freed. If it is captured, its graph keeps the block once
+    /// the others let it go.
+    ///
+    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced
+    void usedToo(Route route, long address, long stream);
+
     /// Keeps a block that is being freed and that a stream uses, if that stream is captured into other memory.
     ///
     /// @throws io.cistern.errors.UnusableStreamException as [#keeps]

@@ -503,6 +503,7 @@ public final class Router implements OwnerTable.Freeing {
             if (others.hasEnded(route.device, waits.captured)) {
                 return false;
             }
+            waits.forOthers(each -> captures.usedToo(route, address, each));
             return switch (captures.freeCaptured(route, address, waits.captured)) {
                 case KEPT -> true;
                 case OWN -> freed(chunk, at, address, waits.captured, state, waits);

@@ -110,6 +110,9 @@ final class CapturedUseTests {
         }
 
         @Override
+        public void usedToo(Route route, long address, long stream) {}
+
+        @Override
         public CapturedFree freeCaptured(Route route, long address, long stream) {
             kept.add("with the graph of " + Long.toHexString(stream));
             if (isOwn) {

@@ -252,6 +252,9 @@ final class RouteRuleTests {
         }
 
         @Override
+        public void usedToo(Route route, long address, long stream) {}
+
+        @Override
         public CapturedFree freeCaptured(Route route, long address, long stream) {
             return CapturedFree.NOT_CAPTURED;
         }

@@ -9,6 +9,7 @@ import io.cistern.Scope;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.graph.CudaGraph;
@@ -395,6 +396,36 @@ public abstract class CapturedGraphs extends GraphFixture {
         memory.free(block, other);
         assertThatThrownBy(() -> memory.recordUse(block, other)).isInstanceOf(UnknownAddressException.class);
         long executable = executable(capture);
+        long next = memory.allocate(MIB, DEVICE, other);
+        write(next, MIB, 1, other);
+        driver.streams().synchronize(DEVICE, other);
+        launch(executable);
+        assertHolds(next, MIB, 1);
+        memory.free(next, other);
+    }
+
+    /// One of the two graphs comes to nothing.
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void eachGraphKeepsABlockThatTwoUse(String spec) {
+        memory.setCurrent(spec);
+        long block = memory.allocate(MIB, DEVICE, other);
+        driver.streams().synchronize(DEVICE, other);
+        GraphCapture capture = capture();
+        write(block, MIB, 5, stream);
+        memory.recordUse(block, stream);
+        try (GraphCapture second = GraphCapture.begin(memory, DEVICE, other, CaptureMode.THREAD_LOCAL)) {
+            write(block, MIB, 6, other);
+            memory.free(block, other);
+            assertThat(GraphMemory.kept(memory))
+                    .extracting(KeptBlock::graph)
+                    .containsExactly(second.memory().toString());
+        }
+        long executable = executable(capture);
+        memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(GraphMemory.kept(memory))
+                .extracting(KeptBlock::graph)
+                .containsExactly(capture.memory().toString());
         long next = memory.allocate(MIB, DEVICE, other);
         write(next, MIB, 1, other);
         driver.streams().synchronize(DEVICE, other);
