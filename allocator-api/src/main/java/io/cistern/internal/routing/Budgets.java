@@ -70,20 +70,21 @@ public final class Budgets {
     /// @param route the route that is charged here
     /// @throws DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
     public void take(Route route, long byteSize) {
-        take(route, byteSize, null);
+        take(route, byteSize, 0, null);
     }
 
-    /// Takes bytes from each budget.
+    /// Takes the bytes of a block from each budget.
     ///
+    /// @param again how many of them were taken before
     /// @param lease the calling thread's lease, which takes some bytes in advance if there is plenty; null if
     ///     it has none
     /// @throws DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
-    void take(Route route, long byteSize, @Nullable Lease lease) {
+    void take(Route route, long byteSize, long again, @Nullable Lease lease) {
         StackRoom.require();
         long stamp = ORDER.readLock();
         boolean taken;
         try {
-            taken = tryTake(byteSize);
+            taken = tryTake(byteSize - again);
             if (taken && lease != null && ProcessFence.isSupported() && isRoomy()) {
                 lease.open(this);
             }
@@ -91,20 +92,20 @@ public final class Budgets {
             ORDER.unlockRead(stamp);
         }
         if (!taken) {
-            takeOrRefuse(route, byteSize);
+            takeOrRefuse(route, byteSize, again);
         }
     }
 
     /// Recalls the leases of full budgets, and takes bytes from each budget.
-    private void takeOrRefuse(Route route, long byteSize) {
+    private void takeOrRefuse(Route route, long byteSize, long again) {
         String refusal;
         boolean above;
         long stamp = ORDER.writeLock();
         try {
-            if (recallUntilFits(byteSize) && tryTake(byteSize)) {
+            if (recallUntilFits(byteSize - again) && tryTake(byteSize - again)) {
                 return;
             }
-            refusal = refusal(byteSize);
+            refusal = refusal(byteSize, again);
             above = Stream.of(budgets).anyMatch(budget -> byteSize > budget.limitBytes());
         } finally {
             ORDER.unlockWrite(stamp);
@@ -208,10 +209,10 @@ public final class Budgets {
     }
 
     /// Returns the limits that lack room, and what to do about them; under the exclusive lock.
-    private String refusal(long byteSize) {
+    private String refusal(long byteSize, long again) {
         List<String> full = new ArrayList<>();
         for (Budget budget : budgets) {
-            if (byteSize > budget.limitBytes() - budget.usedBytes()) {
+            if (byteSize - again > budget.limitBytes() - budget.usedBytes()) {
                 boolean never = byteSize > budget.limitBytes();
                 full.add(
                         budget + (never ? "; request less, or raise it" : "; free what is charged to it, or raise it"));

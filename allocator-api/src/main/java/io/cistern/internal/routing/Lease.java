@@ -49,7 +49,7 @@ final class Lease extends BiasedLock {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
     void take(long byteSize) {
         if (!spend(byteSize)) {
-            budgets().take(route, byteSize, this);
+            budgets().take(route, byteSize, 0, this);
         }
     }
 

@@ -219,7 +219,7 @@ public final class Router implements OwnerTable.Freeing {
             long stream) {
         long more = byteSize - again;
         if (budgets != null && more > 0) {
-            budgets.take(route, more, null);
+            budgets.take(route, byteSize, again, null);
         }
         long address = 0;
         try {

@@ -126,6 +126,21 @@ final class RouteRuleTests {
     }
 
     @Test
+    void aRefusalNamesTheWholeBlockThoughBytesOfItAreRetained() {
+        Route route = open("of a graph", budget);
+        route.retainFreed();
+        router.free(router.allocate(route, 600, 0), 0);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> router.allocateThrough(route, 1001, 0))
+                .satisfies(refused -> assertThat(refused.isAboveLimit()).isTrue())
+                .withMessageContaining("1001 bytes")
+                .withMessageContaining("request less");
+        router.free(router.allocateThrough(route, 1000, 0), 0);
+        routes.close(route);
+        assertThat(budget.usedBytes()).isZero();
+    }
+
+    @Test
     void aRouteThatRetainsBytesStaysChargedForThem() {
         Route route = open("of a graph", budget);
         route.retainFreed();
