@@ -251,7 +251,7 @@ public final class Fences {
     }
 
     private void awaitFence(long fence) {
-        if (fence != PASSED) {
+        if (fence != PASSED && !allFinished) {
             counters.count(CacheEvent.HOST_WAIT);
             order.synchronize(device, fence);
         }

@@ -230,6 +230,18 @@ class FencesTests {
         assertThat(fences.finished(STREAM)).isTrue();
     }
 
+    @Test
+    void nobodyWaitsForAFenceOfADeadContext() {
+        order.busy.add(STREAM);
+        long fence = fences.record(STREAM);
+        order.waiting = () -> {
+            throw failure(CudaResult.ILLEGAL_ADDRESS);
+        };
+        Mockito.doThrow(failure(CudaResult.ILLEGAL_ADDRESS)).when(devices).synchronize(0);
+        fences.finishAll();
+        assertThat(fences.await(fence)).isTrue();
+    }
+
     private static CudaException failure(CudaResult result) {
         return new CudaException(DriverCall.EVENT_SYNCHRONIZE, result.code(), "in a test");
     }
