@@ -16,6 +16,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.simulated.SimulatedGpu;
@@ -401,6 +402,21 @@ class CaptureRefusalTests {
         assertThat(counting.streamsOfFrees).isEmpty();
         gpu.faults().clear();
         endCapture();
+        assertThat(counting.streamsOfFrees).hasSize(1);
+    }
+
+    @Test
+    void aFreeIsEachGraphsIfTheDriverWillNotTellOfTheCapture() {
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.RELAXED)) {
+            try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.RELAXED)) {
+                refuse(DriverCall.STREAM_GET_CAPTURE_INFO);
+                memory.free(block, captured);
+                gpu.faults().clear();
+            }
+            try (CudaGraph _ = capture.endAndInstantiate()) {
+                assertThat(counting.streamsOfFrees).as("the graph may use it").isEmpty();
+            }
+        }
         assertThat(counting.streamsOfFrees).hasSize(1);
     }
 

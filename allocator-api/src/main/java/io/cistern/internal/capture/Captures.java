@@ -277,7 +277,7 @@ public final class Captures implements CaptureRoutes {
     public boolean keeps(Route route, long address, long stream) {
         if (isOn(route.device()) && !isOfAll(route)) {
             if (router.hasEnded(route.device(), stream)) {
-                if (keepWithAny(route, address)) {
+                if (keepWithAll(route, address)) {
                     return true;
                 }
             } else {
@@ -336,13 +336,20 @@ public final class Captures implements CaptureRoutes {
 
     @Override
     public void keep(Route route, long address) {
-        if (!keepWithAny(route, address)) {
+        if (!keepWithAll(route, address)) {
             keepForNone(address);
         }
     }
 
-    private boolean keepWithAny(Route route, long address) {
-        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
+    /// Keeps a block for all captures on its device, one after the other.
+    private boolean keepWithAll(Route route, long address) {
+        StreamCapture first = newest;
+        for (StreamCapture capture = first; capture != null; capture = capture.older) {
+            if (capture.device == route.device()) {
+                holders.own(address, capture.memory);
+            }
+        }
+        for (StreamCapture capture = first; capture != null; capture = capture.older) {
             if (capture.device == route.device() && capture.memory.keep(address)) {
                 return true;
             }
