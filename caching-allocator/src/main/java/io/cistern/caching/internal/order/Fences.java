@@ -5,6 +5,7 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.Iterator;
@@ -275,18 +276,17 @@ public final class Fences {
         }
     }
 
-    /// Waits for all work of the context; no stream may be named afterwards. If the driver refuses, the caller
-    /// has to wait for each stream.
+    /// Waits for all work of the context; no stream may be named afterwards. If the driver refuses a few times, the
+    /// caller has to wait for each stream, and keeps the addresses of those that have ended.
     public void finishAll() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
-            driver.devices().synchronize(device);
+            DeadContext.insist(() -> driver.devices().synchronize(device));
             allFinished = true;
         } catch (CudaException refusal) {
             if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
                 throw refusal;
             }
-            allFinished = refusal.result().endsContext();
         }
     }
 

@@ -231,6 +231,14 @@ class FencesTests {
     }
 
     @Test
+    void aWaitForTheContextThatIsRefusedOnceIsMadeAgain() {
+        Mockito.doThrow(failure(CudaResult.UNKNOWN)).doNothing().when(devices).synchronize(0);
+        fences.finishAll();
+        order.busy.add(STREAM);
+        assertThat(fences.finished(STREAM)).isTrue();
+    }
+
+    @Test
     void nobodyWaitsForAFenceOfADeadContext() {
         order.busy.add(STREAM);
         long fence = fences.record(STREAM);
