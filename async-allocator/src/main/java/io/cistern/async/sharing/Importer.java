@@ -22,11 +22,15 @@ final class Importer {
         this.process = open(pid);
     }
 
-    /// Returns null if the system has no descriptors of processes.
-    private static @Nullable ProcessDescriptor open(long pid) {
+    /// Returns null if the system has no descriptors of processes, or hides that process. If there is only no room
+    /// for another descriptor, the process is not admitted: its memory could be reused while it still uses it.
+    private static @Nullable ProcessDescriptor open(long pid) throws SystemCallException {
         try {
             return ProcessDescriptor.open(pid);
-        } catch (SystemCallException unknown) {
+        } catch (SystemCallException refused) {
+            if (refused.isLackOfRoom()) {
+                throw refused;
+            }
             return null;
         }
     }

@@ -7,6 +7,7 @@ import io.cistern.cuda.process.LocalListener;
 import io.cistern.cuda.process.LocalMessage;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
+import io.cistern.cuda.process.SystemCallException;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.io.EOFException;
@@ -119,18 +120,29 @@ final class PoolServer implements AutoCloseable {
         }
     }
 
-    private void admit(LocalSocket socket) {
+    private void admit(LocalSocket socket) throws SystemCallException {
+        boolean isAdmitted = false;
         try {
             long user = socket.peer().userId();
             if (mayConnect.test(user)) {
                 importers.add(new Importer(socket));
-                return;
+                isAdmitted = true;
+            } else {
+                refuseUser(socket, user);
             }
+        } finally {
+            if (!isAdmitted) {
+                socket.close();
+            }
+        }
+    }
+
+    private void refuseUser(LocalSocket socket, long user) {
+        try {
             refuse(socket, Reason.WRONG_USER, "this pool is served to the user that exports it, not to user " + user);
         } catch (IOException gone) {
             LOG.log(Level.DEBUG, "a process that connected to {0} has gone: {1}", path, gone.getMessage());
         }
-        socket.close();
     }
 
     private static void refuse(LocalSocket socket, Reason reason, String text) throws IOException {

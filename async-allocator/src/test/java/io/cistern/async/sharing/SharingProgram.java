@@ -2,14 +2,23 @@ package io.cistern.async.sharing;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.SystemCallException;
 import io.cistern.errors.SharingException;
 import io.cistern.simulated.SimulatedGpu;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -71,12 +80,43 @@ final class SharingProgram {
             case "importers" -> {
                 return exported().importers().size();
             }
+            case "leave-descriptors" -> leaveDescriptors(Integer.parseInt(argument));
             case "await" -> Objects.requireNonNull(in).await();
             case "close-buffer" -> closeBuffer();
             case "close" -> close();
             default -> throw new IllegalArgumentException(what);
         }
         return "done";
+    }
+
+    /// Takes all but so many of a few hundred descriptors.
+    private void leaveDescriptors(int left) {
+        limitDescriptors();
+        Deque<Descriptor> taken = new ArrayDeque<>();
+        try {
+            while (true) { // ends at the limit
+                taken.push(Descriptor.ofMemory("taken"));
+            }
+        } catch (SystemCallException limit) {
+            for (int i = 0; i < left; i++) {
+                taken.pop().close();
+            }
+        }
+    }
+
+    /// Calls `setrlimit(RLIMIT_NOFILE, {300, 300})`.
+    @SuppressWarnings("restricted")
+    private static void limitDescriptors() {
+        Linker linker = Linker.nativeLinker();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment limits = arena.allocateFrom(ValueLayout.JAVA_LONG, 300, 300);
+            int _ = (int) linker.downcallHandle(
+                            linker.defaultLookup().findOrThrow("setrlimit"),
+                            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.ADDRESS))
+                    .invokeExact(7, limits);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
     }
 
     private ExportedPool exported() {

@@ -97,6 +97,15 @@ class TwoProcessesTests {
         }
     }
 
+    /// Its end could not be noticed if it loses its connection.
+    @Test
+    void anImporterThatCannotBeWatchedIsNotAdmitted() throws Exception {
+        ask(importer, "connect SOCKET"); // loads the exporter's classes
+        ask(importer, "close");
+        ask(exporter, "leave-descriptors 1"); // for the connection
+        assertThat(ask(importer, "connect SOCKET")).isEqualTo("PEER_LOST");
+    }
+
     /// Between processes of which neither started the other, some systems don't allow it.
     @Test
     void thePoolIsFetchedOrThatIsRefusedWithTheReason() throws Exception {

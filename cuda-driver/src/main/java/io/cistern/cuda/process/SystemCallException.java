@@ -10,6 +10,9 @@ public final class SystemCallException extends IOException {
     /// Nothing to read or no room to write now.
     static final int EAGAIN = 11;
 
+    private static final int ENOMEM = 12;
+    private static final int ENFILE = 23;
+    private static final int EMFILE = 24;
     private static final int EPIPE = 32;
 
     static final int EADDRINUSE = 98;
@@ -27,7 +30,9 @@ public final class SystemCallException extends IOException {
             Map.entry(EAGAIN, "not now (EAGAIN)"),
             Map.entry(13, "access denied (EACCES)"),
             Map.entry(22, "invalid argument (EINVAL)"),
-            Map.entry(24, "too many open files (EMFILE)"),
+            Map.entry(ENOMEM, "no memory in the kernel (ENOMEM)"),
+            Map.entry(ENFILE, "too many open files in all processes (ENFILE)"),
+            Map.entry(EMFILE, "too many open files (EMFILE)"),
             Map.entry(EPIPE, "the other side is gone (EPIPE)"),
             Map.entry(38, "no such system call here (ENOSYS)"),
             Map.entry(90, "message too long (EMSGSIZE)"),
@@ -45,6 +50,11 @@ public final class SystemCallException extends IOException {
     /// Returns whether a write failed because nobody reads the pipe any more.
     public boolean isBrokenPipe() {
         return errno == EPIPE;
+    }
+
+    /// Returns whether a call failed because no descriptor or no memory was left for it.
+    public boolean isLackOfRoom() {
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
     }
 
     /// Returns the `errno`.
