@@ -13,6 +13,7 @@ import io.cistern.async.AsyncProvider;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.process.LocalListener;
+import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
 import io.cistern.errors.SharingException.Reason;
 import io.cistern.simulated.SimulatedGpu;
@@ -23,6 +24,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -171,6 +173,43 @@ class SharingRuleTests {
             exported.close();
             assertThat(Thread.interrupted()).isTrue();
             assertThat(gpus.path).doesNotExist();
+        }
+    }
+
+    /// The server is held up meanwhile.
+    @Test
+    void manyImportersConnectAtOnce() throws Exception {
+        CountDownLatch done = new CountDownLatch(1);
+        try (ImportedPool first = gpus.connect();
+                ExportedBuffer _ = gpus.publish(exported, "weights")) {
+            CountDownLatch isHeld = new CountDownLatch(1);
+            Thread.ofPlatform()
+                    .daemon()
+                    .start(() -> exported.publications().locked(() -> {
+                        isHeld.countDown();
+                        awaitLatch(done);
+                    }));
+            isHeld.await();
+            FutureTask<?> mapping = new FutureTask<>(
+                    () -> first.map("weights", 0, gpus.guestStream).close(), true);
+            Thread.ofPlatform().daemon().start(mapping);
+            List<LocalSocket> waiting = new ArrayList<>();
+            for (int i = 0; i < 200; i++) {
+                waiting.add(LocalSocket.connect(gpus.path));
+            }
+            done.countDown();
+            waiting.forEach(LocalSocket::close);
+            mapping.get();
+        } finally {
+            done.countDown();
+        }
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 

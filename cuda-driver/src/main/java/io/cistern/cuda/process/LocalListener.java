@@ -15,7 +15,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// No method waits: see [Poll].
 public final class LocalListener implements AutoCloseable {
-    private static final int WAITING_CONNECTIONS = 64;
+    /// As many as systems usually allow: connecting does not wait, and fails if there is no room.
+    private static final int WAITING_CONNECTIONS = 4096;
 
     private final Path path;
     private final Descriptor descriptor;
