@@ -80,7 +80,9 @@ public final class ImportedBuffer implements AutoCloseable {
             long exporters = driver.sharing().openEvent(device, found.event().bytes());
             rollback.later(() -> driver.events().destroy(device, exporters));
             await(pool, name, exporters);
-            return new ImportedBuffer(pool, name, stream, found, address, exporters, own);
+            ImportedBuffer buffer = new ImportedBuffer(pool, name, stream, found, address, exporters, own);
+            pool.remember(buffer);
+            return buffer;
         } catch (RuntimeException | Error failure) {
             throw rollback.after(failure);
         }

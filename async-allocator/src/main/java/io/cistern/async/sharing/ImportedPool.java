@@ -13,9 +13,9 @@ import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongPredicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -44,8 +44,9 @@ public final class ImportedPool implements AutoCloseable {
     private final int device;
     private final PoolHandle pool;
 
-    /// Mapped buffers. Guarded by this.
-    private final List<ImportedBuffer> buffers = new ArrayList<>();
+    /// Mapped buffers. They are added under the monitor of this; a buffer that is closed removes itself without it,
+    /// since [#close] closes buffers while it holds it.
+    private final Queue<ImportedBuffer> buffers = new ConcurrentLinkedQueue<>();
 
     private boolean closed;
     private boolean destroyed;
@@ -161,9 +162,7 @@ public final class ImportedPool implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException(this + " is closed");
         }
-        ImportedBuffer buffer = ImportedBuffer.map(this, name, byteSize, stream);
-        buffers.add(buffer);
-        return buffer;
+        return ImportedBuffer.map(this, name, byteSize, stream);
     }
 
     /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
@@ -190,7 +189,11 @@ public final class ImportedPool implements AutoCloseable {
                 (_, lastUse) -> mapped.close(lastUse));
     }
 
-    synchronized void forget(ImportedBuffer buffer) {
+    void remember(ImportedBuffer buffer) {
+        buffers.add(buffer);
+    }
+
+    void forget(ImportedBuffer buffer) {
         buffers.remove(buffer);
     }
 
@@ -215,7 +218,7 @@ public final class ImportedPool implements AutoCloseable {
     public synchronized void close() {
         closed = true;
         RuntimeException failure = null;
-        for (ImportedBuffer buffer : List.copyOf(buffers)) {
+        for (ImportedBuffer buffer : buffers) {
             failure = after(failure, buffer::close);
         }
         failure = after(failure, this::destroy);

@@ -11,6 +11,7 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.async.AsyncProvider;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.process.LocalListener;
 import io.cistern.cuda.process.LocalSocket;
@@ -26,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -173,6 +175,36 @@ class SharingRuleTests {
             exported.close();
             assertThat(Thread.interrupted()).isTrue();
             assertThat(gpus.path).doesNotExist();
+        }
+    }
+
+    @Test
+    void aPoolAndItsBufferAreClosedAtOnce() throws Exception {
+        try (StreamLatch latch = TwoGpus.latch(gpus.guest);
+                ExportedBuffer out = gpus.publish(exported, "weights")) {
+            ImportedPool imported = gpus.connect();
+            ImportedBuffer in = imported.map("weights", 0, gpus.guestStream);
+            latch.hold(gpus.guestStream);
+            FutureTask<?> closing = new FutureTask<>(in::close, true);
+            Thread.ofPlatform().daemon().start(closing);
+            awaitClosing(in);
+            FutureTask<?> closingAll = new FutureTask<>(imported::close, true);
+            Thread all = Thread.ofPlatform().daemon().start(closingAll);
+            while (all.getState() != Thread.State.BLOCKED) {
+                assertThat(closingAll.isDone()).isFalse();
+                Thread.onSpinWait();
+            }
+            latch.release();
+            closing.get(20, TimeUnit.SECONDS);
+            closingAll.get(20, TimeUnit.SECONDS);
+            assertThat(out.importers()).isEmpty();
+        }
+    }
+
+    private void awaitClosing(ImportedBuffer in) {
+        while (gpus.guest.calls().of(DriverCall.EVENT_SYNCHRONIZE) == 0) {
+            assertThat(in.byteSize()).isPositive();
+            Thread.onSpinWait();
         }
     }
 
