@@ -187,15 +187,15 @@ public final class ImportedBuffer implements AutoCloseable {
     ///     finish closing
     public synchronized void close(long onStream) {
         if (next == Step.FREE) {
-            driver.pools().free(device, address, onStream);
+            DeadContext.survive(() -> driver.pools().free(device, address, onStream));
             next = Step.RECORD;
         }
         if (next == Step.RECORD) {
-            driver.events().record(device, ownEvent, onStream);
+            DeadContext.survive(() -> driver.events().record(device, ownEvent, onStream));
             next = Step.AWAIT;
         }
         if (next == Step.AWAIT) {
-            driver.events().synchronize(device, ownEvent);
+            DeadContext.survive(() -> driver.events().synchronize(device, ownEvent));
             next = Step.TELL;
         }
         if (next == Step.TELL) {

@@ -132,6 +132,18 @@ class SharingCleanupTests {
         exported.publish("more", address, 1, gpus.ownerStream).close();
     }
 
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"MEM_FREE_ASYNC", "EVENT_RECORD", "EVENT_SYNCHRONIZE", "EVENT_DESTROY"})
+    void aDeadContextClosesItsBuffers(DriverCall call) {
+        ImportedPool imported = gpus.connect();
+        imported.map("weights", 0, gpus.guestStream);
+        gpus.guest.faults().loseContextOn(call, 0, CudaResult.ILLEGAL_ADDRESS);
+        imported.close();
+        assertThat(exported.importers()).isEmpty();
+    }
+
     @Test
     void allBuffersAreClosedWithThePoolAndTheFirstFailureIsTold() {
         ImportedPool imported = gpus.connect();
