@@ -273,14 +273,11 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     private void end() {
-        if (thread.isAlive()) {
-            if (!publications.withdrawAll(patience)) {
-                LOG.log(
-                        Level.WARNING,
-                        "{0} is closing while the processes {1} still map its memory",
-                        this,
-                        importers());
-            }
+        boolean serves = thread.isAlive(); // without its thread, no release arrives
+        if (!publications.withdrawAll(serves ? patience : Duration.ZERO)) {
+            LOG.log(Level.WARNING, "{0} is closing while the processes {1} still map its memory", this, importers());
+        }
+        if (serves) {
             stopServing();
         }
         publications.endAll();
@@ -302,6 +299,7 @@ public final class ExportedPool implements AutoCloseable {
             long refused = event;
             DeadContext.insist(() -> driver.events().destroy(device, refused));
             refusedEvents.remove();
+        server.free();
         }
     }
 
@@ -315,7 +313,6 @@ public final class ExportedPool implements AutoCloseable {
                 interrupted = true;
             }
         }
-        server.free();
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -145,6 +145,22 @@ class SharingCleanupTests {
     }
 
     @Test
+    void aPoolWhoseThreadIsGoneLeavesNothing() {
+        Map<String, Long> before = gpus.owner.heldObjects();
+        Path path = gpus.path.resolveSibling("gone");
+        ExportedPool pool = gpus.exporting()
+                .threads(_ -> Thread.ofPlatform().unstarted(() -> {}))
+                .serve(path);
+        long address = gpus.allocate(pool);
+        pool.publish("weights", address, 1, gpus.ownerStream);
+        pool.close();
+        assertThat(path).doesNotExist();
+        gpus.owner.pools().free(0, address, gpus.ownerStream);
+        gpus.owner.devices().synchronize(0);
+        assertThat(gpus.owner.heldObjects()).isEqualTo(before);
+    }
+
+    @Test
     void allBuffersAreClosedWithThePoolAndTheFirstFailureIsTold() {
         ImportedPool imported = gpus.connect();
         List<ImportedBuffer> mapped = List.of(
