@@ -1,5 +1,6 @@
 package io.cistern.async.sharing;
 
+import io.cistern.cuda.DeadContext;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
@@ -11,13 +12,14 @@ final class Rollback {
         steps.push(step);
     }
 
-    /// Undoes all steps. Their failures are added to the first failure as suppressed.
+    /// Undoes all steps; one that the driver refuses is tried a few times. Their failures are added to the first
+    /// failure as suppressed.
     ///
     /// @return the failure, for `throw`; an [Error] is thrown here
     RuntimeException after(Throwable failure) {
         for (Runnable step : steps) {
             try {
-                step.run();
+                DeadContext.insist(step);
             } catch (RuntimeException further) {
                 failure.addSuppressed(further);
             }

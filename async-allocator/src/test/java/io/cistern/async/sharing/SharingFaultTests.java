@@ -95,8 +95,7 @@ class SharingFaultTests {
         assertThat(gpus.owner.misuses()).isEmpty();
         assertThat(gpus.guest.misuses()).isEmpty();
         assertThat(gpus.path).doesNotExist();
-        // An event whose destruction is refused stays, with its file.
-        assertThat(openFiles()).isLessThanOrEqualTo(files + 1);
+        assertThat(openFiles()).isLessThanOrEqualTo(files);
     }
 
     /// Serves, publishes, maps, writes, lets go, frees; tries again whatever may be tried again.
