@@ -4,7 +4,6 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
@@ -142,17 +141,20 @@ public final class ExportedBuffer implements AutoCloseable {
             }
             publications.withdraw(this);
             if (!publications.awaitChange(() -> uses.isEmpty(), pool.patience())) {
-                throw new SharingException(Reason.IN_USE, describeUse(pool.patience()));
+                throw new SharingException(Reason.IN_USE, describeUse());
             }
             end(); // Does nothing if the pool has ended it meanwhile.
             publications.forget(this);
         });
     }
 
-    private String describeUse(Duration patience) {
+    private String describeUse() {
         List<Long> processes = importers().distinct().toList();
-        return this + " is still mapped by the processes " + processes + " after " + patience.toMillis()
-                + " ms; have them close their buffers, or end them";
+        String since = Thread.currentThread().isInterrupted()
+                ? " as the wait for them is interrupted"
+                : " after " + pool.patience().toMillis() + " ms";
+        return this + " is still mapped by the processes " + processes + since
+                + "; have them close their buffers, or end them";
     }
 
     /// Destroys the events, even if they are in use; later calls do nothing.

@@ -178,12 +178,10 @@ public final class ExportedPool implements AutoCloseable {
     public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
         if (!Message.isName(name)) {
             throw new IllegalArgumentException("not a name to publish under: \"" + name + "\"; a name has 1 to "
-                    + Message.MAX_NAME_BYTES + " bytes without control characters");
+                    + Message.MAX_NAME_BYTES + " bytes in UTF-8, without control characters");
         }
         return publications.publish(name, () -> {
-            if (closed) {
-                throw new IllegalStateException(this + " is closed");
-            }
+            requireOpen();
             checkAllocation(address, byteSize);
             return new ExportedBuffer(this, name, address, byteSize, stream);
         });
@@ -194,7 +192,8 @@ public final class ExportedPool implements AutoCloseable {
     /// buffer's stream. Close the returned buffer before `buffer`.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed
-    /// @throws SharingException [Reason#NOT_SHAREABLE] if it is a slice, or does not come from this pool
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if it does not come from this pool, is empty, or is a slice
+    ///     that begins later than its buffer
     public ExportedBuffer publish(String name, DeviceBuffer buffer) {
         return publish(name, buffer.address(), buffer.byteSize(), buffer.stream());
     }
@@ -204,10 +203,12 @@ public final class ExportedPool implements AutoCloseable {
     ///
     /// @param memory device memory on this pool's driver
     /// @throws IllegalArgumentException if it is on another driver
+    /// @throws IllegalStateException if the pool is closed
     public Allocator allocator(DeviceMemory memory) {
         if (!memory.driver().equals(driver)) {
             throw new IllegalArgumentException(memory + " uses a driver other than " + this);
         }
+        requireOpen();
         List<String> handles = new ArrayList<>();
         for (int before = 0; before < device; before++) {
             handles.add("0x" + Long.toHexString(driver.pools().defaultPool(before)));
@@ -217,8 +218,14 @@ public final class ExportedPool implements AutoCloseable {
         return memory.open("async:pool=" + text);
     }
 
+    private void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException(this + " is closed");
+        }
+    }
+
     private void checkAllocation(long address, long byteSize) {
-        if (driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address) != pool.bare()) {
+        if (poolOf(address) != pool.bare()) {
             throw new SharingException(
                     Reason.NOT_SHAREABLE,
                     "0x" + Long.toHexString(address) + " is not memory of this pool: allocate from its handle()");
@@ -230,6 +237,18 @@ public final class ExportedPool implements AutoCloseable {
                     byteSize + " bytes at 0x" + Long.toHexString(address) + " can't be published: the allocation is "
                             + range.byteSize() + " bytes at 0x" + Long.toHexString(range.address())
                             + ", and only its start can be published");
+        }
+    }
+
+    /// Returns the pool of an address, or 0 if the driver does not know the address.
+    private long poolOf(long address) {
+        try {
+            return driver.memory().attribute(device, PointerAttribute.MEMPOOL_HANDLE, address);
+        } catch (CudaException refused) {
+            if (refused.result() == CudaResult.INVALID_VALUE) {
+                return 0;
+            }
+            throw refused;
         }
     }
 
@@ -280,6 +299,7 @@ public final class ExportedPool implements AutoCloseable {
         if (serves) {
             stopServing();
         }
+        server.free();
         publications.endAll();
         destroyRefusedEvents();
         if (own) {
@@ -299,7 +319,6 @@ public final class ExportedPool implements AutoCloseable {
             long refused = event;
             DeadContext.insist(() -> driver.events().destroy(device, refused));
             refusedEvents.remove();
-        server.free();
         }
     }
 

@@ -198,7 +198,10 @@ sealed interface Message {
     /// Returns whether a buffer can be published under a name.
     static boolean isName(String name) {
         int byteSize = name.getBytes(StandardCharsets.UTF_8).length;
-        return byteSize > 0 && byteSize <= MAX_NAME_BYTES && name.chars().noneMatch(Character::isISOControl);
+        return byteSize > 0
+                && byteSize <= MAX_NAME_BYTES
+                && name.chars().noneMatch(Character::isISOControl)
+                && StandardCharsets.UTF_8.newEncoder().canEncode(name);
     }
 
     private static String text(ByteBuffer buffer, int mostBytes) {

@@ -179,6 +179,25 @@ class SharingRuleTests {
     }
 
     @Test
+    void anInterruptedThreadIsToldWhoStillMapsABuffer() {
+        Path path = gpus.path.resolveSibling("endless");
+        try (ExportedPool endless = gpus.exporting()
+                        .patience(Duration.ofSeconds(Long.MAX_VALUE))
+                        .serve(path);
+                ImportedPool imported = ImportedPool.connect(gpus.guest, path)) {
+            ExportedBuffer out = gpus.publish(endless, "weights");
+            ImportedBuffer in = imported.map("weights", 0, gpus.guestStream);
+            Thread.currentThread().interrupt();
+            assertThat(catchThrowable(out::close)).hasMessageContaining("as the wait for them is interrupted");
+            assertThat(Thread.interrupted()).isTrue();
+            in.close();
+            Thread.currentThread().interrupt();
+            out.close();
+            assertThat(Thread.interrupted()).isTrue();
+        }
+    }
+
+    @Test
     void aPoolAndItsBufferAreClosedAtOnce() throws Exception {
         try (StreamLatch latch = TwoGpus.latch(gpus.guest);
                 ExportedBuffer out = gpus.publish(exported, "weights")) {
@@ -242,21 +261,6 @@ class SharingRuleTests {
             latch.await();
         } catch (InterruptedException e) {
             throw new AssertionError(e);
-        }
-    }
-
-    @Test
-    void anInterruptedThreadIsToldWhoStillMapsABuffer() {
-        ExportedBuffer out = gpus.publish(exported, "weights");
-        try (ImportedPool imported = gpus.connect()) {
-            ImportedBuffer in = imported.map("weights", 0, gpus.guestStream);
-            Thread.currentThread().interrupt();
-            assertRefused(Reason.IN_USE, out::close);
-            assertThat(Thread.interrupted()).isTrue();
-            in.close();
-            Thread.currentThread().interrupt();
-            out.close();
-            assertThat(Thread.interrupted()).isTrue();
         }
     }
 
@@ -364,6 +368,33 @@ class SharingRuleTests {
         }
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> exported.publish(longest + "x", address, 1, gpus.ownerStream));
+    }
+
+    /// Other processes could not ask for it: a lone surrogate has no bytes in UTF-8.
+    @Test
+    void aNameWithoutBytesIsRefused() {
+        long address = gpus.allocate(exported);
+        assertThatIllegalArgumentException().isThrownBy(() -> exported.publish("\ud800", address, 1, gpus.ownerStream));
+    }
+
+    @Test
+    void anAddressThatTheDriverDoesNotKnowIsRefused() {
+        long freed = gpus.allocate(exported);
+        gpus.owner.pools().free(0, freed, gpus.ownerStream);
+        gpus.owner.devices().synchronize(0);
+        for (long address : List.of(0L, 4711L, freed)) {
+            assertRefused(Reason.NOT_SHAREABLE, () -> exported.publish("weights", address, 1, gpus.ownerStream));
+        }
+    }
+
+    @Test
+    void aClosedPoolHasNoAllocator() {
+        Catalog catalog = Catalog.of(List.of(new AsyncProvider()), List.of());
+        try (DeviceMemory owner =
+                DeviceMemory.builder(gpus.owner).catalog(catalog).open()) {
+            exported.close();
+            assertThatIllegalStateException().isThrownBy(() -> exported.allocator(owner));
+        }
     }
 
     @ParameterizedTest
