@@ -7,13 +7,15 @@ import io.cistern.nccl.Collective.Kind;
 /// The calls that move data between ranks. Each call has a form for addresses, which are not checked, and forms
 /// for buffers, whose device, size and alignment are checked before NCCL is called. A buffer keeps its memory
 /// until the stream has passed the call, even if the buffer belongs to another stream and is closed at once.
+/// Inside a [group][Nccl#group], which makes the calls at its end, keep buffers open until that end.
 ///
 /// Every rank must make the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
 /// device. Parameters named `inPlace` are both the input and the result.
 ///
 /// **Errors.** Besides the exceptions below, each call throws an [IllegalStateException] if the communicator is
 /// closed, and an [UnsupportedOperationException] if this NCCL does not have the type. Inside a
-/// [group][Nccl#group], errors of NCCL and of a closed communicator come from the group.
+/// [group][Nccl#group], errors of NCCL, of a closed communicator, and of a buffer that was closed inside the group
+/// come from the group.
 public abstract sealed class Collectives permits Communicator {
     Collectives() {}
 

@@ -2,6 +2,7 @@ package io.cistern.nccl;
 
 import static java.util.Objects.requireNonNull;
 
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.internal.call.BlockingWork;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -16,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Cost.** A group is short, and programs make the same one over and over. So a thread
 /// keeps its group and stores a reference only if it differs from the old one: a young object stored in an old
-/// one costs time with G1, whose refinement threads have to look at it. In exchange, the communicators of a
-/// thread's last group stay reachable from the thread, even after they are closed.
+/// one costs time with G1, whose refinement threads have to look at it. In exchange, the communicators and buffers
+/// of a thread's last group stay reachable from the thread, even after they are closed.
 final class Group {
     private static final ThreadLocal<Group> OF_THREAD = ThreadLocal.withInitial(Group::new);
 
@@ -48,6 +49,11 @@ final class Group {
     private @Nullable Communicator[] members = {};
 
     private int memberCount;
+
+    /// The buffers of the calls, which must be open until the calls are made.
+    private @Nullable DeviceBuffer[] buffers = {};
+
+    private int bufferCount;
     private boolean open;
 
     private Group() {}
@@ -66,6 +72,22 @@ final class Group {
         calls[callCount++].set(communicator, collective, stream);
         if (!isMember(communicator)) {
             addMember(communicator);
+        }
+    }
+
+    void add(DeviceBuffer buffer) {
+        if (bufferCount == buffers.length) {
+            buffers = Arrays.copyOf(buffers, bufferCount + 1);
+        }
+        if (buffers[bufferCount] != buffer) {
+            buffers[bufferCount] = buffer;
+        }
+        bufferCount++;
+    }
+
+    private void requireOpenBuffers() {
+        for (int i = 0; i < bufferCount; i++) {
+            long _ = requireNonNull(buffers[i]).address();
         }
     }
 
@@ -110,6 +132,7 @@ final class Group {
         try {
             code.run();
             open = false;
+            requireOpenBuffers();
             if (callCount > 0) {
                 BlockingWork.run(() -> issue(api));
             }
@@ -117,6 +140,7 @@ final class Group {
             open = false;
             callCount = 0;
             memberCount = 0;
+            bufferCount = 0;
         }
     }
 

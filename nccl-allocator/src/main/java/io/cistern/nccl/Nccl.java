@@ -163,7 +163,10 @@ public final class Nccl {
     /// Groups the NCCL calls that some code makes (`ncclGroupStart`, `ncclGroupEnd`): for calls of several ranks
     /// that wait for each other, and for a rank that sends and receives at once. The calls are made together when
     /// the code ends; if it throws, none is made. A group inside a group joins the outer one.
+    /// Buffers must be open until the outermost group ends.
     ///
+    /// @throws IllegalStateException if a communicator is closed, or a buffer of a call was closed inside the
+    ///     group. No call is made then
     /// @throws NcclException the error of the first call that fails
     public void group(Runnable calls) {
         Group.of(api, calls);

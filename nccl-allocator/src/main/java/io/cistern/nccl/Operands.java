@@ -3,7 +3,7 @@ package io.cistern.nccl;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// Checks and counts the buffers of one collective, and keeps them until the stream has passed the call.
+/// Checks and counts the buffers of one collective, and keeps their memory until the stream has passed the call.
 ///
 /// @param rank the rank that makes the call
 record Operands(Collectives rank, Kind kind, DataType type, long stream) {
@@ -41,6 +41,10 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
         }
         if (address != 0 && buffer.stream() != stream) {
             buffer.recordUse(stream);
+        }
+        Group group = Group.current();
+        if (group != null) {
+            group.add(buffer);
         }
         return address;
     }
