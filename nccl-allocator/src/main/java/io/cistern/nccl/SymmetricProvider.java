@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.nccl.internal.symmetric.SymmetricAllocator;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -107,6 +108,10 @@ public final class SymmetricProvider implements AllocatorProvider {
         SegmentSource segments = context.segments(source);
         if (!(segments instanceof RangeSource ranges)) {
             throw new ConfigurationException("symmetric: source=" + source + " gives no ranges; valid: nccl");
+        }
+        if (ranges.extension(SegmentRegistry.Owner.class).isEmpty()) {
+            throw new ConfigurationException(
+                    "symmetric: source=" + source + " gives memory that NCCL can't share; valid: nccl");
         }
         return new SymmetricAllocator(context, ranges, upstream, bytes, largest);
     }

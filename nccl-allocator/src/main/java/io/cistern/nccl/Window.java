@@ -6,12 +6,11 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.internal.call.BlockingWork;
 import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.nccl.internal.symmetric.SymmetricMemory;
+import io.cistern.nccl.internal.symmetric.SymmetricMemory.WindowPlace;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /// The memory of one pool, which all ranks have at the same offsets, registered as a symmetric window. Ranks
 /// reach each other's memory by offset, and NCCL uses its symmetric kernels for buffers in it.
@@ -26,16 +25,15 @@ public final class Window implements AutoCloseable {
 
     private final Communicator communicator;
     private final SegmentRegistry registry;
-
-    /// The count of windows on the segment.
-    private @Nullable AtomicInteger onSegment;
+    private final WindowPlace place;
     private final Segment segment;
     private final long handle;
 
-    private Window(Communicator communicator, SegmentRegistry registry, Segment segment, long handle) {
+    private Window(Communicator communicator, SegmentRegistry registry, WindowPlace place, long handle) {
         this.communicator = communicator;
         this.registry = registry;
-        this.segment = segment;
+        this.place = place;
+        this.segment = place.segment();
         this.handle = handle;
     }
 
@@ -48,14 +46,25 @@ public final class Window implements AutoCloseable {
             throw new UnsupportedOperationException("windows came with NCCL " + NcclLibrary.text(SINCE) + "; this is "
                     + NcclLibrary.text(api.version()));
         }
-        List<Segment> segments = communicators.stream()
-                .map(communicator -> memory.segment(communicator.device()))
-                .toList();
-        return BlockingWork.get(() -> open(api, communicators, memory.registry(), segments));
+        return BlockingWork.get(() -> open(api, communicators, memory));
+    }
+
+    private static List<Window> open(NcclApi api, List<Communicator> communicators, SymmetricMemory memory) {
+        List<WindowPlace> places = new ArrayList<>(communicators.size());
+        try {
+            for (Communicator communicator : communicators) {
+                places.add(memory.placeWindow(communicator.device()));
+            }
+            return open(api, communicators, memory.registry(), places);
+        } catch (RuntimeException | Error failure) {
+            places.forEach(place -> place.windows().decrementAndGet());
+            memory.registry().windowClosed();
+            throw failure;
+        }
     }
 
     private static List<Window> open(
-            NcclApi api, List<Communicator> communicators, SegmentRegistry registry, List<Segment> segments) {
+            NcclApi api, List<Communicator> communicators, SegmentRegistry registry, List<WindowPlace> places) {
         List<Communicator> inOrder = communicators.stream()
                 .sorted(Comparator.comparingLong(Communicator::number))
                 .toList();
@@ -66,9 +75,11 @@ public final class Window implements AutoCloseable {
             }
             long[] handles = api.registerWindows(
                     communicators.stream().map(Communicator::handle).toArray(NcclApi.Handle[]::new),
-                    segments.stream().mapToLong(Segment::address).toArray(),
-                    segments.getFirst().byteSize());
-            return opened(api, communicators, registry, segments, handles);
+                    places.stream()
+                            .mapToLong(place -> place.segment().address())
+                            .toArray(),
+                    places.getFirst().segment().byteSize());
+            return opened(api, communicators, registry, places, handles);
         } finally {
             while (entered > 0) { // needs no Java heap
                 inOrder.get(--entered).leave();
@@ -80,7 +91,7 @@ public final class Window implements AutoCloseable {
             NcclApi api,
             List<Communicator> communicators,
             SegmentRegistry registry,
-            List<Segment> segments,
+            List<WindowPlace> places,
             long... handles) {
         for (long handle : handles) {
             if (handle == 0) {
@@ -94,16 +105,14 @@ public final class Window implements AutoCloseable {
         try {
             windows = new ArrayList<>(handles.length);
             for (int i = 0; i < handles.length; i++) {
-                Window window = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
+                Window window = new Window(communicators.get(i), registry, places.get(i), handles[i]);
                 windows.add(window);
-                window.onSegment = registry.windowOpened(segments.get(i));
                 communicators.get(i).opened(window);
             }
             return windows;
         } catch (RuntimeException | Error failure) {
             for (int i = 0; i < windows.size(); i++) {
                 communicators.get(i).forget(windows.get(i));
-                windows.get(i).leaveSegment();
             }
             undo(api, communicators, handles);
             throw failure;
@@ -162,14 +171,8 @@ public final class Window implements AutoCloseable {
                 communicator.api().deregisterWindow(communicator.handle(), handle);
             }
         } finally {
-            leaveSegment();
+            place.windows().decrementAndGet();
             registry.windowClosed();
-        }
-    }
-
-    private void leaveSegment() {
-        if (onSegment != null) {
-            onSegment.decrementAndGet();
         }
     }
 }

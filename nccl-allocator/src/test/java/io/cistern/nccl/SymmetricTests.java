@@ -10,6 +10,12 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -27,7 +33,7 @@ class SymmetricTests {
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(
                     List.of(new CachingProvider(), new SymmetricProvider()),
-                    List.of(new NcclSourceProvider(), new VmmSourceProvider())))
+                    List.of(new NcclSourceProvider(), new VmmSourceProvider(), new PlainProvider())))
             .open();
     private final long[] streams = {gpu.streams().create(0), gpu.streams().create(1)};
 
@@ -165,6 +171,36 @@ class SymmetricTests {
     }
 
     @Test
+    void anIdleSegmentStaysWhileAWindowOnItIsRegistered() {
+        NcclApi simulated = new SimulatedNccl(gpu);
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB")) {
+            Nccl trimming = new Nccl(
+                    WatchedNccl.before(simulated, "registerWindows", () -> pool.trim(0, 0, TrimMode.WITHOUT_WAITING)));
+            try (Communicator rank = trimming.initAll(0).getFirst();
+                    Window _ = rank.registerWindow(pool)) {
+                assertThat(pool.reservedBytes(0)).hasValue(64 * MIB);
+            }
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isEqualTo(64 * MIB);
+        }
+    }
+
+    @Test
+    void aWindowThatNcclRefusesLeavesTheSegmentFree() {
+        NcclApi simulated = new SimulatedNccl(gpu);
+        try (MemoryPool pool = memory.pools().open("symmetric:bytes=64MiB")) {
+            Nccl refusing = new Nccl(WatchedNccl.before(simulated, "registerWindows", () -> {
+                throw SimulatedNccl.refused("registerWindows", NcclResult.SYSTEM_ERROR, "", "");
+            }));
+            try (Communicator rank = refusing.initAll(0).getFirst()) {
+                assertThatThrownBy(() -> rank.registerWindow(pool)).isInstanceOf(NcclException.class);
+            }
+            assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                    .isEqualTo(64 * MIB);
+        }
+    }
+
+    @Test
     void optionsThatCantBeFollowedAreRefused() {
         assertThatThrownBy(() -> memory.pools().open("symmetric:bytes=1MiB"))
                 .isInstanceOf(ConfigurationException.class)
@@ -172,6 +208,9 @@ class SymmetricTests {
         assertThatThrownBy(() -> memory.pools().open("symmetric:source=vmm"))
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("no ranges");
+        assertThatThrownBy(() -> memory.pools().open("symmetric:source=plain"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("can't share");
     }
 
     /// Else each would wait for all that ever used the segment.
@@ -188,6 +227,34 @@ class SymmetricTests {
                 memory.free(block, stream);
             }
             assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isLessThan(6L * rounds * many.length);
+        }
+    }
+
+    /// A source whose memory NCCL can't share.
+    private static final class PlainProvider implements SegmentSourceProvider {
+        @Override
+        public int spiVersion() {
+            return AllocatorProvider.SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "plain";
+        }
+
+        @Override
+        public SegmentSource open(AllocatorContext context) {
+            return new RangeSource() {
+                @Override
+                public Segment acquire(long byteSize, long byteAlignment, int device) {
+                    throw new UnsupportedOperationException();
+                }
+
+                @Override
+                public void release(Segment segment) {
+                    throw new UnsupportedOperationException();
+                }
+            };
         }
     }
 }

@@ -32,7 +32,18 @@ final class WatchedNccl {
                     if (arguments != null && arguments[0] instanceof Handle handle) {
                         return used(handle, method, arguments);
                     }
-                    return invoke(method, arguments);
+                    return invoke(nccl, method, arguments);
+                });
+    }
+
+    /// An NCCL for which something happens before each call of a function.
+    static NcclApi before(NcclApi nccl, String function, Runnable event) {
+        return (NcclApi) Proxy.newProxyInstance(
+                NcclApi.class.getClassLoader(), new Class<?>[] {NcclApi.class}, (_, method, arguments) -> {
+                    if (method.getName().equals(function)) {
+                        event.run();
+                    }
+                    return invoke(nccl, method, arguments);
                 });
     }
 
@@ -88,7 +99,7 @@ final class WatchedNccl {
         if (!ENDS.contains(name)) {
             check(handle, name);
         }
-        Object result = freed.contains(handle) && !ENDS.contains(name) ? null : invoke(method, arguments);
+        Object result = freed.contains(handle) && !ENDS.contains(name) ? null : invoke(nccl, method, arguments);
         if (failing.contains(name)) {
             throw SimulatedNccl.refused(name, NcclResult.SYSTEM_ERROR, handle.toString(), "");
         }
@@ -101,7 +112,7 @@ final class WatchedNccl {
         }
     }
 
-    private Object invoke(Method method, Object... arguments) throws Throwable {
+    private static Object invoke(NcclApi nccl, Method method, Object... arguments) throws Throwable {
         try {
             return method.invoke(nccl, arguments);
         } catch (InvocationTargetException failure) {

@@ -39,8 +39,9 @@ public final class SymmetricAllocator extends AllocatorAdaptor implements Symmet
         this.largest = Math.min(largest, segmentBytes);
         this.arenas = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.registry = source.extension(SegmentRegistry.Owner.class)
-                .flatMap(owner -> owner.registries().stream().findFirst())
-                .orElseGet(SegmentRegistry::new);
+                .orElseThrow()
+                .registries()
+                .getFirst();
     }
 
     @Override
@@ -94,6 +95,13 @@ public final class SymmetricAllocator extends AllocatorAdaptor implements Symmet
     @Override
     public Segment segment(int device) {
         return arena(device).segment();
+    }
+
+    /// A segment retires under the same monitor, and only without windows.
+    @Override
+    public synchronized WindowPlace placeWindow(int device) {
+        Segment segment = segment(device);
+        return new WindowPlace(segment, registry.windowOpened(segment));
     }
 
     @Override
