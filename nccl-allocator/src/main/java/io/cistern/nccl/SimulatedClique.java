@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// The ranks of one simulated communicator. The n-th collective of each rank belongs together, and so do the
@@ -48,6 +49,7 @@ final class SimulatedClique {
         SimulatedExchange exchange = exchange(rank, call);
         try {
             exchange.join(rank.rank(), call, stream, staging.kernels(devices[rank.rank()]));
+            notifyAll(); // who finishes may wait for this rank
         } catch (NcclException failure) {
             fail(failure.result());
             throw failure;
@@ -98,6 +100,11 @@ final class SimulatedClique {
     private void fail(NcclResult result) {
         error = result;
         underWay.forEach(SimulatedExchange::letGo);
+        staging.abandon(underWay);
+        underWay.clear();
+        collectives.clear();
+        unsent.clear();
+        unreceived.clear();
         notifyAll();
     }
 
@@ -105,10 +112,38 @@ final class SimulatedClique {
         fail(NcclResult.REMOTE_ERROR);
     }
 
-    /// Waits for the work of a rank.
+    /// Waits until all ranks have called what a rank has called, and for the rank's work.
     synchronized void finish(int device) {
+        awaitChange("ncclCommFinalize", () -> underWay.stream().noneMatch(exchange -> exchange.lacksRanks(device)));
+        end(device);
+    }
+
+    /// Waits for the work of a rank. Ranks that have not called by now won't.
+    synchronized void end(int device) {
         underWay.forEach(exchange -> exchange.end(device));
         underWay.removeIf(SimulatedExchange::freeIfDone);
+    }
+
+    /// Waits for a condition that changes when ranks call, unless the communicator fails. An interrupt does not end
+    /// the wait but is kept.
+    private void awaitChange(String call, BooleanSupplier condition) {
+        boolean interrupted = false;
+        try {
+            while (error == NcclResult.SUCCESS && !condition.getAsBoolean()) {
+                try {
+                    wait();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        if (!condition.getAsBoolean()) {
+            throw SimulatedNccl.refused(call, error, "", "the communicator has failed");
+        }
     }
 
     /// Waits until all ranks have named their color.
@@ -126,17 +161,7 @@ final class SimulatedClique {
             split = null;
             notifyAll();
         }
-        while (!current.isComplete() && error == NcclResult.SUCCESS) {
-            try {
-                wait();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                throw SimulatedNccl.refused("ncclCommSplit", NcclResult.SYSTEM_ERROR, "", "interrupted");
-            }
-        }
-        if (!current.isComplete()) {
-            throw SimulatedNccl.refused("ncclCommSplit", error, "", "the communicator has failed");
-        }
+        awaitChange("ncclCommSplit", current::isComplete);
         return current;
     }
 }

@@ -74,6 +74,7 @@ final class SimulatedExchange {
     private final int[] devices;
     private final int members;
     private final List<Part> parts = new ArrayList<>();
+    private boolean isAbandoned;
 
     SimulatedExchange(SimulatedStaging staging, int[] devices, int members) {
         this.staging = staging;
@@ -205,9 +206,19 @@ final class SimulatedExchange {
         parts.forEach(part -> FLAG.setVolatile(part.flag, 0L, 1));
     }
 
-    /// Frees its memory and events if all ranks have called and all streams are past it.
+    /// Expects no other rank to call.
+    void abandon() {
+        isAbandoned = true;
+    }
+
+    /// Returns whether a device's rank has called and others have not.
+    boolean lacksRanks(int device) {
+        return parts.size() < members && parts.stream().anyMatch(part -> part.device == device);
+    }
+
+    /// Frees its memory and events if all ranks have called that are expected, and all streams are past it.
     boolean freeIfDone() {
-        boolean done = parts.size() == members
+        boolean done = (isAbandoned || parts.size() == members)
                 && parts.stream().allMatch(part -> driver.events().hasPassed(part.device, part.done));
         if (done) {
             free();

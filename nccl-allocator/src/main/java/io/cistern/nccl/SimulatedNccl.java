@@ -80,16 +80,13 @@ final class SimulatedNccl implements NcclApi {
 
     @Override
     public long[] initAll(int[] devices) {
+        requireDevices(devices);
         return initRanks(uniqueId(), devices.length, 0, devices);
     }
 
     @Override
     public long[] initRanks(UniqueId id, int rankCount, int firstRank, int[] devices) {
-        for (int device : devices) {
-            if (device < 0 || device >= driver.devices().count()) {
-                throw refused("ncclCommInitRank", NcclResult.INVALID_ARGUMENT, "device=" + device, "no such device");
-            }
-        }
+        requireDevices(devices);
         SimulatedMeetingPoint point = MEETING_POINTS.get(id);
         if (point == null) {
             throw refused(
@@ -109,6 +106,14 @@ final class SimulatedNccl implements NcclApi {
             handles[i] = add(clique, firstRank + i);
         }
         return handles;
+    }
+
+    private void requireDevices(int... devices) {
+        for (int device : devices) {
+            if (device < 0 || device >= driver.devices().count()) {
+                throw refused("ncclCommInitRank", NcclResult.INVALID_ARGUMENT, "device=" + device, "no such device");
+            }
+        }
     }
 
     private long add(SimulatedClique clique, int rank) {
@@ -166,7 +171,7 @@ final class SimulatedNccl implements NcclApi {
     public void destroy(Handle communicator) {
         SimulatedRank rank = ranks.remove(communicator.value());
         if (rank != null) {
-            rank.clique().finish(communicator.device());
+            rank.clique().end(communicator.device());
         }
     }
 

@@ -9,13 +9,17 @@ import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -109,6 +113,54 @@ class CommunicatorEndTests {
         hanging.get();
         assertThat(watched.ends()).containsExactly("abort");
         watched.forgive(); // as NCCL allows: the call was in the library
+    }
+
+    @Test
+    void finishingWaitsForThePeersCalls() throws Exception {
+        try (SimulatedGpu two = SimulatedGpu.builder().devices(2).build()) {
+            List<Communicator> ranks = new Nccl(new SimulatedNccl(two)).initAll(0, 1);
+            long[] blocks = {filled(two, 0, 1), filled(two, 1, 2)};
+            long[] streams = {two.streams().create(0), two.streams().create(1)};
+            ranks.get(0).allReduce(blocks[0], blocks[0], 1, DataType.INT8, ReductionOp.SUM, streams[0]);
+            FutureTask<?> finishing = new FutureTask<>(ranks.get(0)::finish, true);
+            Thread thread = Thread.ofPlatform().start(finishing);
+            while (thread.getState() != Thread.State.WAITING) {
+                assertThat(finishing.isDone()).isFalse();
+                Thread.onSpinWait();
+            }
+            ranks.get(1).allReduce(blocks[1], blocks[1], 1, DataType.INT8, ReductionOp.SUM, streams[1]);
+            finishing.get();
+            MemorySegment sum = two.memory().allocateHost(0, 1);
+            two.copies().toHost(0, sum, blocks[0], 1, streams[0]);
+            two.streams().synchronize(0, streams[0]);
+            assertThat(sum.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 3);
+            ranks.forEach(Communicator::close);
+        }
+    }
+
+    private static long filled(SimulatedGpu two, int device, int value) {
+        long block = two.memory().allocate(device, 1);
+        two.copies().fillBytes(device, block, (byte) value, 1, 0);
+        two.devices().synchronize(device);
+        return block;
+    }
+
+    /// What its calls took is used for those of others once the streams are past them.
+    @Test
+    void anAbortedCommunicatorLeavesNothing() {
+        List<Map<String, Long>> held = new ArrayList<>();
+        try (SimulatedGpu two = SimulatedGpu.builder().devices(2).build()) {
+            Nccl both = new Nccl(new SimulatedNccl(two));
+            long block = filled(two, 0, 1);
+            for (int round = 0; round < 3; round++) {
+                List<Communicator> ranks = both.initAll(0, 1);
+                ranks.getFirst().allReduce(block, block, 1, DataType.INT8, ReductionOp.SUM, 0);
+                ranks.forEach(Communicator::abort);
+                two.devices().synchronize(0);
+                held.add(two.heldObjects());
+            }
+        }
+        assertThat(held).containsOnly(held.getFirst());
     }
 
     @Test
