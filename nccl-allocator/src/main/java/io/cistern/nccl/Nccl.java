@@ -97,9 +97,10 @@ public final class Nccl {
     /// @throws NcclException if NCCL refuses
     public List<Communicator> initRanks(UniqueId id, int rankCount, int firstRank, int... devices) {
         requireSome(devices.length);
-        if (firstRank < 0 || firstRank + devices.length > rankCount) {
-            throw new IllegalArgumentException("ranks " + firstRank + " to " + (firstRank + devices.length - 1)
-                    + " are not all from 0 to " + (rankCount - 1));
+        long end = (long) firstRank + devices.length;
+        if (firstRank < 0 || end > rankCount) {
+            throw new IllegalArgumentException(
+                    "ranks " + firstRank + " to " + (end - 1) + " are not all from 0 to " + (rankCount - 1L));
         }
         return communicators(devices, BlockingWork.get(() -> api.initRanks(id, rankCount, firstRank, devices)));
     }

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -161,6 +162,12 @@ class CommunicatorEndTests {
             }
         }
         assertThat(held).containsOnly(held.getFirst());
+    }
+
+    @Test
+    void ranksBeyondTheLargestIntAreRefused() {
+        UniqueId id = nccl.uniqueId();
+        assertThatIllegalArgumentException().isThrownBy(() -> nccl.initRank(id, 1, Integer.MAX_VALUE, 0));
     }
 
     @Test
