@@ -27,6 +27,10 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
 
     private long seenVersion = -1;
 
+    /// Whether present segments are being registered; one of them must not go meanwhile. Set before the registry is
+    /// asked for them, under whose lock [#tryDrop] reads it.
+    private volatile boolean isRegistering;
+
     RegistrationBook(Communicator communicator, SegmentRegistry registry) {
         this.communicator = communicator;
         this.registry = registry;
@@ -42,6 +46,7 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
     void begin() {
         registry.add(this);
         seenVersion = registry.version();
+        isRegistering = true;
         try {
             for (Segment segment : registry.present(communicator.device())) {
                 register(segment);
@@ -49,6 +54,8 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
         } catch (RuntimeException | Error failure) {
             end(failure);
             throw failure;
+        } finally {
+            isRegistering = false;
         }
     }
 
@@ -90,13 +97,22 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
             return;
         }
         seenVersion = version;
-        List<Segment> present = registry.present(communicator.device());
-        for (Segment segment : present) {
-            if (!handles.containsKey(segment) && !refused.containsKey(segment)) {
-                registerLate(segment);
+        forget(new HashSet<>(registerPresent()));
+    }
+
+    private List<Segment> registerPresent() {
+        isRegistering = true;
+        try {
+            List<Segment> present = registry.present(communicator.device());
+            for (Segment segment : present) {
+                if (!handles.containsKey(segment) && !refused.containsKey(segment)) {
+                    registerLate(segment);
+                }
             }
+            return present;
+        } finally {
+            isRegistering = false;
         }
-        forget(new HashSet<>(present));
     }
 
     private void registerLate(Segment segment) {
@@ -118,12 +134,13 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
         registry.freeAbandoned();
     }
 
-    /// Deregisters a segment. If the communicator is in a call or ends, this returns false, and the
-    /// communicator's end drops it.
+    /// Deregisters a segment. If the communicator is in a call, registers segments, or ends, this returns false,
+    /// and the communicator's end drops it.
     @Override
     public boolean tryDrop(Segment segment) {
         refused.remove(segment);
-        if (!handles.containsKey(segment)) {
+        boolean isOfOthers = segment.device() != communicator.device();
+        if (isOfOthers || (!isRegistering && !handles.containsKey(segment))) {
             return true;
         }
         if (!communicator.tryEnter()) {

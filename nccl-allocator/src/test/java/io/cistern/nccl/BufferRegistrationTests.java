@@ -13,6 +13,7 @@ import io.cistern.spi.catalog.Catalog;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -250,6 +251,25 @@ class BufferRegistrationTests {
         assertThat(registration.registeredBytes()).as("with the next call").isEqualTo(62 * MIB);
         pool.close();
         rank.close();
+    }
+
+    @Test
+    void aSegmentStaysWhileItIsBeingRegistered() throws Exception {
+        WatchedNccl watched = new WatchedNccl(api);
+        WatchedNccl.Held registering = watched.hold("register");
+        try (Communicator rank = new Nccl(watched.api()).initAll(0).getFirst();
+                MemoryPool pool = pool()) {
+            allocateAndFree(pool, 2 * MIB);
+            FutureTask<BufferRegistration> task = new FutureTask<>(() -> rank.register(pool));
+            Thread.ofPlatform().start(task);
+            registering.awaitEntered();
+            trim(pool);
+            assertThat(pool.reservedBytes(0)).hasValue(2 * MIB);
+            registering.release();
+            assertThat(task.get().registeredBytes()).isEqualTo(2 * MIB);
+            trim(pool);
+            assertThat(pool.reservedBytes(0)).hasValue(0);
+        }
     }
 
     @Test
