@@ -53,6 +53,11 @@ public final class BufferRegistration implements AutoCloseable {
         return books;
     }
 
+    /// Returns whether the pool has ended, with all its memory.
+    boolean isOver() {
+        return books.stream().allMatch(RegistrationBook::isOver);
+    }
+
     /// Deregisters all segments, after any call of the communicator under way has returned. Closing twice does
     /// nothing.
     @Override

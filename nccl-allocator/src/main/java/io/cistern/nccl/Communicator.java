@@ -114,7 +114,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         try {
             requireOpen();
             if (!registrations.isEmpty()) {
-                registrations.values().forEach(each -> each.books().forEach(RegistrationBook::update));
+                updateAll();
             }
             entered = true;
         } finally {
@@ -122,6 +122,29 @@ public final class Communicator extends Collectives implements AutoCloseable {
                 leave(using);
             }
         }
+    }
+
+    private void updateAll() {
+        boolean hasEnded = false;
+        for (BufferRegistration each : registrations.values()) {
+            for (RegistrationBook book : each.books()) {
+                hasEnded |= book.update();
+            }
+        }
+        if (hasEnded) {
+            forgetClosedPools();
+        }
+    }
+
+    /// Updates one book. The caller holds the lock.
+    void update(RegistrationBook book) {
+        if (book.update()) {
+            forgetClosedPools();
+        }
+    }
+
+    private void forgetClosedPools() {
+        registrations.values().removeIf(BufferRegistration::isOver);
     }
 
     void leave() {

@@ -82,7 +82,7 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
     public void tryUpdate() {
         if (communicator.tryEnter()) {
             try {
-                update();
+                communicator.update(this);
             } finally {
                 communicator.leave();
             }
@@ -91,13 +91,21 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
 
     /// Updates the registrations. The caller holds the communicator's lock. A segment that NCCL refuses is
     /// logged and used unregistered, which is slower.
-    void update() {
+    ///
+    /// @return whether its source has closed, so that it is [over][#isOver]
+    boolean update() {
         long version = registry.version();
         if (version == seenVersion || !communicator.isOpen()) {
-            return;
+            return false;
         }
         seenVersion = version;
         forget(new HashSet<>(registerPresent()));
+        return isOver();
+    }
+
+    /// Returns whether nothing is registered, and nothing will be: the source is closed.
+    boolean isOver() {
+        return registry.isClosed() && handles.isEmpty();
     }
 
     private List<Segment> registerPresent() {

@@ -10,6 +10,7 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
+import java.lang.ref.WeakReference;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -270,6 +271,26 @@ class BufferRegistrationTests {
             trim(pool);
             assertThat(pool.reservedBytes(0)).hasValue(0);
         }
+    }
+
+    @Test
+    void closedPoolsAreForgotten() throws Exception {
+        try (Communicator rank = rank()) {
+            List<WeakReference<MemoryPool>> pools = List.of(usedAndClosed(rank, 0), usedAndClosed(rank, 2 * MIB));
+            for (int tries = 0; tries < 100 && pools.stream().anyMatch(pool -> pool.get() != null); tries++) {
+                System.gc();
+                Thread.sleep(10);
+            }
+            assertThat(pools).allMatch(pool -> pool.get() == null);
+        }
+    }
+
+    private WeakReference<MemoryPool> usedAndClosed(Communicator rank, long byteSize) {
+        MemoryPool pool = pool();
+        allocateAndFree(pool, byteSize);
+        rank.register(pool);
+        pool.close();
+        return new WeakReference<>(pool);
     }
 
     @Test

@@ -39,6 +39,8 @@ public final class SegmentRegistry {
 
     private final CopyOnWriteArrayList<Registrant> registrants = new CopyOnWriteArrayList<>();
 
+    private volatile boolean closed;
+
     /// Grows with each change, so that one read tells a communicator whether it is up to date.
     private final AtomicLong version = new AtomicLong();
 
@@ -89,8 +91,9 @@ public final class SegmentRegistry {
         }
     }
 
-    /// Frees the segments of a source that is closed, each now or once no communicator has it registered. If the Java
-    /// heap was full, it tries once more: no later call closes the source.
+    /// Frees the segments of a source that is closed, each now or once no communicator has it registered, and lets
+    /// communicators forget their registrations of it. If the Java heap was full, it tries once more: no later call
+    /// closes the source.
     ///
     /// @param free frees a segment; if it fails, the segment stays reserved
     public void abandonAll(Set<Segment> segments, Consumer<Segment> free) {
@@ -104,6 +107,14 @@ public final class SegmentRegistry {
 
     private void abandonEach(Set<Segment> segments, Consumer<Segment> free) {
         segments.forEach(segment -> abandon(segment, free));
+        closed = true;
+        version.incrementAndGet();
+        registrants.forEach(Registrant::tryUpdate);
+    }
+
+    /// Returns whether the source is closed: no segment will be present any more.
+    public boolean isClosed() {
+        return closed;
     }
 
     private void abandon(Segment segment, Consumer<Segment> free) {
