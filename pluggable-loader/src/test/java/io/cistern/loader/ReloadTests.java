@@ -6,9 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
@@ -139,6 +144,43 @@ class ReloadTests {
         assertThatThrownBy(memory.currents()::reload).hasMessageContaining("no allocator is named 'acme'");
         assertThat(memory.current(0)).isSameAs(second);
         memory.free(memory.allocate(MIB, 0, 0), 0);
+    }
+
+    @Test
+    void aReplacedPluginIsUnloadedThoughItFailedACallFromC() throws Exception {
+        String sound = Sources.recycling("acme.A", "acme");
+        plugins.drop(
+                "acme.jar",
+                "acme.A",
+                sound.replace("poll();", "poll(); if (byteSize == 4096) throw new Mine();")
+                        .replace("record Shelf", "static class Mine extends RuntimeException {} record Shelf"));
+        configure("cistern.allocator=acme\n");
+        memory.currents().reload();
+        AllocatorFunctions functions = AllocatorFunctions.of(memory);
+        assertThat(malloc(functions, 4096)).isZero();
+        WeakReference<Class<?>> mine =
+                new WeakReference<>(functions.lastFailure().orElseThrow().getClass());
+        assertThat(malloc(functions, -1)).as("this is the last failure").isZero();
+        plugins.drop("acme.jar", "acme.A", sound);
+        assertThat(memory.currents().reload()).containsExactly("device 0: acme -> acme");
+        for (int tries = 0; tries < 100 && mine.get() != null; tries++) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        assertThat(mine.get()).isNull();
+    }
+
+    @SuppressWarnings("restricted")
+    private static long malloc(AllocatorFunctions functions, long byteSize) {
+        FunctionDescriptor shape = FunctionDescriptor.of(
+                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG);
+        try {
+            return (long) Linker.nativeLinker()
+                    .downcallHandle(functions.malloc(), shape)
+                    .invokeExact(byteSize, 0, 0L);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
     }
 
     private void configure(String text) throws IOException {

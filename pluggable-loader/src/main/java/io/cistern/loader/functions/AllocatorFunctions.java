@@ -59,7 +59,9 @@ public final class AllocatorFunctions implements AutoCloseable {
     private final MemorySegment malloc;
     private final MemorySegment free;
     private final AtomicReference<Throwable> lastFailure = new AtomicReference<>();
-    private final Set<Class<?>> told = ConcurrentHashMap.newKeySet();
+
+    /// The names of the kinds that were logged. Their classes would keep a plug-in loaded after its reload.
+    private final Set<String> logged = ConcurrentHashMap.newKeySet();
     private volatile boolean closed;
 
     private AllocatorFunctions(DeviceMemory memory, Allocation allocation) {
@@ -152,7 +154,7 @@ public final class AllocatorFunctions implements AutoCloseable {
     private void tell(Throwable failure) {
         try {
             lastFailure.set(failure);
-            if (told.add(failure.getClass())) {
+            if (logged.add(failure.getClass().getName())) {
                 LOG.log(
                         Level.WARNING,
                         "a call from C failed; later failures of this kind are not logged: {0}",
