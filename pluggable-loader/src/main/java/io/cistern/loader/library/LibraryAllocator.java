@@ -155,7 +155,9 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
             inContext(
                     device,
                     () -> base[0] = LibraryCalls.Rare.base(functions.hook(LibraryFunctions.BASE_ALLOC), address, size));
-            return Optional.of(new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device));
+            return base[0] == 0
+                    ? Optional.empty()
+                    : Optional.of(new Segment(base[0], size.get(ValueLayout.JAVA_LONG, 0), device));
         }
     }
 

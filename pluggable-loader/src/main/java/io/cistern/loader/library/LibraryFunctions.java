@@ -4,11 +4,11 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
 
 /// The functions of a library, found by the symbols that its spec names. `malloc` and `free` are always
 /// present. A hook is present if the spec names it.
@@ -51,8 +51,9 @@ record LibraryFunctions(
 
     private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
 
-    /// The `init` functions that were called, by address.
-    private static final Set<Long> INITIALISED = ConcurrentHashMap.newKeySet();
+    /// The `init` functions that were called, by address. Its monitor is held during the call, for which other threads
+    /// wait that open a library.
+    private static final Set<Long> INITIALISED = new HashSet<>();
 
     /// Loads the library of a spec and finds its functions.
     ///
@@ -109,8 +110,13 @@ record LibraryFunctions(
 
     /// Calls `init`, if the library has it and it was not called yet in this process.
     void initialise(int deviceCount) {
-        if (has(INIT) && INITIALISED.add(hook(INIT))) {
-            LibraryCalls.Rare.init(hook(INIT), deviceCount);
+        if (!has(INIT)) {
+            return;
+        }
+        synchronized (INITIALISED) {
+            if (INITIALISED.add(hook(INIT))) {
+                LibraryCalls.Rare.init(hook(INIT), deviceCount);
+            }
         }
     }
 }

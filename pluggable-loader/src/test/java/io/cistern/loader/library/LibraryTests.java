@@ -17,12 +17,15 @@ import io.cistern.spi.StreamUses;
 import io.cistern.spi.TrimMode;
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -340,6 +343,56 @@ class LibraryTests {
         assertThat(calls(file)).as("once in a process").doesNotContain("init 2");
     }
 
+    /// Two threads open it; the second one comes while `init` is running.
+    @Test
+    void noAllocationBeginsBeforeInitHasReturned() throws Exception {
+        Path file = CSources.library(folder.resolve("slow.so"), """
+                #include <stdlib.h>
+                #include <unistd.h>
+                #include <sys/types.h>
+                static volatile int began, ready;
+                int has_begun(void) { return began; }
+                void on_init(int devices) { began = 1; usleep(300000); ready = 1; }
+                void* my_malloc(ssize_t size, int device, void* stream) {
+                    void* p;
+                    return !ready || posix_memalign(&p, 256, size) ? 0 : p;
+                }
+                void my_free(void* p, ssize_t size, int device, void* stream) { free(p); }
+                """);
+        String spec = "library:trial=false,path=" + file;
+        memory.open(spec).close(); // loads it
+        FutureTask<Allocator> opening = new FutureTask<>(() -> memory.open(spec + ",init=on_init"));
+        Thread.ofPlatform().start(opening);
+        while (number(file, "has_begun") == 0) {
+            Thread.onSpinWait();
+        }
+        Allocator library = memory.open(spec + ",init=on_init");
+        memory.free(library.allocate(1000, 0, 0), 0);
+        opening.get();
+    }
+
+    @SuppressWarnings("restricted")
+    private static int number(Path library, String function) throws Exception {
+        MemorySegment symbol =
+                SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow(function);
+        try {
+            return (int) Linker.nativeLinker()
+                    .downcallHandle(symbol, FunctionDescriptor.of(ValueLayout.JAVA_INT))
+                    .invokeExact();
+        } catch (Throwable e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aLibraryThatKnowsNoBaseSaysSo() {
+        Allocator library = memory.open("library:path=" + hooked() + ",base_alloc=no_base");
+        long block = library.allocate(1000, 0, 0);
+        MemorySharing sharing = library.extension(MemorySharing.class).orElseThrow();
+        assertThat(sharing.base(block, 0)).isEmpty();
+        memory.free(block, 0);
+    }
+
     @Test
     void aPoolOfTheLibrarysOwnIsBegunEndedAndReleased() throws IOException {
         Path file = hooked();
@@ -398,6 +451,7 @@ class LibraryTests {
                 void on_reset(void) { say("reset", -1, -1); }
                 void on_fraction(double share, int device) { say("fraction", share * 100, device); }
                 void* on_base(void* p, size_t* size) { say("base", -1, -1); *size = 4096; return p; }
+                void* no_base(void* p, size_t* size) { return 0; }
                 void on_record(void* p, void* stream) { say("record", -1, -1); }
                 void on_begin(int device, uint64_t first, uint64_t second) { say("begin", device, -1); }
                 void on_end(int device, uint64_t first, uint64_t second) { say("end", device, -1); }
@@ -410,8 +464,8 @@ class LibraryTests {
         MemorySegment function =
                 SymbolLookup.libraryLookup(library, Arena.global()).findOrThrow("calls");
         try {
-            MemorySegment log = (MemorySegment) java.lang.foreign.Linker.nativeLinker()
-                    .downcallHandle(function, java.lang.foreign.FunctionDescriptor.of(ValueLayout.ADDRESS))
+            MemorySegment log = (MemorySegment) Linker.nativeLinker()
+                    .downcallHandle(function, FunctionDescriptor.of(ValueLayout.ADDRESS))
                     .invokeExact();
             MemorySegment text = log.reinterpret(4096);
             String said = text.getString(0);
