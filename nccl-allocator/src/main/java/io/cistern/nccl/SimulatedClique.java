@@ -1,5 +1,6 @@
 package io.cistern.nccl;
 
+import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -45,6 +46,7 @@ final class SimulatedClique {
         if (error != NcclResult.SUCCESS) {
             throw SimulatedNccl.refused("nccl " + call.kind(), error, call.toString(), "the communicator has failed");
         }
+        requireNoCapture(devices[rank.rank()], call, stream);
         underWay.removeIf(SimulatedExchange::freeIfDone);
         SimulatedExchange exchange = exchange(rank, call);
         try {
@@ -57,6 +59,25 @@ final class SimulatedClique {
             fail(NcclResult.UNHANDLED_CUDA_ERROR);
             throw SimulatedNccl.refused(
                     "nccl " + call.kind(), error, call.toString(), String.valueOf(failure.getMessage()));
+        }
+    }
+
+    /// An exchange is over once; a graph would repeat it.
+    private void requireNoCapture(int device, Collective call, long stream) {
+        try {
+            if (staging.driver().graphs().captureStatus(device, stream) != CaptureStatus.NONE) {
+                throw SimulatedNccl.refused(
+                        "nccl " + call.kind(),
+                        NcclResult.INVALID_USAGE,
+                        call.toString(),
+                        "the simulated NCCL can't be captured; make the call outside of the capture");
+            }
+        } catch (CudaException refusal) {
+            throw SimulatedNccl.refused(
+                    "nccl " + call.kind(),
+                    NcclResult.UNHANDLED_CUDA_ERROR,
+                    call.toString(),
+                    String.valueOf(refusal.getMessage()));
         }
     }
 

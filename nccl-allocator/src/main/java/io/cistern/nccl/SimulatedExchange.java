@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.nccl.Collective.Kind;
 import java.lang.foreign.MemorySegment;
@@ -64,8 +65,8 @@ final class SimulatedExchange {
 
         void free() {
             List.of(given, result, flag).forEach(staging::giveBack);
-            driver.events().destroy(device, gave);
-            driver.events().destroy(device, done);
+            boolean _ = DeadContext.isDoneAtLast(() -> driver.events().destroy(device, gave));
+            boolean _ = DeadContext.isDoneAtLast(() -> driver.events().destroy(device, done));
         }
     }
 
@@ -218,12 +219,18 @@ final class SimulatedExchange {
 
     /// Frees its memory and events if all ranks have called that are expected, and all streams are past it.
     boolean freeIfDone() {
-        boolean done = (isAbandoned || parts.size() == members)
-                && parts.stream().allMatch(part -> driver.events().hasPassed(part.device, part.done));
+        boolean done =
+                (isAbandoned || parts.size() == members) && parts.stream().allMatch(this::hasPassed);
         if (done) {
             free();
         }
         return done;
+    }
+
+    private boolean hasPassed(Part part) {
+        boolean[] passed = {true};
+        DeadContext.survive(() -> passed[0] = driver.events().hasPassed(part.device, part.done));
+        return passed[0];
     }
 
     private void free() {
@@ -239,6 +246,6 @@ final class SimulatedExchange {
         }
         parts.stream()
                 .filter(part -> part.device == device)
-                .forEach(part -> driver.events().synchronize(device, part.done));
+                .forEach(part -> DeadContext.survive(() -> driver.events().synchronize(device, part.done)));
     }
 }

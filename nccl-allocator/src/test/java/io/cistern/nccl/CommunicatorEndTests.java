@@ -8,6 +8,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
@@ -26,6 +29,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// A handle is freed once, by a destroy or an abort, and nobody uses it from then on.
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
@@ -162,6 +167,33 @@ class CommunicatorEndTests {
             }
         }
         assertThat(held).containsOnly(held.getFirst());
+    }
+
+    @ParameterizedTest
+    @EnumSource(
+            value = DriverCall.class,
+            names = {"EVENT_RECORD", "EVENT_QUERY", "EVENT_SYNCHRONIZE"})
+    void aDeadContextFailsTheCallsAndLetsTheCommunicatorClose(DriverCall call) {
+        Communicator rank = rank();
+        reduce(rank);
+        gpu.faults().loseContextOn(call, 0, CudaResult.ILLEGAL_ADDRESS);
+        if (call != DriverCall.EVENT_SYNCHRONIZE) {
+            assertThatThrownBy(() -> reduce(rank)).isInstanceOf(NcclException.class);
+        }
+        rank.close();
+    }
+
+    /// A graph would repeat a call that the ranks of the simulation make once.
+    @Test
+    void aCapturedStreamTakesNoSimulatedCall() {
+        Communicator rank = rank();
+        gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
+        assertThatThrownBy(() -> reduce(rank))
+                .isInstanceOf(NcclException.class)
+                .hasMessageContaining("can't be captured");
+        gpu.graphs().destroy(0, gpu.graphs().endCapture(0, stream));
+        reduce(rank);
+        rank.close();
     }
 
     @Test
