@@ -202,7 +202,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /// @return the registration; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
     /// @throws NcclException if NCCL refuses a segment of the pool; nothing is registered then
-    /// @throws IllegalStateException if this communicator is closed
+    /// @throws IllegalStateException if this communicator is closed, or the pool is closed and has no memory left
     public BufferRegistration register(MemoryPool pool) {
         SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be registered: its memory does not come"
@@ -218,6 +218,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     private BufferRegistration registered(MemoryPool pool, SegmentRegistry.Owner owner) {
+        if (owner.registries().stream().allMatch(SegmentRegistry::isClosed)) {
+            throw new IllegalStateException(pool + " is closed");
+        }
         List<RegistrationBook> books = owner.registries().stream()
                 .map(registry -> new RegistrationBook(this, registry))
                 .toList();
@@ -250,7 +253,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /// @throws ConfigurationException if the pool's offsets are not deterministic; open it as `symmetric`
     /// @throws UnsupportedOperationException if this NCCL or this machine has no windows, with the reason
     /// @throws NcclException if NCCL refuses
-    /// @throws IllegalStateException if this communicator is closed
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the pool has no block on a device yet, and there is
+    ///     no memory for the window
+    /// @throws IllegalStateException if this communicator is closed, or the pool is closed and has no memory left
     public Window registerWindow(MemoryPool pool) {
         return Window.open(api, List.of(this), pool).getFirst();
     }

@@ -33,6 +33,9 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     @Override
     public Segment acquire(long byteSize, long byteAlignment, int device) {
+        if (registry.isClosed()) {
+            throw new IllegalStateException("the pool of the source nccl is closed");
+        }
         long address = allocate(byteSize, device);
         Segment segment;
         try {

@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
@@ -21,9 +22,12 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Blocks at deterministic offsets, and what is not one of them.
 class SymmetricTests {
@@ -182,6 +186,22 @@ class SymmetricTests {
             }
             assertThat(pool.trim(0, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
                     .isEqualTo(64 * MIB);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nccl", "vmm", "symmetric:bytes=2MiB"})
+    void aClosedPoolIsNotRegistered(String spec) {
+        Map<String, Long> held = gpu.heldObjects();
+        try (Communicator rank = Nccl.of(memory).initAll(0).getFirst()) {
+            MemoryPool pool = memory.pools().open(spec);
+            memory.free(pool.allocate(1000, 0, streams[0]), streams[0]);
+            pool.close();
+            assertThatIllegalStateException().isThrownBy(() -> rank.register(pool));
+            if (spec.startsWith("symmetric")) {
+                assertThatIllegalStateException().isThrownBy(() -> rank.registerWindow(pool));
+            }
+            assertThat(gpu.heldObjects()).containsAllEntriesOf(held).doesNotContainKey("physical");
         }
     }
 
