@@ -35,6 +35,14 @@ public non-sealed interface PageSource extends SegmentSource {
         return true;
     }
 
+    /// Called when the allocator has closed, for addresses that it reserved and in which mappings have
+    /// [stayed][#unmapping]. From now on they are the source's: it frees them (`cuMemAddressFree`) once it has
+    /// unmapped the last mapping there. Must not throw.
+    ///
+    /// @param address the first of the reserved addresses
+    /// @param byteSize their number
+    default void abandoned(int device, long address, long byteSize) {}
+
     /// Releases a handle. Its memory goes back to the driver when the last mapping of it is gone.
     void release(long handle, long byteSize, int device);
 }

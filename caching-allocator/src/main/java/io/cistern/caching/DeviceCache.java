@@ -231,6 +231,7 @@ final class DeviceCache {
         fences.finishAll();
         growth.pages().ifPresent(table -> table.pages.idle());
         CudaException failed = reclaim.giveBackAll();
+        growth.abandon();
         order.close();
         fences.releasePassed();
         if (failed != null) {

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// A handle is freed once, by a destroy or an abort, and nobody uses it from then on.
 @Timeout(value = 2, unit = TimeUnit.MINUTES)
@@ -200,6 +202,35 @@ class CommunicatorEndTests {
     void ranksBeyondTheLargestIntAreRefused() {
         UniqueId id = nccl.uniqueId();
         assertThatIllegalArgumentException().isThrownBy(() -> nccl.initRank(id, 1, Integer.MAX_VALUE, 0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"vmm", "caching:source=vmm,max_bytes=64MiB", "caching:source=vmm,expandable_segments=false"})
+    void aPoolThatEndsBesideACallLeavesNoAddresses(String spec) throws Exception {
+        Communicator rank = rank();
+        Catalog catalog = Catalog.of(List.of(new CachingProvider()), List.of(new VmmSourceProvider()));
+        try (DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open()) {
+            MemoryPool pool = memory.pools().open(spec);
+            memory.free(pool.allocate(4096, 0, stream), stream);
+            rank.register(pool);
+            CountDownLatch inCall = new CountDownLatch(1);
+            CountDownLatch done = new CountDownLatch(1);
+            Future<?> calling = threads.submit(() -> {
+                rank.enter();
+                inCall.countDown();
+                done.await();
+                rank.leave();
+                return null;
+            });
+            inCall.await();
+            pool.close();
+            assertThat(gpu.heldObjects()).containsKeys("physical", "reservations");
+            done.countDown();
+            calling.get();
+            rank.close();
+            assertThat(gpu.heldObjects()).doesNotContainKeys("physical", "reservations");
+        }
     }
 
     @Test

@@ -141,6 +141,11 @@ final class GuardedSource {
         }
 
         @Override
+        public void abandoned(int device, long address, long byteSize) {
+            source.abandoned(device, address, byteSize);
+        }
+
+        @Override
         public void release(long handle, long byteSize, int device) {
             source.release(handle, byteSize, device);
         }

@@ -200,6 +200,11 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
+    public void abandon() {
+        table.abandonArenas();
+    }
+
+    @Override
     public Optional<PageTable> pages() {
         return Optional.of(table);
     }

@@ -164,6 +164,13 @@ public final class SegmentGrowth implements Growth {
     }
 
     @Override
+    public void abandon() {
+        if (source instanceof MappedRanges mapped) {
+            mapped.abandon();
+        }
+    }
+
+    @Override
     public void releaseRefused() {
         refused.releaseAll(source);
     }

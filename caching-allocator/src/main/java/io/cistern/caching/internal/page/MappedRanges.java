@@ -150,6 +150,15 @@ public final class MappedRanges implements RangeSource {
         }
     }
 
+    /// Leaves the addresses of ranges that could not be released to the source. Nothing else follows.
+    public void abandon() {
+        ranges.values().forEach(range -> {
+            Segment left = range.segment;
+            source.abandoned(left.device(), left.address(), left.byteSize());
+        });
+        ranges.clear();
+    }
+
     @Override
     public void release(Segment segment) {
         if (!tryRelease(segment)) {

@@ -151,6 +151,12 @@ public final class PageArena extends AddressRange {
         return !table.stable;
     }
 
+    /// Leaves the addresses to the source.
+    void abandon() {
+        table.pages.abandon(address, byteSize);
+        OPEN.decrementAndGet();
+    }
+
     /// Frees the addresses. If the driver refuses, they only stay reserved; there are plenty.
     @Override
     public void close() {

@@ -71,6 +71,14 @@ public final class PageTable {
         }
     }
 
+    /// Leaves the arenas that could not be given back to the source. The allocator is closed: nothing else follows.
+    public void abandonArenas() {
+        try (HeldLock _ = hold()) {
+            arenas.forEach(PageArena::abandon);
+            arenas.clear();
+        }
+    }
+
     @SuppressWarnings("ReferenceEquality") // there is one object for each owner
     private boolean hasArena(PageOwner owner) {
         for (int i = 0; i < arenas.size(); i++) {

@@ -98,6 +98,11 @@ public final class PhysicalPages {
         return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }
 
+    /// Leaves reserved addresses to the source, which needs mappings there.
+    void abandon(long address, long byteSize) {
+        source.abandoned(device, address, byteSize);
+    }
+
     /// Unmaps a mapping; returns false if the source needs it where it is.
     ///
     /// @throws CudaException if the driver refuses; the source is then told that the mapping still exists

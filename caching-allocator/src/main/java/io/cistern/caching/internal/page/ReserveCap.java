@@ -115,6 +115,11 @@ public final class ReserveCap {
         }
 
         @Override
+        public void abandoned(int device, long address, long byteSize) {
+            source.abandoned(device, address, byteSize);
+        }
+
+        @Override
         public void release(long handle, long byteSize, int device) {
             source.release(handle, byteSize, device);
             cap.returned(byteSize);

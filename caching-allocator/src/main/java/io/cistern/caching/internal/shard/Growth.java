@@ -23,6 +23,9 @@ public interface Growth {
     /// Tries again to give these bytes back.
     void releaseRefused();
 
+    /// Leaves addresses that the source needs to the source: the cache is closed.
+    void abandon();
+
     /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
     default Optional<PageTable> pages() {
         return Optional.empty();

@@ -48,6 +48,9 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// The physical memory's handle under each segment.
     private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
 
+    /// Addresses of closed allocators in which mappings were left; they go with the last of these.
+    private final Set<Segment> reservations = ConcurrentHashMap.newKeySet();
+
     // Made in advance: closing needs no Java heap for them.
     private final Set<Segment> segments = mapped.keySet();
     private final Consumer<Segment> late = this::unmapLate;
@@ -133,6 +136,30 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
         if (!mapped.containsValue(handle)) {
             DeadContext.insist(release);
         }
+        freeEmptyReservations();
+    }
+
+    @Override
+    public void abandoned(int device, long address, long byteSize) {
+        reservations.add(new Segment(address, byteSize, device));
+        freeEmptyReservations();
+    }
+
+    private void freeEmptyReservations() {
+        List.copyOf(reservations).forEach(this::freeIfEmpty);
+    }
+
+    /// Of several threads that unmap the last mappings, one frees the addresses.
+    private void freeIfEmpty(Segment reservation) {
+        if (segments.stream().noneMatch(segment -> isIn(segment, reservation)) && reservations.remove(reservation)) {
+            boolean _ = DeadContext.isDoneAtLast(() ->
+                    virtualMemory.freeReservation(reservation.device(), reservation.address(), reservation.byteSize()));
+        }
+    }
+
+    private static boolean isIn(Segment segment, Segment reservation) {
+        return segment.address() >= reservation.address()
+                && segment.address() < reservation.address() + reservation.byteSize();
     }
 
     private Kind kind(int device) {
