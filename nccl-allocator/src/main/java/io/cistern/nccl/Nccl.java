@@ -5,8 +5,10 @@ import io.cistern.MemoryPool;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.internal.call.BlockingWork;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /// NCCL for one device memory: creates communicators and groups their calls. On a real driver it calls libnccl
 /// 2.19.1 or newer. The property `cistern.nccl.library` or the environment variable `CISTERN_NCCL_LIBRARY`
@@ -112,11 +114,36 @@ public final class Nccl {
     }
 
     private List<Communicator> communicators(int[] devices, long... handles) {
-        List<Communicator> communicators = new ArrayList<>();
-        for (int i = 0; i < handles.length; i++) {
-            communicators.add(new Communicator(api, handles[i], devices[i]));
+        return made(devices, handles).stream().map(Optional::orElseThrow).toList();
+    }
+
+    /// Returns the communicator of each handle, and none for 0. If that fails, all handles are freed.
+    private List<Optional<Communicator>> made(int[] devices, long... handles) {
+        try {
+            List<Optional<Communicator>> made = new ArrayList<>();
+            for (int i = 0; i < handles.length; i++) {
+                made.add(
+                        handles[i] == 0
+                                ? Optional.empty()
+                                : Optional.of(new Communicator(api, handles[i], devices[i])));
+            }
+            return made;
+        } catch (RuntimeException | Error failure) {
+            BlockingWork.run(() -> abortAll(devices, handles, failure));
+            throw failure;
         }
-        return List.copyOf(communicators);
+    }
+
+    private void abortAll(int[] devices, long[] handles, Throwable failure) {
+        for (int i = 0; i < handles.length; i++) {
+            try {
+                if (handles[i] != 0) {
+                    api.abort(new NcclApi.Handle(handles[i], devices[i]));
+                }
+            } catch (NcclException second) {
+                failure.addSuppressed(second);
+            }
+        }
     }
 
     /// Splits communicators (`ncclCommSplit`). The call is **collective** among all their ranks. Ranks of one
@@ -135,29 +162,26 @@ public final class Nccl {
                     + " keys: a split needs at least one rank, and one color and key for each");
         }
         NcclApi.Handle[] handles = ranks.stream().map(Communicator::handle).toArray(NcclApi.Handle[]::new);
-        long[] parts = BlockingWork.get(() -> locked(ranks, () -> api.split(handles, colors, keys)));
-        List<Optional<Communicator>> made = new ArrayList<>();
-        for (int i = 0; i < parts.length; i++) {
-            made.add(
-                    parts[i] == 0
-                            ? Optional.empty()
-                            : Optional.of(new Communicator(api, parts[i], handles[i].device())));
-        }
-        return made;
+        int[] devices = ranks.stream().mapToInt(Communicator::device).toArray();
+        return made(devices, BlockingWork.get(() -> locked(ranks, () -> api.split(handles, colors, keys))));
     }
 
-    private static long[] locked(List<Communicator> ranks, java.util.function.Supplier<long[]> call) {
-        List<Communicator> entered = new ArrayList<>();
+    /// Makes a call that needs several communicators. They are taken in the order of their creation, so that two
+    /// calls can't wait for each other.
+    static <T> T locked(List<Communicator> ranks, Supplier<T> call) {
+        List<Communicator> inOrder = ranks.stream()
+                .sorted(Comparator.comparingLong(Communicator::number))
+                .toList();
+        int entered = 0;
         try {
-            ranks.stream()
-                    .sorted(java.util.Comparator.comparingLong(Communicator::number))
-                    .forEach(rank -> {
-                        rank.enter();
-                        entered.add(rank);
-                    });
+            for (; entered < inOrder.size(); entered++) {
+                inOrder.get(entered).enter();
+            }
             return call.get();
         } finally {
-            entered.forEach(Communicator::leave);
+            while (entered > 0) { // needs no Java heap
+                inOrder.get(--entered).leave();
+            }
         }
     }
 

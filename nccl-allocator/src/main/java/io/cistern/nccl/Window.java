@@ -9,7 +9,6 @@ import io.cistern.nccl.internal.symmetric.SymmetricMemory;
 import io.cistern.nccl.internal.symmetric.SymmetricMemory.WindowPlace;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 
 /// The memory of one pool, which all ranks have at the same offsets, registered as a symmetric window. Ranks
@@ -65,14 +64,7 @@ public final class Window implements AutoCloseable {
 
     private static List<Window> open(
             NcclApi api, List<Communicator> communicators, SegmentRegistry registry, List<WindowPlace> places) {
-        List<Communicator> inOrder = communicators.stream()
-                .sorted(Comparator.comparingLong(Communicator::number))
-                .toList();
-        int entered = 0;
-        try {
-            for (; entered < inOrder.size(); entered++) {
-                inOrder.get(entered).enter();
-            }
+        return Nccl.locked(communicators, () -> {
             long[] handles = api.registerWindows(
                     communicators.stream().map(Communicator::handle).toArray(NcclApi.Handle[]::new),
                     places.stream()
@@ -80,11 +72,7 @@ public final class Window implements AutoCloseable {
                             .toArray(),
                     places.getFirst().segment().byteSize());
             return opened(api, communicators, registry, places, handles);
-        } finally {
-            while (entered > 0) { // needs no Java heap
-                inOrder.get(--entered).leave();
-            }
-        }
+        });
     }
 
     private static List<Window> opened(

@@ -26,6 +26,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -230,6 +231,27 @@ class CommunicatorEndTests {
             calling.get();
             rank.close();
             assertThat(gpu.heldObjects()).doesNotContainKeys("physical", "reservations");
+        }
+    }
+
+    @Test
+    void handlesThatCannotBecomeCommunicatorsAreFreed() {
+        try (SimulatedGpu two = SimulatedGpu.builder().devices(2).build()) {
+            AtomicInteger asked = new AtomicInteger();
+            AtomicInteger aborted = new AtomicInteger();
+            NcclApi counting = WatchedNccl.before(new SimulatedNccl(two), "abort", () -> aborted.incrementAndGet());
+            Nccl failing = new Nccl(WatchedNccl.before(counting, "rank", () -> {
+                if (asked.incrementAndGet() % 2 == 0) {
+                    throw SimulatedNccl.refused("ncclCommUserRank", NcclResult.SYSTEM_ERROR, "", "");
+                }
+            }));
+            assertThatThrownBy(() -> failing.initAll(0, 1)).isInstanceOf(NcclException.class);
+            assertThat(aborted.getAndSet(0)).isEqualTo(2);
+            try (Communicator one = failing.initAll(0).getFirst()) {
+                assertThatThrownBy(() -> failing.split(List.of(one), new int[1], new int[1]))
+                        .isInstanceOf(NcclException.class);
+                assertThat(aborted).hasValue(1);
+            }
         }
     }
 
