@@ -14,13 +14,17 @@ import java.util.Optional;
 import java.util.function.LongPredicate;
 
 /// An importer's connection, which asks one question at a time and waits for its answer. After a failure in
-/// between it is unusable.
+/// between it asks no more. If an answer was only late, buffers are still [released][#release], and one that was
+/// mapped by that answer is released at the end.
 final class ExporterLink implements AutoCloseable {
     private final Path path;
     private final LocalSocket socket;
     private final LocalSocket.Peer exporter;
     private final Duration patience;
     private boolean lost;
+
+    /// Whether the exporter may still read what is sent: an answer was late.
+    private boolean isLate;
 
     private ExporterLink(Path path, LocalSocket socket, LocalSocket.Peer exporter, Duration patience) {
         this.path = path;
@@ -107,6 +111,7 @@ final class ExporterLink implements AutoCloseable {
     private LocalMessage receive() throws IOException {
         if (Poll.readable(patience, socket.descriptor().number()).isEmpty()) {
             lost = true;
+            isLate = true;
             throw new SharingException(
                     Reason.UNREACHABLE,
                     "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
@@ -130,6 +135,46 @@ final class ExporterLink implements AutoCloseable {
                 lost = true;
             }
             throw failure;
+        }
+    }
+
+    /// Tells the exporter that a use has ended. An exporter that is gone, or has broken the protocol, need not know.
+    ///
+    /// @throws SharingException [Reason#PEER_FAILED] if the exporter's driver refuses
+    synchronized void release(long use) {
+        if (isLate) {
+            releaseUnanswered(use);
+            return;
+        }
+        try {
+            ask(new Message.Release(use), Message.Released.class);
+        } catch (SharingException failure) {
+            if (failure.reason() == Reason.PEER_FAILED) {
+                throw failure;
+            }
+        }
+    }
+
+    private void releaseUnanswered(long use) {
+        try {
+            socket.send(Message.encode(new Message.Release(use)));
+        } catch (IOException gone) {
+            isLate = false;
+        }
+    }
+
+    /// Releases what late answers have mapped.
+    private void releaseLate() {
+        try {
+            Optional<LocalMessage> answer = socket.receive(Message.MAX_BYTES);
+            for (; answer.isPresent(); answer = socket.receive(Message.MAX_BYTES)) {
+                answer.get().attached().ifPresent(Descriptor::close);
+                if (Message.decode(answer.get().bytes()) instanceof Message.Buffer mapped) {
+                    releaseUnanswered(mapped.id());
+                }
+            }
+        } catch (IOException | SharingException gone) {
+            isLate = false;
         }
     }
 
@@ -167,7 +212,11 @@ final class ExporterLink implements AutoCloseable {
 
     @Override
     public synchronized void close() {
+        if (isLate) {
+            releaseLate();
+        }
         lost = true;
+        isLate = false;
         socket.close();
     }
 }

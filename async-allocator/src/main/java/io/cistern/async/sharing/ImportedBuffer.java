@@ -71,7 +71,7 @@ public final class ImportedBuffer implements AutoCloseable {
             Message.Buffer found = pool.link()
                     .ask(new Message.Map(name, byteSize, handle), Message.Buffer.class)
                     .message();
-            rollback.later(() -> pool.link().ask(new Message.Release(found.id()), Message.Released.class));
+            rollback.later(() -> pool.link().release(found.id()));
             check(pool, found, byteSize);
             long address = driver.sharing()
                     .importPointer(device, pool.handle(), found.pointer().bytes());
@@ -199,7 +199,7 @@ public final class ImportedBuffer implements AutoCloseable {
             next = Step.TELL;
         }
         if (next == Step.TELL) {
-            tellExporter();
+            pool.link().release(id);
             next = Step.DESTROY_EXPORTERS;
         }
         if (next == Step.DESTROY_EXPORTERS) {
@@ -210,17 +210,6 @@ public final class ImportedBuffer implements AutoCloseable {
             DeadContext.insist(() -> driver.events().destroy(device, ownEvent));
             next = Step.NONE;
             pool.forget(this);
-        }
-    }
-
-    /// Notifies the exporter. An exporter that is gone, or has broken the protocol, need not know.
-    private void tellExporter() {
-        try {
-            pool.link().ask(new Message.Release(id), Message.Released.class);
-        } catch (SharingException failure) {
-            if (failure.reason() == Reason.PEER_FAILED) {
-                throw failure;
-            }
         }
     }
 

@@ -256,6 +256,22 @@ class SharingRuleTests {
         }
     }
 
+    /// The importer's process lives on, and the exporter would wait for its end.
+    @Test
+    void anAnswerThatCameTooLateKeepsNoBuffer() throws Exception {
+        ImportedPool.Builder impatient = ImportedPool.builder(gpus.guest).patience(Duration.ofMillis(200));
+        ExportedBuffer out = gpus.publish(exported, "weights");
+        try (ImportedPool imported = impatient.connect(gpus.path)) {
+            ImportedBuffer in = imported.map("weights", 0, gpus.guestStream);
+            exported.publications()
+                    .locked(() ->
+                            assertRefused(Reason.UNREACHABLE, () -> imported.map("weights", 0, gpus.guestStream)));
+            gpus.connect().close(); // the answer has been sent by then
+            in.close();
+        }
+        out.close();
+    }
+
     private static void awaitLatch(CountDownLatch latch) {
         try {
             latch.await();
