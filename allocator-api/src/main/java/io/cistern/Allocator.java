@@ -4,6 +4,7 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.names.Known;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Budget;
@@ -207,7 +208,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Returns the framework's counts of this allocator on a device.
+    /// Returns the framework's counts of this allocator on a device. The reserved bytes are empty if the
+    /// allocator fails to report them.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -219,7 +221,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
                 counted.requestedBytes(),
                 counted.requestedPeakBytes(),
                 counted.requestedTotalBytes(),
-                opened.reservedBytes(device));
+                opened.knownReservedBytes(device));
     }
 
     /// Resets all peaks of a device to the current values: those of the framework, and those that the
@@ -280,20 +282,22 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Returns the segments that the allocator holds on a device, with their blocks: see
     /// [MemoryStatistics#segments].
     ///
-    /// @return empty if the allocator doesn't know, or holds nothing
+    /// @return empty if the allocator doesn't know or fails to report them, or holds nothing
     /// @throws IndexOutOfBoundsException if there is no such device
     public List<SegmentMemory> segments(int device) {
         opened.checkedDevice(device);
         return opened.isDrained()
                 ? List.of()
-                : opened.extension(MemoryStatistics.class)
-                        .map(own -> own.segments(device))
-                        .orElse(List.of());
+                : Known.orElse(
+                        () -> opened.extension(MemoryStatistics.class)
+                                .map(own -> own.segments(device))
+                                .orElse(List.of()),
+                        List.of());
     }
 
     /// Returns the figures of this allocator on a device, under the names that PyTorch's `memory_stats`
     /// uses: those that the framework counts for every allocator, and those that the allocator counts
-    /// itself ([MemoryStatistics]). The peak of requested bytes is no higher than
+    /// itself ([MemoryStatistics]), unless it fails to report them. The peak of requested bytes is no higher than
     /// [AllocatorStatistics#requestedPeakBytes].
     ///
     /// Pools and the memory of graphs are allocators of their own, with figures of their own:
@@ -305,12 +309,20 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         Map<String, Long> figures = statistics.figures();
         figures.put("requested_bytes.all.freed", opened.freedBytes(device));
         if (!opened.isDrained()) {
-            opened.extension(MemoryStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
+            figures.putAll(ownFigures(device));
             long current = figures.getOrDefault("requested_bytes.all.current", 0L);
             // An allocator may know its peak less exactly, as the sum of several peaks.
             figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
+    }
+
+    private Map<String, Long> ownFigures(int device) {
+        return Known.orElse(
+                () -> opened.extension(MemoryStatistics.class)
+                        .map(own -> own.statistics(device))
+                        .orElse(Map.of()),
+                Map.of());
     }
 
     /// Returns the [figures][#memoryStatistics] as readable text.

@@ -212,7 +212,10 @@ final class FaultyNeighbourTests {
         faulty.reserved = () -> {
             throw new IllegalStateException("lost count");
         };
-        assertThatThrownBy(() -> memory.statistics(0))
+        assertThat(memory.statistics(0).reservedBytes()).hasValue(2 << 20); // as far as is known
+        assertThat(memory.memorySummary(0)).contains("bad, device 0");
+        assertThat(bad.memoryStatistics(0)).isNotEmpty();
+        assertThatThrownBy(() -> bad.reservedBytes(0))
                 .hasMessage("lost count")
                 .satisfies(failure -> assertThat(failure.getSuppressed())
                         .extracting(Throwable::getMessage)

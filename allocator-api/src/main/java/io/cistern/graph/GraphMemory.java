@@ -105,7 +105,7 @@ public final class GraphMemory {
                 counted.requestedBytes(),
                 counted.requestedPeakBytes(),
                 counted.requestedTotalBytes(),
-                allocator.reservedBytes(device));
+                allocator.knownReservedBytes(device));
     }
 
     /// Returns the statistics of a device as human-readable text.

@@ -4,7 +4,9 @@ import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.internal.names.Known;
 import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -15,8 +17,8 @@ import java.util.OptionalLong;
 /// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator, so that a monitor
 /// reads all of them in one call. All parts are plain numbers and texts, so JMX transfers them unchanged.
 ///
-/// Figures are weakly consistent while other threads allocate. A figure that an allocator does not report is
-/// [#UNKNOWN].
+/// Figures are weakly consistent while other threads allocate. A figure that an allocator or the driver does not report
+/// is [#UNKNOWN], also if it fails to.
 ///
 /// @param nanoTime the process's [System#nanoTime] at the time of reading, for computing rates from totals
 /// @param devices the figures of each device, by ordinal
@@ -38,7 +40,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// Holds the figures of one device.
     ///
     /// @param device its ordinal
-    /// @param name the driver's name for it
+    /// @param name the driver's name for it; empty if the driver fails to report it
     /// @param totalBytes the size of its memory
     /// @param freeBytes bytes that no process uses, as the driver reports; unknown while this process does not use
     ///     the device, because asking would cost memory there
@@ -115,11 +117,17 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
             int id = ids.merge(allocator + " " + pool, 1, Integer::sum);
             figures.add(ofAllocator(allocator, id, pool, device));
         }
-        var driver = memory.driver();
-        long free =
-                driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
+        CudaDriver driver = memory.driver();
         return new OfDevice(
-                device, driver.devices().name(device), driver.devices().totalBytes(device), free, figures);
+                device,
+                Known.orElse(() -> driver.devices().name(device), ""),
+                Known.orElse(() -> driver.devices().totalBytes(device), UNKNOWN),
+                Known.orElse(() -> freeBytes(driver, device), UNKNOWN),
+                figures);
+    }
+
+    private static long freeBytes(CudaDriver driver, int device) {
+        return driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
     }
 
     private static OfAllocator ofAllocator(Allocator allocator, int id, String pool, int device) {
@@ -153,10 +161,12 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         }
         OptionalLong largest = allocator.isDrained()
                 ? OptionalLong.empty()
-                : allocator.extension(MemoryStatistics.class).stream()
-                        .flatMap(statistics -> statistics.heldByStream(device).stream())
-                        .mapToLong(StreamMemory::largestFreeBytes)
-                        .max();
+                : Known.orElse(
+                        () -> allocator.extension(MemoryStatistics.class).stream()
+                                .flatMap(statistics -> statistics.heldByStream(device).stream())
+                                .mapToLong(StreamMemory::largestFreeBytes)
+                                .max(),
+                        OptionalLong.empty());
         return largest.orElse(UNKNOWN);
     }
 

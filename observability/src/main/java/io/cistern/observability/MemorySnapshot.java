@@ -32,7 +32,7 @@ import java.util.OptionalLong;
 /// @param reason why it was taken, in words: `on demand`, `out of memory`, `peak of a replay`
 /// @param settings the `cistern.…` properties and `CISTERN_…` variables that are set, by name
 /// @param driver the driver, in words
-/// @param devices the devices that this process uses
+/// @param devices the devices that this process uses, without those whose free memory the driver fails to report
 /// @param allocators the figures of allocators and pools, one entry for each device on which any
 ///     figure is not 0
 /// @param segments the memory, by device and address
@@ -136,8 +136,6 @@ public record MemorySnapshot(
             Instant startedAt, long startNanos, HistoryOptions options, long lost, List<HistoryEntry> entries) {}
 
     /// Takes a snapshot of all devices.
-    ///
-    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory) {
         return take(memory, "on demand");
     }
@@ -145,14 +143,11 @@ public record MemorySnapshot(
     /// Takes a snapshot of all devices for a given reason.
     ///
     /// @param reason why the snapshot is taken, in words
-    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, String reason) {
         return new SnapshotMaker(memory).make(reason, Optional.empty());
     }
 
     /// Takes a snapshot for a refused request.
-    ///
-    /// @throws io.cistern.cuda.CudaException if the driver can't say how much of a device is free
     public static MemorySnapshot take(DeviceMemory memory, OutOfMemoryReport report) {
         return new SnapshotMaker(memory).make("out of memory", Optional.of(report));
     }

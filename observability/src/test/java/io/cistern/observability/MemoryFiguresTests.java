@@ -1,10 +1,14 @@
 package io.cistern.observability;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
 import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.spi.DeviceAllocator;
 import org.junit.jupiter.api.Test;
 
@@ -74,6 +78,20 @@ final class MemoryFiguresTests extends ObservedMemory {
             assertThat(figures.tiers()).isEmpty();
             free(address);
         }
+    }
+
+    @Test
+    void figuresAndSnapshotsOutliveTheContext() {
+        long address = allocate(3 * MIB);
+        gpu.faults().loseContextOn(DriverCall.STREAM_SYNCHRONIZE, 0, CudaResult.ILLEGAL_ADDRESS);
+        assertThatExceptionOfType(CudaException.class)
+                .isThrownBy(() -> gpu.streams().synchronize(DEVICE, stream));
+        assertThat(MemoryFigures.of(memory).devices().getFirst().freeBytes()).isEqualTo(MemoryFigures.UNKNOWN);
+        assertThat(only().requestedBytes()).isEqualTo(3 * MIB);
+        MemorySnapshot snapshot = MemorySnapshot.take(memory);
+        assertThat(snapshot.devices()).isEmpty();
+        assertThat(snapshot.segments()).isNotEmpty();
+        free(address);
     }
 
     @Test

@@ -12,6 +12,7 @@ import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DeviceReserves;
+import io.cistern.internal.names.Known;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
@@ -26,7 +27,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -48,7 +48,7 @@ final class OutOfMemoryReporter {
         boolean byLimit = failure.isByLimit() || failure.isAboveLimit(); // then no idle memory would have helped
         List<UnusableMemory> unusable = byLimit ? keptByGraphs(device) : unusable(refusing, device, allocators);
         Optional<MemoryInfo> info =
-                known(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
+                Known.orElse(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
         OptionalLong free = info.stream().mapToLong(MemoryInfo::freeBytes).findFirst();
         OptionalLong total = info.stream().mapToLong(MemoryInfo::totalBytes).findFirst();
         List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
@@ -59,20 +59,11 @@ final class OutOfMemoryReporter {
         return report;
     }
 
-    /// Returns the answer to a question; `otherwise` if a plug-in or the driver fails to answer.
-    private static <T> T known(Supplier<T> question, T otherwise) {
-        try {
-            return question.get();
-        } catch (RuntimeException unavailable) {
-            return otherwise;
-        }
-    }
-
     private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
         List<UnusableMemory> all = new ArrayList<>();
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(refusing)) {
-                all.addAll(known(
+                all.addAll(Known.orElse(
                         () -> allocator
                                 .extension(MemoryStatistics.class)
                                 .map(own -> own.unusable(device))
@@ -120,24 +111,22 @@ final class OutOfMemoryReporter {
             OpenAllocator.Pool pool = each.pool();
             OpenAllocator upstream = pool == null ? null : pool.upstream();
             if (upstream != null) {
-                lent.merge(upstream, reservedBytes(each, device).orElse(0), Long::sum);
+                lent.merge(upstream, each.knownReservedBytes(device).orElse(0), Long::sum);
             }
         }
         return lent;
     }
 
-    private static OptionalLong reservedBytes(OpenAllocator allocator, int device) {
-        return known(() -> allocator.reservedBytes(device), OptionalLong.empty());
-    }
-
     private AllocatorMemory describe(OpenAllocator allocator, int device, long lent) {
         RouteStatistics counted = allocator.statistics(device);
         OpenAllocator.Pool pool = allocator.pool();
-        Optional<MemoryStatistics> own = known(() -> allocator.extension(MemoryStatistics.class), Optional.empty());
+        Optional<MemoryStatistics> own =
+                Known.orElse(() -> allocator.extension(MemoryStatistics.class), Optional.empty());
         List<StreamMemory> streams =
-                known(() -> own.map(each -> each.heldByStream(device)).orElse(List.of()), List.of());
-        OptionalLong reserved = reservedBytes(allocator, device);
-        long used = Math.max(counted.requestedBytes() + lent, known(() -> used(own.orElse(null), streams, device), 0L));
+                Known.orElse(() -> own.map(each -> each.heldByStream(device)).orElse(List.of()), List.of());
+        OptionalLong reserved = allocator.knownReservedBytes(device);
+        long used = Math.max(
+                counted.requestedBytes() + lent, Known.orElse(() -> used(own.orElse(null), streams, device), 0L));
         return new AllocatorMemory(
                 allocator.toString(),
                 pool == null ? "" : pool.tag(),

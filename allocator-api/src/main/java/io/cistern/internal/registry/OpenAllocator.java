@@ -9,6 +9,7 @@ import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.Known;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.AllocatorCalls;
@@ -430,6 +431,11 @@ public final class OpenAllocator {
     public OptionalLong reservedBytes(int device) {
         checkedDevice(device);
         return isDrained() ? OptionalLong.of(0) : AllocatorCalls.reservedBytes(backend, this, device);
+    }
+
+    /// Returns the same for people: empty also if the allocator fails to answer.
+    public OptionalLong knownReservedBytes(int device) {
+        return Known.orElse(() -> reservedBytes(device), OptionalLong.empty());
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved.

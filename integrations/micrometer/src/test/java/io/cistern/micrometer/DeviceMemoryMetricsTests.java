@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -13,6 +14,7 @@ import io.cistern.jvm.ClosingTypes;
 import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
@@ -25,6 +27,7 @@ import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.ServiceLoader;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -296,6 +299,37 @@ final class DeviceMemoryMetricsTests {
                                 "cistern_allocations_total{allocator=\"direct\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0");
             }
             free(address);
+        }
+    }
+
+    @Test
+    void prometheusScrapesTheOthersIfAnAllocatorFailsToReport() {
+        DeviceAllocator failing = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return gpu.memory().allocate(device, byteSize);
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {
+                gpu.memory().free(device, address);
+            }
+
+            @Override
+            public OptionalLong reservedBytes(int device) {
+                throw new IllegalStateException("lost count");
+            }
+        };
+        PrometheusMeterRegistry prometheus = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory);
+                Allocator own = memory.open(OpenOptions.made("own", failing))) {
+            metrics.bindTo(prometheus);
+            free(own.allocate(5, DEVICE, stream));
+            assertThat(prometheus.scrape().lines())
+                    .contains(
+                            "cistern_allocations_total{allocator=\"caching\",device=\"0\",memory=\"1\",pool=\"none\"} 0.0",
+                            "cistern_allocations_total{allocator=\"own\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0",
+                            "cistern_memory_reserved_bytes{allocator=\"own\",device=\"0\",memory=\"1\",pool=\"none\"} NaN");
         }
     }
 

@@ -3,12 +3,14 @@ package io.cistern.observability.internal;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.graph.GraphMemory;
+import io.cistern.internal.names.Known;
 import io.cistern.observability.HistoryEntry;
 import io.cistern.observability.MemoryHistory;
 import io.cistern.observability.MemorySnapshot;
@@ -99,9 +101,8 @@ public final class SnapshotMaker {
         List<Device> devices = new ArrayList<>();
         List<Segment> segments = new ArrayList<>();
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            if (memory.driver().devices().isUsed(device)) { // asking an unused one would cost memory there
-                devices.add(device(device));
-            }
+            int ordinal = device;
+            Known.orElse(() -> device(ordinal), Optional.<Device>empty()).ifPresent(devices::add);
             addSegments(device, segments);
         }
         return new MemorySnapshot(
@@ -116,10 +117,13 @@ public final class SnapshotMaker {
                 outOfMemory);
     }
 
-    private Device device(int device) {
-        var info = memory.driver().memory().info(device);
-        String name = memory.driver().devices().name(device);
-        return new Device(device, name, info.totalBytes(), info.freeBytes());
+    private Optional<Device> device(int device) {
+        CudaDriver driver = memory.driver();
+        if (!driver.devices().isUsed(device)) { // asking would cost memory there
+            return Optional.empty();
+        }
+        var info = driver.memory().info(device);
+        return Optional.of(new Device(device, driver.devices().name(device), info.totalBytes(), info.freeBytes()));
     }
 
     private static Map<String, String> settings() {

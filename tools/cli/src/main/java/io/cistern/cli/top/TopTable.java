@@ -76,7 +76,7 @@ final class TopTable {
 
     private static String line(MemoryFigures.OfDevice device) {
         return "gpu " + device.device() + " " + device.name() + ": " + Column.bytes(device.totalBytes()) + ", "
-                + (device.freeBytes() < 0 ? "not used yet" : Column.bytes(device.freeBytes()) + " free") + "\n";
+                + (device.freeBytes() < 0 ? "free memory unknown" : Column.bytes(device.freeBytes()) + " free") + "\n";
     }
 
     private static String table(List<Column> columns, List<Row> rows, Column sort) {
