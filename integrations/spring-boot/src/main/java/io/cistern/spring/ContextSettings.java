@@ -24,15 +24,16 @@ import java.util.TreeSet;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
-import org.springframework.boot.context.properties.bind.Bindable;
-import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.ConfigurationProperty;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName.Form;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySource;
 import org.springframework.boot.context.properties.source.ConfigurationPropertySources;
+import org.springframework.boot.context.properties.source.IterableConfigurationPropertySource;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.ConfigurableEnvironment;
 
@@ -44,6 +45,7 @@ final class ContextSettings implements AutoCloseable {
     static final String SLOW_ALLOCATIONS = "cistern.metrics.slow-allocations";
 
     private static final String PREFIX = "cistern.";
+    private static final ConfigurationPropertyName ALL = ConfigurationPropertyName.of("cistern");
     private static final String OURS = "metrics.";
     private static final String OUR_ONLY_ONE = plain(SLOW_ALLOCATIONS);
 
@@ -73,19 +75,39 @@ final class ContextSettings implements AutoCloseable {
     private record Found(String text, ConfigurationProperty property) {}
 
     private ContextSettings(ConfigurableEnvironment environment) {
-        Binder.get(environment)
-                .bind("cistern", Bindable.mapOf(String.class, String.class))
-                .orElseGet(Map::of)
-                .keySet()
-                .forEach(key -> addAs(environment, standard(key), key));
+        keys(environment).forEach(key -> addAs(environment, standard(key), key));
+        find(environment, ALL)
+                .ifPresent(found -> wrong.add(IllegalSettingException.line(
+                        source(ALL.toString(), found.property()),
+                        "'" + found.text() + "' belongs to no setting; name one, such as cistern.limit")));
+    }
+
+    /// Returns the keys as they are written, without the prefix.
+    private static Set<String> keys(ConfigurableEnvironment environment) {
+        Set<String> keys = new LinkedHashSet<>();
+        for (ConfigurationPropertySource source : ConfigurationPropertySources.get(environment)) {
+            if (source instanceof IterableConfigurationPropertySource listed) {
+                listed.stream()
+                        .filter(ALL::isAncestorOf)
+                        .map(name -> IntStream.range(1, name.getNumberOfElements())
+                                .mapToObj(at -> name.getElement(at, Form.ORIGINAL))
+                                .collect(Collectors.joining(".")))
+                        .forEach(keys::add);
+            }
+        }
+        return keys;
     }
 
     /// Adds a setting under its standard key, or else as it is written, to be refused.
     private void addAs(ConfigurableEnvironment environment, String standard, String written) {
-        find(environment, standard)
+        find(environment, name(standard))
                 .ifPresentOrElse(
                         found -> add(standard, found),
-                        () -> find(environment, written).ifPresent(found -> add(written, found)));
+                        () -> find(environment, name(written)).ifPresent(found -> add(written, found)));
+    }
+
+    private static ConfigurationPropertyName name(String key) {
+        return ConfigurationPropertyName.adapt(PREFIX + key, '.');
     }
 
     /// Returns the key of a setting that Spring found under a relaxed name, or as an element of a list: `Leaks`,
@@ -100,8 +122,7 @@ final class ContextSettings implements AutoCloseable {
     }
 
     /// Finds the first value that is not blank: a blank one counts as not set.
-    private static Optional<Found> find(ConfigurableEnvironment environment, String key) {
-        ConfigurationPropertyName name = ConfigurationPropertyName.adapt(PREFIX + key, '.');
+    private static Optional<Found> find(ConfigurableEnvironment environment, ConfigurationPropertyName name) {
         return StreamSupport.stream(
                         ConfigurationPropertySources.get(environment).spliterator(), false)
                 .map(source -> values(source, name))

@@ -604,6 +604,18 @@ final class CisternAutoConfigurationTests {
                 .doesNotContain("\n");
     }
 
+    /// YAML's `cistern:` with all lines below it commented out is a blank text.
+    @Test
+    void aSectionWithoutSettingsSetsNothing() {
+        start(Map.of("cistern", "")).close();
+        for (Map<String, Object> wrong : List.<Map<String, Object>>of(
+                Map.of("cistern", "true"), Map.of("cistern", "true", "cistern.limit", "8MiB"))) {
+            assertThatThrownBy(() -> start(wrong))
+                    .hasRootCauseMessage("cistern from property source \"test\": 'true' belongs to no setting; name"
+                            + " one, such as cistern.limit");
+        }
+    }
+
     private static void startWithVariable(String name, String value) {
         try (var context = new AnnotationConfigApplicationContext()) {
             context.getEnvironment()
