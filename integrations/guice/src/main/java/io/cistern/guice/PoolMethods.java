@@ -20,11 +20,20 @@ record PoolMethods(Set<String> pools) implements TypeListener {
                 each != null && each != Object.class;
                 each = each.getSuperclass()) {
             for (Method method : each.getDeclaredMethods()) {
-                InPool scope = method.getAnnotation(InPool.class);
-                if (scope != null && !method.isSynthetic()) {
-                    check(method, scope.value(), encounter);
-                }
+                check(method, encounter);
             }
+        }
+        for (Method method : type.getRawType().getMethods()) {
+            if (method.isDefault()) { // of an interface
+                check(method, encounter);
+            }
+        }
+    }
+
+    private void check(Method method, TypeEncounter<?> encounter) {
+        InPool scope = method.getAnnotation(InPool.class);
+        if (scope != null && !method.isSynthetic()) {
+            check(method, scope.value(), encounter);
         }
     }
 

@@ -46,17 +46,17 @@ final class Resources implements CisternLifecycle {
             providers.add(new ListeningProvider(Set.copyOf(listeners)));
         }
         memory = own ? opened(plan, providers, List.copyOf(sources), limit) : system(plan, providers, sources, limit);
-        plan.current().ifPresent(current -> attempt(current.source(), () -> memory.setCurrent(around(current.what()))));
+        plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
+        plan.current().ifPresent(current -> attempt(current.source(), () -> makeCurrent(current.what())));
         if (listened && plan.current().isEmpty()) {
             attempt(
                     plan.source(),
-                    () -> memory.setCurrent(around(memory.currents()
+                    () -> makeCurrent(memory.currents()
                             .catalog()
                             .choose(memory.environment())
                             .spec()
-                            .text())));
+                            .text()));
         }
-        plan.pools().forEach(pool -> attempt(pool.source(), () -> open(pool.what())));
         if (!failures.isEmpty()) {
             Failures all = new Failures();
             all.add(new ProvisionException(failures));
@@ -101,6 +101,15 @@ final class Resources implements CisternLifecycle {
                 .tag(configuration.name());
         configuration.limitBytes().ifPresent(builder::limitBytes);
         pools.put(configuration.name(), builder.open());
+    }
+
+    /// Comes last, because nothing undoes it. After a failure it only tries whether the allocator can be opened.
+    private void makeCurrent(String spec) {
+        if (failures.isEmpty()) {
+            memory.setCurrent(around(spec));
+        } else {
+            memory.open(around(spec)).close();
+        }
     }
 
     private String around(String spec) {

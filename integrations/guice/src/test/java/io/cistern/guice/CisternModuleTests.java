@@ -198,6 +198,7 @@ class CisternModuleTests {
                 .hasMessageContaining("spec 'caching:x': '=' is expected")
                 .hasMessageContaining("two pools are named 'two'")
                 .hasMessageContaining("@InPool(\"tow\") on")
+                .hasMessageContaining("@InPool(\"free\") on")
                 .hasMessageContaining("no pool has that name; known: [one, two]")
                 .hasMessageContaining("a method that can't be overridden can't be run in a scope")
                 .hasMessageContaining("(CisternModuleTests.java:");
@@ -216,6 +217,19 @@ class CisternModuleTests {
                 .asInstanceOf(InstanceOfAssertFactories.type(CreationException.class))
                 .extracting(CreationException::getErrorMessages, InstanceOfAssertFactories.COLLECTION)
                 .hasSize(2);
+    }
+
+    @Test
+    void theProcesssCurrentAllocatorStaysIfSomethingCannotBeOpened() {
+        DeviceMemory memory = DeviceMemory.system();
+        Allocator before = memory.current(0);
+        for (String[] specs : new String[][] {{"direct", "cacing"}, {"direct:x=1", "caching"}}) {
+            assertThatThrownBy(() -> Guice.createInjector(
+                            CisternModule.system().current(specs[0]).pool("one", specs[1])))
+                    .isInstanceOf(CreationException.class);
+            assertThat(memory.current(0)).isSameAs(before);
+            assertThat(memory.allocators()).containsExactly(before);
+        }
     }
 
     @Test
@@ -291,7 +305,12 @@ class CisternModuleTests {
         }
     }
 
-    static class Mistaken {
+    interface Stranger {
+        @InPool("free")
+        default void misspelledToo() {}
+    }
+
+    static class Mistaken implements Stranger {
         @InPool("tow")
         void misspelled() {}
 
