@@ -75,9 +75,13 @@ public final class Scope implements AutoCloseable {
         if (closed) {
             return;
         }
-        if (stacks.current() != scopes) {
-            throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
-                    + stacks.current() + " must be closed first");
+        ScopeStack innermost = stacks.current();
+        if (innermost != scopes) {
+            throw new IllegalStateException("the scope of " + allocator + " is not the innermost: "
+                    + (innermost == null
+                            ? "the thread is in no scope now; close it in the code that opened it, before a carrier changes"
+                                    + " the scopes"
+                            : "the scope of " + innermost + " must be closed first"));
         }
         closed = true;
         try {

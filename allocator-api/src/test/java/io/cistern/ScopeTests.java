@@ -116,6 +116,16 @@ class ScopeTests {
     }
 
     @Test
+    void aScopeThatCarriedCodeLeftOpenClosesNoMore() {
+        List<Scope> left = new ArrayList<>();
+        ScopeCarrier.none(memory).run(() -> left.add(pool.enter()));
+        assertThatIllegalStateException()
+                .isThrownBy(() -> left.getFirst().close())
+                .withMessageContaining("the scope of " + pool + " is not the innermost: the thread is in no scope now");
+        assertThat(serving()).isSameAs(current);
+    }
+
+    @Test
     void scopesCloseInnermostFirst() {
         Scope outer = pool.enter();
         Scope inner = other.enter();
