@@ -155,13 +155,18 @@ final class BoundMeters {
         String pool = allocator instanceof MemoryPool its ? nameOf(its) : "none";
         String name = freeName(allocator.spec().toString(), pool);
         MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            addGauges(meters, allocator, device);
-            addCounters(meters, allocator, device);
-            EventMeters.refusals(meters, tagOf(device), false);
-            EventMeters.refusals(meters, tagOf(device), true);
+        try {
+            for (int device = 0; device < memory.environment().deviceCount(); device++) {
+                addGauges(meters, allocator, device);
+                addCounters(meters, allocator, device);
+                EventMeters.refusals(meters, tagOf(device), false);
+                EventMeters.refusals(meters, tagOf(device), true);
+            }
+            return new OfAllocator(name, pool, meters);
+        } catch (Throwable failure) {
+            meters.remove();
+            throw failure;
         }
-        return new OfAllocator(name, pool, meters);
     }
 
     /// Returns the spec, with a number added if another allocator of the pool has that name.

@@ -84,7 +84,12 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
     @Override
     public void bindTo(MeterRegistry registry) {
         BoundMeters meters = new BoundMeters(memory, registry);
-        meters.begin();
+        try {
+            meters.begin();
+        } catch (Throwable failure) {
+            meters.end();
+            throw failure;
+        }
         EventMeters events = new EventMeters(meters, slowNanos);
         Registration observing = slowNanos == NEVER
                 ? memory.listeners().onRareEvent(events)

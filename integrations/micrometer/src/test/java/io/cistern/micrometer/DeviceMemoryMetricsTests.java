@@ -20,6 +20,7 @@ import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.search.RequiredSearch;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
@@ -30,6 +31,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.ServiceLoader;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -331,6 +333,38 @@ final class DeviceMemoryMetricsTests {
                             "cistern_allocations_total{allocator=\"own\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0",
                             "cistern_memory_reserved_bytes{allocator=\"own\",device=\"0\",memory=\"1\",pool=\"none\"} NaN");
         }
+    }
+
+    @Test
+    void aRegistryThatRefusesAMeterKeepsNone() {
+        AtomicBoolean refuses = new AtomicBoolean();
+        registry.config().meterFilter(MeterFilter.deny(meter -> {
+            if (refuses.get() && meter.getName().equals("cistern.blocks.live")) {
+                throw new IllegalStateException("refused");
+            }
+            return false;
+        }));
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            refuses.set(true);
+            assertThatThrownBy(() -> metrics.bindTo(registry)).hasMessage("refused");
+            assertThat(registry.getMeters()).isEmpty();
+            refuses.set(false);
+            metrics.bindTo(registry);
+            int bound = registry.getMeters().size();
+            refuses.set(true);
+            try (Allocator second = memory.open("direct")) {
+                assertThat(registry.get("cistern.allocators").gauge().value()).isNaN();
+                assertThat(registry.getMeters()).hasSize(bound);
+                refuses.set(false);
+                assertThat(registry.get("cistern.allocators").gauge().value()).isEqualTo(2);
+                assertThat(registry.get("cistern.blocks.live")
+                                .tags("memory", "1", "allocator", second.name())
+                                .gauge()
+                                .value())
+                        .isZero();
+            }
+        }
+        assertThat(registry.getMeters()).isEmpty();
     }
 
     private static double requested(MeterRegistry registry, String memory) {
