@@ -33,6 +33,12 @@ public final class DevicePointer extends Pointer {
         this.address = address;
     }
 
+    /// Makes a pointer to the memory of another, as `getPointer(offset)` of JavaCPP does. Closing either of them frees
+    /// the block that the other one owns.
+    public DevicePointer(Pointer pointer) {
+        super(pointer);
+    }
+
     /// Frees a block once.
     private record Block(DeviceMemory memory, long address, long stream, WeakReference<Pointer> pointer)
             implements Deallocator {

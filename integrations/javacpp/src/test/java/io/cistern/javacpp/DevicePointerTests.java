@@ -97,6 +97,17 @@ class DevicePointerTests {
     }
 
     @Test
+    void aPointerIntoABlockOwnsItTogetherWithTheFirst() {
+        DevicePointer pointer = DevicePointer.allocate(4000, stream);
+        Pointer part = pointer.getPointer(12);
+        assertThat(part.address()).isEqualTo(pointer.address() + 12);
+        assertThat(part.capacity()).isEqualTo(3988);
+        part.close();
+        pointer.close();
+        assertThat(memory.leaks()).isEmpty();
+    }
+
+    @Test
     void typedPointersCountInTheirElements() {
         try (DevicePointer pointer = DevicePointer.allocate(4000, stream)) {
             FloatPointer floats = pointer.getPointer(FloatPointer.class);
