@@ -63,9 +63,10 @@ import org.springframework.core.env.Environment;
 /// `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds the meter of
 /// [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 ///
-/// **Several contexts.** While several contexts are open, the settings of the one opened last apply. Device
-/// memory keeps the settings that it was opened with. So the process's own device memory follows the first
-/// context that uses it; a warning names the settings that differ in later contexts.
+/// **Several contexts.** While several contexts are open, the settings of the one that made device memory
+/// last apply. Device memory keeps the settings that it was opened with. So the process's own device memory
+/// follows the first context that uses it; a warning names the settings that differ in later contexts.
+/// Contexts whose own bean methods open device memory must not start at the same time.
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// Creates the configuration, for Spring.
@@ -118,8 +119,8 @@ public final class CisternAutoConfiguration {
     /// Returns the process's own device memory.
     @Bean(destroyMethod = "")
     @ConditionalOnMissingBean({DeviceMemory.class, CudaDriver.class})
-    DeviceMemory deviceMemory() {
-        return checked(system());
+    DeviceMemory deviceMemory(ContextSettings settings) {
+        return checked(settings.inForce(CisternAutoConfiguration::system));
     }
 
     /// Without a driver, the application should not start: that gets an explanation, like a wrong setting.
@@ -147,10 +148,13 @@ public final class CisternAutoConfiguration {
     DeviceMemory ownDeviceMemory(
             CudaDriver driver,
             ObjectProvider<AllocatorProvider> allocators,
-            ObjectProvider<SegmentSourceProvider> sources) {
-        return checked(DeviceMemory.builder(driver)
-                .catalog(discovered(allocators, sources))
-                .open());
+            ObjectProvider<SegmentSourceProvider> sources,
+            ContextSettings settings) {
+        List<AllocatorProvider> ofAllocators = allocators.orderedStream().toList();
+        List<SegmentSourceProvider> ofSources = sources.orderedStream().toList();
+        return checked(settings.inForce(() -> DeviceMemory.builder(driver)
+                .catalog(Catalog.discover(ofAllocators, ofSources))
+                .open()));
     }
 
     /// Adds meters if Micrometer is present.

@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -38,7 +39,8 @@ import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /// Cistern's settings among the properties of a Spring application, in Spring's order. They are system properties until
-/// the application's context closes. Of several contexts that are open, the last one's hold.
+/// the application's context closes. Of several contexts that are open, those of the one that made device memory last
+/// are in force.
 ///
 /// **Threads.** Any.
 final class ContextSettings implements AutoCloseable {
@@ -54,7 +56,7 @@ final class ContextSettings implements AutoCloseable {
 
     private static final Pattern ELEMENT = Pattern.compile("\\.\\d+$");
 
-    /// Those of open contexts, the last one's last; guarded by the class.
+    /// Those of open contexts, the ones in force last; guarded by the class.
     private static final List<ContextSettings> OPEN = new ArrayList<>();
 
     private final Map<String, String> settings = new TreeMap<>();
@@ -283,6 +285,26 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
+    /// Makes these settings system properties again, instead of those of another context.
+    void putInForce() {
+        synchronized (ContextSettings.class) {
+            if (OPEN.contains(this) && OPEN.getLast() != this) {
+                withdraw();
+                OPEN.remove(this);
+                OPEN.add(this);
+                publish();
+            }
+        }
+    }
+
+    /// Calls code while these settings are in force: meanwhile other contexts can't put theirs in force.
+    <T> T inForce(Supplier<T> code) {
+        synchronized (ContextSettings.class) {
+            putInForce();
+            return code.get();
+        }
+    }
+
     private void replace(String key, String value) {
         Settings.sourceOfProperty(key, sources.get(key));
         String before = System.setProperty(key, value);
@@ -306,7 +328,7 @@ final class ContextSettings implements AutoCloseable {
     /// @param name the name of its bean
     void compareWith(DeviceMemory memory, String name) {
         Map<String, String> then = memory.moduleSupport().settings();
-        Map<String, String> now = Settings.ofProcess().byKey();
+        Map<String, String> now = inForce(() -> Settings.ofProcess().byKey());
         Set<String> keys = new TreeSet<>(then.keySet());
         keys.addAll(now.keySet());
         String others = keys.stream()

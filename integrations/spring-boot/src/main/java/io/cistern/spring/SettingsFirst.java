@@ -17,7 +17,7 @@ final class SettingsFirst implements InstantiationAwareBeanPostProcessor {
     @Override
     public @Nullable Object postProcessBeforeInstantiation(Class<?> beanClass, String beanName) {
         if (beanClass.equals(DeviceMemory.class)) {
-            settings.getObject();
+            settings.getObject().putInForce();
         }
         return null;
     }

@@ -21,8 +21,12 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
@@ -42,6 +46,8 @@ import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
+import org.springframework.context.annotation.Primary;
 import org.springframework.context.event.ContextClosedEvent;
 import org.springframework.core.env.MapPropertySource;
 import org.springframework.core.env.StandardEnvironment;
@@ -213,10 +219,19 @@ final class CisternAutoConfigurationTests {
     }
 
     private static AnnotationConfigApplicationContext start(Map<String, Object> properties, ClassLoader loader) {
+        return start(Driver.class, properties, loader);
+    }
+
+    private static AnnotationConfigApplicationContext start(Class<?> program, Map<String, Object> properties) {
+        return start(program, properties, CisternAutoConfigurationTests.class.getClassLoader());
+    }
+
+    private static AnnotationConfigApplicationContext start(
+            Class<?> program, Map<String, Object> properties, ClassLoader loader) {
         AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
         context.setClassLoader(loader);
         context.getEnvironment().getPropertySources().addFirst(new MapPropertySource("test", properties));
-        context.register(Driver.class, CisternAutoConfiguration.class);
+        context.register(program, CisternAutoConfiguration.class);
         context.refresh();
         return context;
     }
@@ -259,6 +274,50 @@ final class CisternAutoConfigurationTests {
             }
             assertThat(System.getProperty("cistern.check")).isEqualTo("checked");
             assertThat(System.getProperty("cistern.limit")).isEqualTo("8MiB");
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class WithLazyMemory {
+        @Bean(destroyMethod = "close")
+        @Primary
+        DeviceMemory memory() {
+            return new WithMemory().memory();
+        }
+
+        @Bean(destroyMethod = "close")
+        @Lazy
+        DeviceMemory later() {
+            return new WithMemory().memory();
+        }
+    }
+
+    @Test
+    void aLazyBeanFollowsTheSettingsOfItsOwnContext() {
+        try (var first = start(WithLazyMemory.class, Map.of("cistern.limit", "8MiB"));
+                var second = start(Map.of("cistern.limit", "4MiB"))) {
+            assertThat(limitOf(second)).isEqualTo(4 * MIB);
+            DeviceMemory later = first.getBean("later", DeviceMemory.class);
+            assertThat(later.limits().device(DEVICE).byteSize()).isEqualTo(8 * MIB);
+            assertThat(log.messages()).noneMatch(message -> message.contains("was opened before"));
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
+    void contextsThatStartAtTheSameTimeHaveTheirOwnSettings() throws Exception {
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            List<Future<Long>> limits = LongStream.rangeClosed(1, 400)
+                    .mapToObj(kib -> threads.submit(() -> {
+                        try (var context = start(Map.of("cistern.limit", kib + "KiB"))) {
+                            return limitOf(context);
+                        }
+                    }))
+                    .toList();
+            for (int kib = 1; kib <= limits.size(); kib++) {
+                assertThat(limits.get(kib - 1).get()).isEqualTo(1024L * kib);
+            }
         }
         assertThat(settings()).isEqualTo(before);
     }
