@@ -12,6 +12,7 @@ import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Registration;
 import io.cistern.Scope;
+import io.cistern.ScopeCarrier;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.SegmentMemory;
@@ -79,6 +80,24 @@ final class MemorySnapshotTests extends ObservedMemory {
                     .isEqualTo(memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow());
         }
         free(kept);
+    }
+
+    @Test
+    void aScopeThatCarriedCodeLeftOpenIsNoScopeOfLaterBlocks() {
+        history.start(HistoryOptions.withoutStacks());
+        try (MemoryPool pool = memory.pools().open("caching")) {
+            long address;
+            try (Scope _ = pool.enter()) {
+                Scope[] left = new Scope[1];
+                ScopeCarrier.capture(memory)
+                        .run(() -> left[0] = memory.current(DEVICE).enter());
+            }
+            address = allocate(MIB);
+            assertThat(blocks(MemorySnapshot.take(memory), State.LIVE))
+                    .singleElement()
+                    .satisfies(block -> assertThat(block.scope()).isEmpty());
+            free(address);
+        }
     }
 
     @Test

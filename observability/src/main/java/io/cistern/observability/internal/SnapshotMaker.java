@@ -22,10 +22,8 @@ import io.cistern.observability.MemorySnapshot.Segment;
 import io.cistern.observability.MemorySnapshot.State;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -63,8 +61,8 @@ public final class SnapshotMaker {
     /// The scope in which each such block was allocated, by address; absent if there was none.
     private final Map<Long, String> birthScopes = new HashMap<>();
 
-    /// The scopes that each thread is in, innermost first.
-    private final Map<String, Deque<String>> scopes = new HashMap<>();
+    /// The scopes that each thread is in, by its name.
+    private final Map<String, ScopesOfThread<String>> scopes = new HashMap<>();
 
     /// The live blocks of one device, by address; removed once a segment contains them.
     private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
@@ -85,13 +83,13 @@ public final class SnapshotMaker {
     }
 
     private void noteBirth(HistoryEntry entry) {
-        Deque<String> inside = scopes.computeIfAbsent(entry.thread(), _ -> new ArrayDeque<>());
+        ScopesOfThread<String> inside = scopes.computeIfAbsent(entry.thread(), _ -> new ScopesOfThread<>(_ -> {}));
         switch (entry.event()) {
-            case MemoryEvent.ScopeEntered scope -> inside.push(scope.allocator());
-            case MemoryEvent.ScopeLeft _ -> inside.poll();
+            case MemoryEvent.ScopeEntered scope -> inside.enter(scope.allocator(), scope.allocator());
+            case MemoryEvent.ScopeLeft scope -> inside.leave(scope.allocator());
             case MemoryEvent.Allocated block -> {
                 births.put(block.address(), entry);
-                birthScopes.compute(block.address(), (_, _) -> inside.peek());
+                birthScopes.compute(block.address(), (_, _) -> inside.innermost());
             }
             default -> {}
         }

@@ -3,8 +3,7 @@ package io.cistern.observability.jfr;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import io.cistern.observability.internal.ScopesOfThread;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -22,7 +21,8 @@ final class EventWriter implements Consumer<MemoryEvent> {
 
     /// The scopes that the calling thread is in.
     @SuppressWarnings("ThreadLocalUsage") // one for each recording
-    private final ThreadLocal<Deque<ScopeEvent>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
+    private final ThreadLocal<ScopesOfThread<ScopeEvent>> scopes =
+            ThreadLocal.withInitial(() -> new ScopesOfThread<>(ScopeEvent::commit));
 
     @Override
     public void accept(MemoryEvent told) {
@@ -46,7 +46,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
             case MemoryEvent.Trimmed trim -> trimmed(trim);
             case MemoryEvent.CurrentChanged change -> changed(change);
             case MemoryEvent.ScopeEntered scope -> entered(scope);
-            case MemoryEvent.ScopeLeft scope -> left(scope);
+            case MemoryEvent.ScopeLeft scope -> scopes.get().leave(scope.allocator());
             case MemoryEvent.Reclaimed reclaim -> reclaimed(reclaim);
             case MemoryEvent.OutOfMemory refusal -> refused(refusal.report());
             case MemoryEvent.Annotated annotation -> annotated(annotation);
@@ -127,17 +127,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
         if (event.isEnabled()) {
             event.allocator = scope.allocator();
             event.begin();
-            scopes.get().push(event);
-        }
-    }
-
-    /// Ends the innermost scope: scopes end in reverse order. Scopes entered before the recording are unknown.
-    private void left(MemoryEvent.ScopeLeft scope) {
-        Deque<ScopeEvent> mine = scopes.get();
-        ScopeEvent event = mine.peek();
-        if (event != null && scope.allocator().equals(event.allocator)) {
-            mine.pop();
-            event.commit();
+            scopes.get().enter(scope.allocator(), event);
         }
     }
 

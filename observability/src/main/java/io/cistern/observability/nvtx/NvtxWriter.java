@@ -3,25 +3,23 @@ package io.cistern.observability.nvtx;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import io.cistern.observability.internal.ScopesOfThread;
 import java.util.function.Consumer;
 
 /// Turns the events of a device memory into ranges and marks.
 ///
 /// **Threads.** Any; each event arrives on the thread that caused it.
 final class NvtxWriter implements Consumer<MemoryEvent> {
-    private record Range(String allocator, long id) {}
-
     private final NvtxLibrary library;
 
     /// The ranges of the scopes that the calling thread is in. They are process ranges, because a virtual
     /// thread may leave a scope on another carrier.
     @SuppressWarnings("ThreadLocalUsage") // one for each registration
-    private final ThreadLocal<Deque<Range>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
+    private final ThreadLocal<ScopesOfThread<Long>> scopes;
 
     NvtxWriter(NvtxLibrary library) {
         this.library = library;
+        scopes = ThreadLocal.withInitial(() -> new ScopesOfThread<>(library::end));
     }
 
     @Override
@@ -29,8 +27,8 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
         switch (told) {
             case MemoryEvent.Annotated annotation -> library.mark(annotation.text());
             case MemoryEvent.ScopeEntered scope ->
-                scopes.get().push(new Range(scope.allocator(), library.start("scope " + scope.allocator())));
-            case MemoryEvent.ScopeLeft scope -> left(scope.allocator());
+                scopes.get().enter(scope.allocator(), library.start("scope " + scope.allocator()));
+            case MemoryEvent.ScopeLeft scope -> scopes.get().leave(scope.allocator());
             case MemoryEvent.Trimmed trim ->
                 library.mark("trim " + trim.allocator() + ", device " + trim.device() + ": " + trim.returnedBytes()
                         + " bytes in " + trim.nanos() / 1000 + " µs");
@@ -51,17 +49,6 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
                     MemoryEvent.PageMoved _,
                     MemoryEvent.StreamWaited _,
                     MemoryEvent.StreamClosed _ -> {}
-        }
-    }
-
-    /// Ends the innermost scope: scopes end in reverse order. Scopes entered before the
-    /// registration are unknown.
-    private void left(String allocator) {
-        Deque<Range> mine = scopes.get();
-        Range range = mine.peek();
-        if (range != null && range.allocator.equals(allocator)) {
-            mine.pop();
-            library.end(range.id);
         }
     }
 

@@ -7,6 +7,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.Scope;
+import io.cistern.ScopeCarrier;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.observability.ObservedMemory;
@@ -14,6 +15,7 @@ import io.cistern.spi.TrimMode;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -117,6 +119,24 @@ final class FlightEventsTests extends ObservedMemory {
             });
             assertThat(scopes).hasSize(1);
             assertThat(scopes.getFirst().getDuration()).isGreaterThanOrEqualTo(Duration.ofMillis(20));
+        }
+    }
+
+    @Test
+    void scopesThatCarriedCodeLeftOpenEndWithThatAroundThem() throws Exception {
+        try (MemoryPool pool = MemoryPool.builder(memory).tag("step").open()) {
+            List<Scope> left = new ArrayList<>();
+            List<RecordedEvent> scopes = recorded("cistern.Scope", () -> {
+                try (Scope _ = pool.enter()) {
+                    ScopeCarrier here = ScopeCarrier.capture(memory);
+                    for (int task = 0; task < 1000; task++) {
+                        here.run(() -> left.add(memory.current(DEVICE).enter()));
+                    }
+                }
+            });
+            assertThat(scopes)
+                    .hasSize(1001)
+                    .anyMatch(scope -> scope.getString("allocator").equals(pool.toString()));
         }
     }
 
