@@ -6,7 +6,7 @@ import java.util.function.LongSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Reads and prints numbers of bytes as people write them. This is the one syntax of all settings and options:
+/// Reads and prints numbers of bytes in a human-readable form. All settings and options use this one syntax:
 ///
 /// | text | meaning |
 /// |---|---|
@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
 /// | `64KiB`, `512MiB`, `0.5GiB`, `1TiB` | the same |
 /// | `0.5`, `50%` | a share of the device's memory; a share without `%` needs the point |
 ///
-/// Letters may have any case. Parts of bytes are rounded down. `KB`, `MB` and `GB` are refused, because their
-/// meaning would be a guess: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7 % apart.
+/// Letters may have any case. Fractions of a byte are rounded down. `KB`, `MB` and `GB` are refused as
+/// ambiguous: 80 GB is 80·10⁹ bytes on a data sheet, but many people mean 80·2³⁰ bytes, which is 7 % more.
 public final class ByteSizes {
     /// The number of digits is bounded, so that a hostile text costs nothing; 2^63 has 19.
     private static final Pattern FORM =
@@ -95,7 +95,7 @@ public final class ByteSizes {
         return (bytes >> (10 * power)) + unit;
     }
 
-    /// Formats bytes for people, with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
+    /// Formats bytes with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
     public static String format(long bytes) {
         if (Math.abs(bytes) < 1024) {
             return bytes + " B";
@@ -107,12 +107,13 @@ public final class ByteSizes {
         return String.format(Locale.ROOT, form, value, "KMGTPE".charAt(power - 1));
     }
 
-    /// Returns the exact number for people, with the unit where it is large: `4096 bytes`, `3145728 bytes (3.00 MiB)`.
+    /// Returns the exact number of bytes as text, followed by a rounded one with a unit if the number is large:
+    /// `4096 bytes`, `3145728 bytes (3.00 MiB)`.
     public static String exact(long bytes) {
         return count(bytes) + (Math.abs(bytes) < 1L << 20 ? "" : " (" + format(bytes) + ")");
     }
 
-    /// Returns the number for people: `1 byte`, `4096 bytes`.
+    /// Returns the number of bytes as text: `1 byte`, `4096 bytes`.
     public static String count(long bytes) {
         return bytes + (bytes == 1 ? " byte" : " bytes");
     }

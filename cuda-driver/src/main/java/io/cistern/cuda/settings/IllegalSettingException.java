@@ -9,12 +9,13 @@ public final class IllegalSettingException extends IllegalArgumentException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// @param what says what is wrong, for people
+    /// @param what a human-readable description of what is wrong
     public IllegalSettingException(Settings.Value set, @Nullable String what) {
         super(line(set.source(), what));
     }
 
-    /// Returns a problem on one line, whatever characters a value has: problems are listed one a line.
+    /// Returns a problem as one line, whatever characters a value has, because problems are listed one per
+    /// line.
     ///
     /// @param source the source of a setting
     public static String line(String source, @Nullable String what) {

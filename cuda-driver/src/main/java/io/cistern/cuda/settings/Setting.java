@@ -3,10 +3,10 @@ package io.cistern.cuda.settings;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/// All settings that can be made from outside a program. `docs/settings.md` is generated from this list.
+/// All settings that can be set from outside a program. `docs/settings.md` is generated from this list.
 ///
-/// A key may have one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or
-/// [#NAME_PART], a name. As an environment variable, a key is in capitals, with `_` for `.`.
+/// A key may have one part that the user chooses: [#DEVICE_PART], a device's ordinal, or [#NAME_PART], a name.
+/// As an environment variable, a key is in capitals, with `_` for `.`.
 public enum Setting {
     /// The file that may contain the other settings.
     CONFIG("cistern.config", "a path", "no file", "a file of settings, in UTF-8; not in the file itself"),
@@ -44,7 +44,7 @@ public enum Setting {
             "cistern.plugins.allowed",
             "a path",
             "all plug-ins",
-            "a file as `sha256sum` prints it: plug-ins with other contents are refused"),
+            "a file of digests, in the format of `sha256sum`; plug-ins with other digests are refused"),
     /// How much is recorded about live blocks.
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is recorded about live blocks"),
     /// How much the caching allocator checks.
@@ -87,14 +87,14 @@ public enum Setting {
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the driver to use; `auto` takes the real GPU's if it works, else simulates one and warns"),
+            "the driver to use; `auto` takes the real driver if it works, else simulates a GPU and warns"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
     NVRTC_LIBRARY(
             "cistern.nvrtc.library",
             "a name, a file or its folder",
-            "`libnvrtc.so`, and with versions 13 to 11",
+            "`libnvrtc.so`, else its versions 13 to 11",
             "the library of NVIDIA's run-time compiler"),
     /// NCCL's library.
     NCCL_LIBRARY("cistern.nccl.library", "a name, a file or its folder", "`libnccl.so.2`", "NCCL's library"),
@@ -102,7 +102,7 @@ public enum Setting {
     ONNXRUNTIME_LIBRARY(
             "cistern.onnxruntime.library",
             "a name, a file or its folder",
-            "the loaded one, `libonnxruntime.so.1`",
+            "the loaded `libonnxruntime.so.1`",
             "the library of ONNX Runtime"),
     /// NVTX's library.
     NVTX_LIBRARY(
@@ -151,22 +151,22 @@ public enum Setting {
         return key;
     }
 
-    /// Returns a description of the legal values, for people.
+    /// Returns a human-readable description of the legal values.
     public String legal() {
         return legal;
     }
 
-    /// Returns what applies if the setting is missing, for people.
+    /// Returns a human-readable description of what applies if the setting is missing.
     public String otherwise() {
         return otherwise;
     }
 
-    /// Returns what the setting means, for people.
+    /// Returns a human-readable description of the setting.
     public String meaning() {
         return meaning;
     }
 
-    /// Returns whether the key has a part that a person chooses.
+    /// Returns whether the key has a part that the user chooses.
     public boolean isFamily() {
         return key.contains("." + DEVICE_PART + ".") || key.endsWith("." + NAME_PART);
     }

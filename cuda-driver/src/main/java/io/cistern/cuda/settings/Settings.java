@@ -10,18 +10,18 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// The settings that were made outside the program, and their sources. Code that sets an option overrides all
-/// of them. Otherwise the first of these sources that has a value decides:
+/// The settings that were set outside the program, and their sources. Code that sets an option overrides all of
+/// them. Otherwise the first of these sources that has a value decides:
 ///
 /// 1. a system property, `-Dcistern.allocator=async`
 /// 2. an environment variable, `CISTERN_ALLOCATOR=async`
 /// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
 ///
 /// So a property for all devices overrides a file's value for one device; within one source, the value for one
-/// device comes first. A blank value counts as not set, since scripts unset a variable in this way.
+/// device comes first. A blank value counts as not set, because scripts unset a variable in this way.
 ///
-/// Immutable: a snapshot of the time when it was made. The code uses no lambdas, since it is among the first
-/// that runs.
+/// Immutable: a snapshot of the settings at the time of its creation. The code uses no lambdas, because it is
+/// among the first code that a program runs.
 public final class Settings {
     private static final String PROPERTIES = "cistern.";
     private static final String VARIABLES = "CISTERN_";
@@ -47,7 +47,7 @@ public final class Settings {
     /// @param setting the setting
     /// @param part the device or the name in its key; empty if the key has no such part
     /// @param text the value
-    /// @param source its source, for people: `property cistern.allocator`,
+    /// @param source its human-readable source: `property cistern.allocator`,
     ///     `environment variable CISTERN_ALLOCATOR`, `cistern.allocator in /etc/cistern.properties`
     public record Value(Setting setting, String part, String text, String source) {
         /// Returns the key as it is written in a property.
@@ -57,7 +57,7 @@ public final class Settings {
 
         /// Returns the value as a number of bytes from 1 to the given one.
         ///
-        /// @throws IllegalSettingException if it is not one
+        /// @throws IllegalSettingException if it is not such a number
         public long bytes(long most) {
             return inRange(parsed(null), most);
         }
@@ -65,7 +65,7 @@ public final class Settings {
         /// Returns the value as a number of bytes of a device, at least 1; it may be a share.
         ///
         /// @param deviceBytes returns the device's memory, in bytes
-        /// @throws IllegalSettingException if it is not one
+        /// @throws IllegalSettingException if it is not such a number
         public long bytes(LongSupplier deviceBytes) {
             return inRange(parsed(deviceBytes), Long.MAX_VALUE);
         }
@@ -85,7 +85,8 @@ public final class Settings {
             return bytes;
         }
 
-        /// Reads the value as the code that applies it does, as far as that needs no device and no file.
+        /// Checks the value as the code that applies it does, as far as possible without a device and without
+        /// opening a file.
         ///
         /// @throws IllegalSettingException if that code would refuse it
         public void check() {
@@ -114,7 +115,7 @@ public final class Settings {
 
         /// Returns the value as a whole number from 1 to the given one.
         ///
-        /// @throws IllegalSettingException if it is not one
+        /// @throws IllegalSettingException if it is not such a number
         public int number(int most) {
             if (!text.matches("[1-9][0-9]{0,8}") || Integer.parseInt(text) > most) {
                 throw illegal();
@@ -126,8 +127,8 @@ public final class Settings {
             return new IllegalSettingException(this, "'" + text + "' is not " + setting.legal());
         }
 
-        /// Returns which of the setting's words the value is, in any letter case; for a setting whose legal values
-        /// are a list of words.
+        /// Returns which of the setting's words the value is, in any letter case. Only for a setting whose
+        /// legal values are a list of words.
         ///
         /// @throws IllegalSettingException if it is not one of them
         public String word() {
@@ -144,7 +145,7 @@ public final class Settings {
     /// A key that was set but does not exist.
     ///
     /// @param key the key as it was written
-    /// @param source its source, for people
+    /// @param source its human-readable source
     /// @param isVariable whether it is an environment variable
     public record Unknown(String key, String source, boolean isVariable) {}
 
@@ -212,7 +213,7 @@ public final class Settings {
         return false;
     }
 
-    /// Returns the settings of this process at this time.
+    /// Returns a snapshot of the settings of this process.
     public static Settings ofProcess() {
         Map<String, String> properties = new TreeMap<>();
         for (String key : System.getProperties().stringPropertyNames()) {
@@ -227,7 +228,7 @@ public final class Settings {
     /// Names the source of a system property that a surrounding program sets for Cistern from its own
     /// configuration, so that messages can name it.
     ///
-    /// @param source the source, for people; null if the program removes the property
+    /// @param source the human-readable source; null if the program removes the property
     public static void sourceOfProperty(String key, @Nullable String source) {
         if (source == null) {
             SOURCES.remove(key);
@@ -348,8 +349,8 @@ public final class Settings {
         return List.copyOf(unknown);
     }
 
-    /// Returns what is wrong with the file. If it can't be read, or others can write to it, none of its values
-    /// apply. A key that is set twice is also a problem.
+    /// Returns what is wrong with the file of settings. If it can't be read, or others can write to it, none of
+    /// its values apply. A key that is set twice is also a problem.
     public List<String> problems() {
         return List.copyOf(problems);
     }
