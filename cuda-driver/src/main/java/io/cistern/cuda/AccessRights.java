@@ -1,10 +1,10 @@
 package io.cistern.cuda;
 
-/// The access of a device to memory, with the numbers of `CUmemAccess_flags`.
+/// The access rights of a device to memory, with the numbers of `CUmemAccess_flags`.
 public enum AccessRights {
-    /// Nothing.
+    /// No access.
     NONE(0),
-    /// Read.
+    /// Read only.
     READ(1),
     /// Read and write.
     READ_WRITE(3);

@@ -9,8 +9,8 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 
-/// Counts driver calls since the driver was opened, failed calls included. Setting and reading the current
-/// context does not count. Sums are weakly consistent: a sum read while other threads call may miss their
+/// Counts driver calls since the driver was opened, failed calls included. Calls that set or read the current
+/// context are not counted. Sums are weakly consistent: a sum read while other threads call may miss their
 /// latest calls.
 // The ordinal only indexes an array of this run.
 @SuppressWarnings("EnumOrdinal")
@@ -41,13 +41,13 @@ public final class CallCounts {
         Arrays.setAll(counts, _ -> new LongAdder());
     }
 
-    /// Counts one call. For implementations of [CudaDriver].
+    /// Counts one call. Only implementations of [CudaDriver] call this.
     public void count(DriverCall call) {
         counts[call.ordinal()].increment();
     }
 
     /// Returns counters for one thread at a time, which count without the atomic instruction that [#count]
-    /// needs. They are part of every sum, even after they become unreachable.
+    /// needs. Their counts are part of every sum, even after the counters have become unreachable.
     public Local local() {
         Local local = new Local();
         synchronized (lent) {
@@ -91,15 +91,16 @@ public final class CallCounts {
         return sum;
     }
 
-    /// Returns the number of calls that an allocator causes: the sum of [DriverCall.Kind#MEMORY] and
-    /// [DriverCall.Kind#STREAM].
+    /// Returns the number of calls of the kinds that an allocator makes: the sum of [DriverCall.Kind#MEMORY]
+    /// and [DriverCall.Kind#STREAM].
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
     }
 
     /// Counters for one thread at a time, from [CallCounts#local()].
     ///
-    /// **Threads.** One at a time, ordered by happens-before.
+    /// **Threads.** Only one thread at a time may count. If another thread takes over, a happens-before
+    /// relation must order the two threads.
     public static final class Local {
         private static final VarHandle COUNTS = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -107,7 +108,7 @@ public final class CallCounts {
 
         private Local() {}
 
-        /// Counts one call. For implementations of [CudaDriver].
+        /// Counts one call. Only implementations of [CudaDriver] call this.
         public void count(DriverCall call) {
             int index = call.ordinal();
             COUNTS.setOpaque(counts, index, counts[index] + 1);

@@ -1,13 +1,15 @@
 package io.cistern.cuda;
 
-/// Says what happens during a capture to calls that it can't see, with the numbers of `CUstreamCaptureMode`.
-/// Such calls obtain or free memory outside stream order, wait for streams or events, or query them.
+/// Says whether a capture forbids calls that can't become nodes of its graph, with the numbers of
+/// `CUstreamCaptureMode`. Such calls allocate or free memory outside stream order, wait for streams or events,
+/// or query them.
 public enum CaptureMode {
-    /// Refused on every thread while any thread captures in this mode. The initial mode of each thread.
+    /// The calls are refused on every thread while any thread captures in this mode. This is the initial mode
+    /// of each thread.
     GLOBAL(0),
-    /// Refused on the capturing thread.
+    /// The calls are refused on the thread that captures.
     THREAD_LOCAL(1),
-    /// Allowed. Another thread may end the capture.
+    /// The calls are allowed. Another thread may end the capture.
     RELAXED(2);
 
     private final int code;

@@ -8,8 +8,8 @@ import java.util.List;
 /// Host memory must be native, and stay alive until the stream has passed the copy. If it is not pinned, the
 /// driver may copy before the call returns.
 ///
-/// Memory of a pool on the host is passed like device memory, but copied by another function (`cuMemcpyAsync`). The
-/// host may also read and write it in place.
+/// A pool's memory on the host is passed by its address, as device memory is; the copy then uses another
+/// function of the driver (`cuMemcpyAsync`). The host may also read and write such memory in place.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
@@ -20,7 +20,7 @@ public interface Copies {
     /// **No safepoint begins meanwhile.** The driver may wait for the stream, for its own staging memory, or
     /// for another thread's call. If any of these waits for Java code (a host function, or a word that a kernel
     /// polls and a thread sets), then a garbage collection in between stops that code, and the program hangs
-    /// for good. So this is only for programs in which no device waits for Java code.
+    /// for ever. So use this only in a program in which no device waits for Java code.
     ///
     /// @param array heap memory that no other thread changes until the call returns
     void arrayToDevice(int device, long target, MemorySegment array, long stream);
@@ -60,7 +60,7 @@ public interface Copies {
     /// @param byteSize more than 0
     record Piece(long target, long source, long byteSize) {}
 
-    /// Returns whether the driver has [#batch], which came with CUDA 13.0.
+    /// Returns whether the driver supports [#batch], which came with CUDA 13.0.
     boolean takesBatches();
 
     /// Makes several copies, in stream order as a whole and in any order among themselves

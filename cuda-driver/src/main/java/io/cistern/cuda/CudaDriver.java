@@ -2,31 +2,35 @@ package io.cistern.cuda;
 
 /// Gives access to the CUDA driver in facets, one for each group of functions in the driver API's reference.
 ///
-/// Two implementations exist: the real driver, bound to `libcuda.so.1`, and the simulated GPU. Both pass the same
-/// driver-contract tests, so code above this interface cannot tell them apart except by [#simulated()].
+/// Two implementations exist: the real driver, bound to `libcuda.so.1`, and the simulated GPU. Both pass the
+/// same driver-contract tests, so code that uses this interface runs on either. [#simulated()] tells them
+/// apart.
 ///
-/// **Handles and addresses** are plain `long`s, as in C. Stream handles 0 and 1 mean the legacy default stream,
-/// 2 the per-thread default stream.
+/// **Handles and addresses** are plain `long`s, as in C. The stream handles 0 and 1 mean the legacy default
+/// stream, and 2 means the per-thread default stream.
 ///
-/// **Context rule.** Every call names its device, or an object that knows it. The implementation retains that
-/// device's primary context on first use, and makes it current on the calling OS thread before the call. If the
-/// caller had a foreign context current, the implementation restores it afterwards. Virtual threads may call.
+/// **Context rule.** A call names its device, as an argument or inside one (for example
+/// [PhysicalMemory#device()]). The implementation retains that device's primary context on first use, and makes
+/// it current on the calling OS thread before the call. If another context was current, the implementation
+/// restores it after the call. Virtual threads may call.
 ///
-/// **Errors.** Each result other than success becomes a [CudaException] that carries the call, the `CUresult`
-/// with its name, and the arguments. "Not ready" of the query calls is an answer, not an error.
+/// **Errors.** If a driver function returns an error, the method throws a [CudaException] that names the
+/// function, the `CUresult` and the arguments. `CUDA_ERROR_NOT_READY` is not an error for [Streams#isIdle] and
+/// [Events#hasPassed]: they return false.
 ///
 /// **Threads.** Every method of every facet may be called by any thread at any time.
 public interface CudaDriver extends AutoCloseable {
     /// Returns whether this is a simulated GPU.
     boolean simulated();
 
-    /// Returns a description of the implementation for people, for example `libcuda.so.1, driver API 13.0`.
+    /// Returns a human-readable description of the implementation, for example `libcuda.so.1, driver API 13.0`.
     String description();
 
     /// Returns the version that `cuDriverGetVersion` reports: 1000 × major + 10 × minor.
     int version();
 
-    /// Returns what this driver and each of its devices can do, probed once, with a reason for each "no".
+    /// Returns the abilities of this driver and of each of its devices, with a reason for each ability that is
+    /// missing. The driver is probed only once.
     DriverCapabilities capabilities();
 
     /// The facets of a driver, as an implementation provides them.
@@ -65,13 +69,12 @@ public interface CudaDriver extends AutoCloseable {
         return facets().devices();
     }
 
-    /// Returns the facet for `cuMemAlloc` and its relatives: plain device memory, pinned host memory, pointer
-    /// attributes.
+    /// Returns the facet for plain device memory (`cuMemAlloc`), pinned host memory and pointer attributes.
     default LinearMemory memory() {
         return facets().memory();
     }
 
-    /// Returns the facet for managed memory: one address for host and devices, moved page by page.
+    /// Returns the facet for managed memory, which has the same address on the host and on all devices.
     default UnifiedMemory unifiedMemory() {
         return facets().unifiedMemory();
     }
@@ -81,7 +84,8 @@ public interface CudaDriver extends AutoCloseable {
         return facets().pools();
     }
 
-    /// Returns the facet for address ranges, physical memory, mappings and access rights.
+    /// Returns the facet for virtual memory management: address ranges, physical memory, mappings and access
+    /// rights.
     default VirtualMemory virtualMemory() {
         return facets().virtualMemory();
     }
@@ -101,12 +105,12 @@ public interface CudaDriver extends AutoCloseable {
         return facets().events();
     }
 
-    /// Returns the facet for graphs and for capture into them.
+    /// Returns the facet for graphs and stream capture.
     default Graphs graphs() {
         return facets().graphs();
     }
 
-    /// Returns the facet for kernels: modules from PTX text, functions, launches.
+    /// Returns the facet that loads kernels from PTX text and launches them.
     default Modules modules() {
         return facets().modules();
     }
@@ -121,7 +125,8 @@ public interface CudaDriver extends AutoCloseable {
         return facets().sharing();
     }
 
-    /// Returns the driver that observers have wrapped: this object if there are none.
+    /// Returns the driver beneath all wrappers, such as the one that checks for races; this object if it is not
+    /// a wrapper.
     default CudaDriver original() {
         return this;
     }
@@ -129,14 +134,14 @@ public interface CudaDriver extends AutoCloseable {
     /// Returns how often each driver function was called through this object.
     CallCounts calls();
 
-    /// Returns the current time of this driver's calls and device work, in nanoseconds from an arbitrary
-    /// origin: the time of [System#nanoTime], or a simulated GPU's own time. Cheap; makes no driver call.
+    /// Returns the current time on the clock of this driver, in nanoseconds from an arbitrary origin. On a real
+    /// GPU that is [System#nanoTime]; on a simulated GPU it is virtual time. Cheap; makes no driver call.
     default long nanoTime() {
         return System.nanoTime();
     }
 
-    /// Releases the retained primary contexts. Later calls fail with [CudaResult#DEINITIALIZED]. Closing twice
-    /// does nothing.
+    /// Releases the retained primary contexts. No other call may be under way. Later calls fail with
+    /// [CudaResult#DEINITIALIZED]. Closing twice does nothing.
     @Override
     void close();
 }

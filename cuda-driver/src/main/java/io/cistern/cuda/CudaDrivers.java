@@ -34,11 +34,11 @@ public final class CudaDrivers {
     }
 
     /// Opens the driver that [#choose()] chooses; the caller closes it. If that driver is a simulation that no
-    /// setting asked for, a warning says so and gives the reason, once in the life of the JVM.
+    /// setting asked for, this logs a warning with the reason, but only once in the life of the JVM.
     ///
     /// @throws IllegalArgumentException if the setting `cistern.driver` names a driver that does not exist
-    /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't
-    /// @throws CudaException if the chosen driver refuses
+    /// @throws IllegalStateException if no driver can be chosen: see [#choose()]
+    /// @throws CudaException if the chosen driver can't be initialised
     public static CudaDriver openBest() {
         DriverChoice choice = choose();
         CudaDriver driver = choice.provider().open();
@@ -54,12 +54,14 @@ public final class CudaDrivers {
                 + "=cuda.";
     }
 
-    /// Chooses the driver that the setting `cistern.driver` names. If the setting is `auto` or missing, chooses
-    /// the available driver with the highest priority, but never passes over one that was configured wrongly.
+    /// Chooses the driver that the setting `cistern.driver` names. If the setting is `auto` or missing, this
+    /// chooses the available driver with the highest priority. However, if a driver of higher priority was
+    /// configured wrongly, for example by `cistern.cuda.library`, this throws instead of passing over it.
     ///
     /// @throws IllegalArgumentException if the setting names a driver that does not exist
-    /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't; the
-    ///     message gives the reasons and what to do about them
+    /// @throws IllegalStateException if no driver can be used, if the driver that the setting names can't be
+    ///     used, if a driver was configured wrongly, or if the real driver's provider was not found. The message
+    ///     gives the reasons and what to do about them
     public static DriverChoice choose() {
         return choose(providers(), Settings.ofProcess());
     }

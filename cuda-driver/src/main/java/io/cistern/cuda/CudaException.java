@@ -14,7 +14,7 @@ public final class CudaException extends CisternException {
     ///
     /// @param call the function that failed
     /// @param code the `CUresult` it returned
-    /// @param arguments its arguments for people, for example `device=0, byteSize=2097152`
+    /// @param arguments its arguments as text, for example `device=0, byteSize=2097152`
     public CudaException(DriverCall call, int code, String arguments) {
         super(call.symbol() + "(" + arguments + ") failed: " + CudaResult.describe(code) + advice(CudaResult.of(code)));
         this.call = call;

@@ -3,8 +3,8 @@ package io.cistern.cuda;
 import java.util.HashMap;
 import java.util.Map;
 
-/// The `CUresult` codes that memory code encounters, by their names in `cuda.h` without the `CUDA_` and
-/// `CUDA_ERROR_` prefix.
+/// The `CUresult` codes that calls for memory, streams and graphs return. The names are those of `cuda.h`
+/// without the prefix `CUDA_` or `CUDA_ERROR_`.
 public enum CudaResult {
     SUCCESS(0),
     INVALID_VALUE(1),
@@ -81,7 +81,8 @@ public enum CudaResult {
         return BY_CODE.getOrDefault(code, UNKNOWN);
     }
 
-    /// Returns whether this result ends the context: its memory is gone, and every later call fails.
+    /// Returns whether this result ends the context: the context's memory is gone, and every later call in it
+    /// fails.
     public boolean endsContext() {
         return switch (this) {
             case DEINITIALIZED,
@@ -94,7 +95,7 @@ public enum CudaResult {
         };
     }
 
-    /// Returns name and number for people, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
+    /// Returns the name and number, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
     public static String describe(int code) {
         CudaResult result = of(code);
         if (result == SUCCESS) {

@@ -2,18 +2,18 @@ package io.cistern.cuda;
 
 import org.jspecify.annotations.Nullable;
 
-/// Helps code to survive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
-/// and nothing runs in it any more. So a call that gives something back to it, or waits for its work, counts as
-/// done.
+/// Makes driver calls whose failure does not matter once the context has [failed][CudaResult#endsContext]. The
+/// memory, streams and events of such a context are gone, and nothing runs in it any more. So a call that frees
+/// or destroys something in it, or waits for its work, counts as done.
 ///
-/// Only for calls that need no answer; a call that allocates or copies has to report the dead context.
+/// Use this only for calls without a result. A call that allocates or copies has to report the dead context.
 public final class DeadContext {
-    /// The most times that [#insist] makes a call.
+    /// The largest number of times that [#insist] makes a call.
     public static final int MOST_TRIES = 4;
 
     private DeadContext() {}
 
-    /// Makes a call that gives something back or waits. If the context is dead, the call counts as done.
+    /// Makes a call that frees something or waits. If the context is dead, the call counts as done.
     ///
     /// @throws CudaException if the driver refuses for another reason
     public static void survive(Runnable call) {
@@ -23,8 +23,8 @@ public final class DeadContext {
         }
     }
 
-    /// Makes a call as [#survive] does. If the driver refuses, this makes the call a few times more: it is for calls
-    /// that give something back and are not made again later.
+    /// Makes a call as [#survive] does. If the driver refuses it, this repeats the call, up to [#MOST_TRIES]
+    /// times in all. Use it for a call that frees something and that no code would repeat later.
     ///
     /// @throws CudaException if the driver refuses each time
     public static void insist(Runnable call) {
@@ -40,21 +40,21 @@ public final class DeadContext {
     /// Makes a call as [#survive] does, but returns false if the driver refuses, so that the caller can try
     /// again later.
     ///
-    /// @return whether nothing is left to do
+    /// @return true if the call succeeded or the context is dead
     public static boolean isDone(Runnable call) {
         return refusal(call) == null;
     }
 
     /// Makes a call as [#insist] does, but returns false if the driver refuses each time.
     ///
-    /// @return whether nothing is left to do
+    /// @return true if the call succeeded or the context is dead
     public static boolean isDoneAtLast(Runnable call) {
         return isDone(() -> insist(call));
     }
 
     /// Makes a call as [#isDone] does, and returns why the driver refuses it.
     ///
-    /// @return the driver's refusal, or null if nothing is left to do
+    /// @return the driver's refusal; null if the call succeeded or the context is dead
     @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static @Nullable CudaException refusal(Runnable call) {
         try {

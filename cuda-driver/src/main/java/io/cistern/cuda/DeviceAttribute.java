@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// The device attributes that memory code asks for, with their numbers in `CUdevice_attribute`.
+/// The device attributes that Cistern queries, with their numbers in `CUdevice_attribute`.
 public enum DeviceAttribute {
     MAX_THREADS_PER_BLOCK(1),
     TEXTURE_ALIGNMENT(14),

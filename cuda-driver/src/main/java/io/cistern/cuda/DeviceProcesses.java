@@ -13,17 +13,17 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Finds which other processes hold memory of a device, by asking the management library (`libnvidia-ml.so.1`)
-/// if it is installed. The library is initialised for each question: questions are rare, and a library that is
-/// never shut down keeps files of the driver open.
+/// Finds which other processes hold memory of a device, by asking NVIDIA's management library NVML
+/// (`libnvidia-ml.so.1`), if it is installed. NVML is initialised for each query and shut down after it.
+/// Queries are rare, and a library that is not shut down keeps files of the driver open.
 ///
 /// ```
 /// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
 /// ```
 public final class DeviceProcesses {
-    /// The memory that one process holds.
+    /// The memory of a device that one process holds.
     ///
-    /// @param processId its number, in the system's name space unless the container hides that
+    /// @param processId its process ID, as NVML reports it; in a container it may be the ID on the host
     /// @param byteSize bytes of device memory; −1 if the system does not report it
     public record Holding(long processId, long byteSize) {}
 
@@ -54,8 +54,8 @@ public final class DeviceProcesses {
         return Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), descriptor);
     }
 
-    /// Returns the processes that hold memory of a device. Never throws: the list is empty without the library,
-    /// on a simulated GPU, and if the system refuses to answer.
+    /// Returns the other processes that hold memory of a device. Never throws. The list is empty on a simulated
+    /// GPU, if NVML is not installed, and if NVML refuses to answer.
     public static List<Holding> others(CudaDriver driver, int device) {
         try {
             return driver.simulated() ? List.of() : ask(driver.devices().uuid(device));

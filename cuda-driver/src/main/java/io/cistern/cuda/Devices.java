@@ -2,7 +2,7 @@ package io.cistern.cuda;
 
 import java.util.function.LongConsumer;
 
-/// Devices and their primary contexts. Device ordinals run from 0 to [#count()] − 1.
+/// Describes devices and manages their primary contexts. Device ordinals run from 0 to [#count()] − 1.
 ///
 /// Every method that takes a device throws [CudaException] with [CudaResult#INVALID_DEVICE] for an ordinal out of
 /// range.
@@ -10,7 +10,7 @@ public interface Devices {
     /// Returns how many devices the driver sees (`cuDeviceGetCount`).
     int count();
 
-    /// Returns the device's name for people (`cuDeviceGetName`).
+    /// Returns the device's name, for example `NVIDIA H200` (`cuDeviceGetName`).
     String name(int device);
 
     /// Returns the device's UUID in the usual hexadecimal form (`cuDeviceGetUuid_v2`).
@@ -22,28 +22,29 @@ public interface Devices {
     /// Returns one attribute (`cuDeviceGetAttribute`); 0 for an attribute that this driver does not know.
     int attribute(int device, DeviceAttribute attribute);
 
-    /// Returns whether this driver already has the device's primary context, because a call used the device.
-    /// Makes no driver call and no context.
+    /// Returns whether an earlier call already made this driver retain the device's primary context. Makes no
+    /// driver call and creates no context.
     boolean isUsed(int device);
 
     /// Returns the handle of the device's primary context, which this driver retains until it closes.
     long primaryContext(int device);
 
-    /// Makes the device's primary context current on the calling OS thread, for native code that the caller
-    /// calls next. The code then runs in the context of this driver's calls. Between this call, the native code
-    /// and [#leaveContext] a virtual thread must not park.
+    /// Makes the device's primary context current on the calling OS thread. Native code that the caller then
+    /// calls runs in the same context as this driver's calls. A virtual thread must not park until it has
+    /// called [#leaveContext].
     ///
     /// @return the context that was current before, 0 for none; pass it to [#leaveContext]
     long enterContext(int device);
 
-    /// Restores the context that was current before [#enterContext], whatever native code did meanwhile. If
-    /// none was current, the primary context stays, so that the next call finds it.
+    /// Restores the context that was current before [#enterContext], even if native code has changed it
+    /// meanwhile. If no context was current before, the device's primary context stays current.
     ///
     /// @param before the result of [#enterContext]
     void leaveContext(int device, long before);
 
     /// Returns the device whose primary context is current on the calling OS thread (`cuCtxGetCurrent`).
-    /// Another library may have made it current. A virtual thread must not park before it acts on the answer.
+    /// Another library may have made it current. A virtual thread must not park before it uses the result,
+    /// because it may continue on another OS thread.
     ///
     /// @return its ordinal, or −1 if no context is current
     /// @throws CudaException [CudaResult#INVALID_CONTEXT] if the current context is not a primary one
@@ -59,8 +60,8 @@ public interface Devices {
     /// @throws CudaException [CudaResult#NOT_SUPPORTED] if this driver or system sends no such notices
     long onOverBudget(int device, LongConsumer whenOver);
 
-    /// Ends a registration (`cuDeviceUnregisterAsyncNotification`). A call of the code that has begun may still
-    /// run.
+    /// Ends a registration (`cuDeviceUnregisterAsyncNotification`). The registered code may still be running
+    /// when this returns.
     ///
     /// @param registration the result of [#onOverBudget]
     void endOverBudget(int device, long registration);

@@ -6,8 +6,9 @@ import static io.cistern.cuda.DriverCall.Kind.STREAM;
 
 /// The driver functions that Cistern calls, each with the exact symbol that `libcuda.so.1` exports for it.
 ///
-/// One table serves the binding (symbols), errors (names), the simulated GPU (costs and injected faults) and
-/// the counters. If the unsuffixed symbol is a legacy entry point with 32-bit sizes, the `_v2` symbol is bound.
+/// The binding takes symbols from this table, and errors take names from it. The simulated GPU has a cost for
+/// each function, and can make calls of it fail. [CallCounts] counts the calls of each function. If the
+/// unsuffixed symbol is a legacy entry point with 32-bit sizes, the `_v2` symbol is bound.
 public enum DriverCall {
     INIT("cuInit", OTHER),
     DRIVER_GET_VERSION("cuDriverGetVersion", OTHER),
@@ -138,13 +139,13 @@ public enum DriverCall {
     IPC_OPEN_EVENT_HANDLE("cuIpcOpenEventHandle", STREAM),
     IPC_GET_MEM_HANDLE("cuIpcGetMemHandle", MEMORY);
 
-    /// The kinds of calls, for counting.
+    /// The kinds of calls that [CallCounts] adds up.
     public enum Kind {
-        /// The call obtains, returns, maps or shares memory.
+        /// The call allocates, frees, maps or shares memory.
         MEMORY,
         /// The call orders work: streams and events.
         STREAM,
-        /// The call queries, copies, launches, or sets up.
+        /// Any other call: a query, a copy, a launch, or a setup.
         OTHER
     }
 

@@ -6,8 +6,8 @@ import java.util.Map;
 /// The result of probing a driver and its devices once.
 ///
 /// @param version the driver API's version: 1000 × major + 10 × minor
-/// @param environment properties of the system that limit what works: MIG, vGPU, WSL, an old kernel module;
-///     empty if there are none
+/// @param environment human-readable properties of the system that limit what works, such as MIG, vGPU, WSL, or
+///     an old kernel module; empty if there are none
 /// @param devices one entry for each device, in order
 public record DriverCapabilities(int version, List<String> environment, List<DeviceCapabilities> devices) {
     /// Copies the lists.
@@ -23,8 +23,9 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
     /// @param uuid its UUID
     /// @param totalBytes its memory in bytes
     /// @param computeCapability 10 × major + minor
-    /// @param granularity the smallest unit of physical memory, in bytes; 0 without virtual memory
-    /// @param features the answer for each feature
+    /// @param granularity the smallest [granularity][VirtualMemory#granularity] of physical memory, in bytes; 0
+    ///     if the device has no virtual memory management
+    /// @param features whether the device has each feature
     public record DeviceCapabilities(
             int device,
             String name,
@@ -38,7 +39,7 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
             features = Map.copyOf(features);
         }
 
-        /// Returns the answer for one feature.
+        /// Returns whether the device has a feature and, if not, why.
         public Support supports(DriverFeature feature) {
             return features.getOrDefault(feature, Support.no("not probed"));
         }

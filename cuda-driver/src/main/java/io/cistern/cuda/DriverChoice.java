@@ -1,9 +1,9 @@
 package io.cistern.cuda;
 
-/// The driver that a program gets if its code names none.
+/// The driver that [CudaDrivers#choose()] chose.
 ///
 /// @param provider opens the driver
-/// @param asked true if the setting `cistern.driver` names the driver, false if `auto` found it
-/// @param reason says why this one was chosen, for people: the setting's source, or why those of a higher
-///     priority can't be used; empty if it has the highest priority
+/// @param asked true if the setting `cistern.driver` names the driver, false if it was found automatically
+/// @param reason a human-readable reason for the choice: the source of the setting, or why the drivers of
+///     higher priority can't be used; empty if no setting names a driver and this one has the highest priority
 public record DriverChoice(CudaDriverProvider provider, boolean asked, String reason) {}

@@ -4,7 +4,7 @@ package io.cistern.cuda;
 public enum DriverFeature {
     /// `cuMemAllocAsync` and pools.
     MEMORY_POOLS,
-    /// Address ranges and physical handles.
+    /// Virtual memory management: address ranges and handles of physical memory.
     VIRTUAL_MEMORY,
     /// Memory that moves between the host and devices page by page while both run.
     MANAGED_MEMORY,
@@ -18,13 +18,13 @@ public enum DriverFeature {
     HARDWARE_DECOMPRESS,
     /// Physical memory on a host NUMA node.
     HOST_NUMA_MEMORY,
-    /// Sharing by file descriptor.
+    /// Sharing memory with other processes by file descriptor.
     POSIX_FILE_DESCRIPTOR,
-    /// Sharing by fabric handle; needs an IMEX channel.
+    /// Sharing memory with other processes by fabric handle; needs an IMEX channel.
     FABRIC,
-    /// Access of network cards to physical memory that was created for it.
+    /// Direct access of network cards (GPUDirect RDMA) to physical memory that was created for it.
     RDMA,
-    /// Sharing by dma-buf.
+    /// Sharing memory with other drivers by dma-buf.
     DMA_BUF,
     /// NVLink multicast, which only NCCL uses.
     MULTICAST,

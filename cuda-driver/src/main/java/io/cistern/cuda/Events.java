@@ -12,7 +12,8 @@ public interface Events {
     void record(int device, long event, long stream);
 
     /// Marks the current end of all streams of the device's primary context, even of streams that Cistern does
-    /// not know (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
+    /// not know (`cuCtxRecordEvent`, since CUDA 12.5). The event has passed when all these streams have passed
+    /// their marks.
     ///
     /// @throws CudaException [CudaResult#NOT_SUPPORTED] from an older driver,
     ///     [CudaResult#STREAM_CAPTURE_UNSUPPORTED] while a stream of the context is being captured

@@ -3,17 +3,19 @@ package io.cistern.cuda;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
-/// Makes and launches graphs: work that is described once and launched many times, captured from streams or
-/// built by hand.
+/// Creates and launches graphs. A graph is work that is described once, either by capturing streams or node by
+/// node, and launched many times.
 ///
 /// **Capture.** From [#beginCapture] on, work given to the stream becomes nodes of a graph. Another stream
-/// joins when it waits for an event that was recorded in the capture; the first stream must wait for it before
-/// [#endCapture]. During a capture, calls that it can't see are restricted: see [CaptureMode].
+/// joins the capture when it waits for an event that was recorded in the capture. Before [#endCapture], the
+/// stream on which the capture began must wait for each stream that joined. During a capture, calls that can't
+/// become nodes are restricted: see [CaptureMode].
 ///
 /// **Memory of graphs.** `cuMemAllocAsync` and `cuMemFreeAsync` on a captured stream become nodes too. The
-/// address of such an allocation is fixed when it is captured. Its memory exists from the time when the node runs
-/// until its free: by a node of the graph, by [MemoryPools#free] outside, or by the next launch of an executable
-/// that was instantiated with `freesOnLaunch`. Only one executable of such a graph exists at a time.
+/// address of such an allocation is fixed when it is captured. Its memory exists from the time when the node
+/// runs until the memory is freed. That is done by another node of the graph, by [MemoryPools#free] outside the
+/// graph, or by the next launch of an executable that was instantiated with `freesOnLaunch`. Such a graph can
+/// have only one executable at a time.
 ///
 /// **Threads.** Unless its mode is [CaptureMode#RELAXED], a capture must be ended by the OS thread that began
 /// it, so a virtual thread must not block in between. Only one thread at a time may change a graph.
@@ -38,8 +40,8 @@ public interface Graphs {
 
     /// Returns the capture state of a stream (`cuStreamIsCapturing`).
     ///
-    /// @throws CudaException [CudaResult#STREAM_CAPTURE_IMPLICIT] for the legacy default stream while a stream
-    ///     that waits for it is captured
+    /// @throws CudaException [CudaResult#STREAM_CAPTURE_IMPLICIT] for the legacy default stream while a
+    ///     [blocking][Streams#isBlocking] stream is captured
     CaptureStatus captureStatus(int device, long stream);
 
     /// Returns the id of the capture that a stream is in, unique in this process (`cuStreamGetCaptureInfo_v3`,
@@ -61,10 +63,11 @@ public interface Graphs {
 
     /// Sets the calling OS thread's capture mode (`cuThreadExchangeStreamCaptureMode`).
     ///
-    /// @return the mode before
+    /// @return the previous mode
     CaptureMode exchangeThreadMode(CaptureMode mode);
 
-    /// Runs a few driver calls so that captures under way on any thread neither forbid nor see them.
+    /// Runs code with the calling thread's mode set to [CaptureMode#RELAXED], so that captures under way on any
+    /// thread do not forbid its driver calls.
     ///
     /// @param body must not block except in a driver call: a virtual thread would resume on another OS thread
     default void relaxed(Runnable body) {
@@ -76,20 +79,20 @@ public interface Graphs {
         }
     }
 
-    /// Protects captures on a device from all calls through this driver, until [#unshelter]; calls nest. Calls
-    /// that a capture forbids are then made as [#relaxed] does, on every thread. The calls that would
-    /// invalidate every capture of the context, [Devices#synchronize] and [Events#recordAll], are not made and
-    /// throw [CudaResult#STREAM_CAPTURE_UNSUPPORTED].
+    /// Protects captures on a device from all calls through this driver, until [#unshelter]. Such pairs may be
+    /// nested. Meanwhile, calls on every thread are made in the mode [CaptureMode#RELAXED], so that captures do
+    /// not forbid them. [Devices#synchronize] and [Events#recordAll] would invalidate the captures even in that
+    /// mode; they throw [CudaResult#STREAM_CAPTURE_UNSUPPORTED] without calling the driver.
     void shelter(int device);
 
-    /// Takes back one [#shelter].
+    /// Ends the protection that one call of [#shelter] began.
     void unshelter(int device);
 
     /// Returns whether calls are [sheltered][#shelter] from captures on a device. Makes no driver call.
     boolean isSheltered(int device);
 
-    /// Makes a call that would invalidate captures on the device, unless calls are [sheltered][#shelter]. A
-    /// shelter that begins meanwhile waits for the call, and so does the capture that follows.
+    /// Makes a call that would invalidate captures on the device, unless calls are [sheltered][#shelter]. If
+    /// another thread calls [#shelter] meanwhile, it waits until the call has returned.
     ///
     /// @param call must not wait
     /// @return the call's result, or false if it was not made
@@ -100,7 +103,7 @@ public interface Graphs {
 
     /// Adds an allocation of the device's memory to a graph (`cuGraphAddMemAllocNode`, CUDA 11.4).
     ///
-    /// @param dependencies the nodes that it follows
+    /// @param dependencies the nodes that must complete before it
     /// @param byteSize bytes to allocate
     /// @return the node and the address
     AllocationNode addAllocation(int device, long graph, List<Long> dependencies, long byteSize);
@@ -126,12 +129,12 @@ public interface Graphs {
     /// Returns the number of a graph's nodes (`cuGraphGetNodes`).
     long nodeCount(int device, long graph);
 
-    /// Returns the nodes that a node follows directly (`cuGraphNodeGetDependencies_v2`, driver 12.3).
+    /// Returns the nodes on which a node depends directly (`cuGraphNodeGetDependencies_v2`, driver 12.3).
     List<Long> dependencies(int device, long node);
 
-    /// Ties code to a graph. The code runs once, on a driver thread, when the graph and all its executables are
-    /// gone and their launches are done (`cuUserObjectCreate`, `cuGraphRetainUserObject`). It must not call the
-    /// driver; exceptions that it throws are swallowed.
+    /// Registers code that runs once when a graph is gone: on a driver thread, after the graph and all its
+    /// executables were destroyed and their launches have ended (`cuUserObjectCreate`,
+    /// `cuGraphRetainUserObject`). The code must not call the driver; exceptions that it throws are swallowed.
     ///
     /// @param graph a graph, which may still be under capture
     void retain(int device, long graph, Runnable whenGone);
@@ -141,7 +144,7 @@ public interface Graphs {
     /// @param freesOnLaunch whether a launch first frees the memory that an earlier launch allocated and did
     ///     not free (`CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`)
     /// @throws CudaException [CudaResult#NOT_SUPPORTED] or [CudaResult#INVALID_VALUE] for a second executable
-    ///     of a graph that allocates
+    ///     of a graph that allocates or frees memory
     long instantiate(int device, long graph, boolean freesOnLaunch);
 
     /// Gives an executable the parameters of a graph of the same shape (`cuGraphExecUpdate_v2`, CUDA 12.0).
@@ -149,9 +152,11 @@ public interface Graphs {
     /// @throws CudaException [CudaResult#GRAPH_EXEC_UPDATE_FAILURE] if the shapes differ; nothing is changed then
     void update(int device, long executable, long graph);
 
-    /// Launches an executable (`cuGraphLaunch`), after the stream's work and its own earlier launches.
+    /// Launches an executable (`cuGraphLaunch`). It runs after the stream's earlier work and after the
+    /// executable's earlier launches.
     ///
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if memory of the last launch is not freed
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if memory that the last launch allocated is not freed
+    ///     yet, and the executable was not instantiated with `freesOnLaunch`
     void launch(int device, long executable, long stream);
 
     /// Destroys an executable (`cuGraphExecDestroy`); a launch under way still runs to its end.
@@ -168,7 +173,8 @@ public interface Graphs {
     /// @throws CudaException [CudaResult#INVALID_VALUE] for a current value
     void resetMemory(int device, GraphMemoryAttribute attribute);
 
-    /// Gives memory that no graph uses now back to the device (`cuDeviceGraphMemTrim`).
+    /// Gives back to the device the memory that the driver keeps for graphs and that no graph uses now
+    /// (`cuDeviceGraphMemTrim`).
     void trimMemory(int device);
 
     /// An allocation in a graph.

@@ -13,9 +13,9 @@ public interface LinearMemory {
     /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Freeing address
     /// 0 does nothing.
     ///
-    /// Memory of a pool may be freed here too, without waiting. But the pool goes on counting it in
-    /// [PoolAttribute#USED_CURRENT], even after synchronisations (seen with driver 580). [MemoryPools#free]
-    /// keeps the counters right.
+    /// This also frees memory of a pool, and then does not wait. However, the pool goes on counting that memory
+    /// in [PoolAttribute#USED_CURRENT], even after synchronisations (seen with driver 580). Use
+    /// [MemoryPools#free] to keep the counter right.
     ///
     /// @throws CudaException [CudaResult#INVALID_VALUE] for an address that is not the start of a live allocation
     void free(int device, long address);
@@ -24,7 +24,7 @@ public interface LinearMemory {
     /// (`cuMemGetInfo_v2`).
     MemoryInfo info(int device);
 
-    /// Returns the free bytes of the device, as [#info] does, but without garbage.
+    /// Returns the free bytes of the device, as [#info] does, but creates no garbage.
     long freeBytes(int device);
 
     /// Returns the allocation that an address lies in (`cuMemGetAddressRange_v2`).
@@ -32,7 +32,7 @@ public interface LinearMemory {
     /// @throws CudaException [CudaResult#NOT_FOUND] or [CudaResult#INVALID_VALUE] for an unknown address
     AddressRange range(int device, long address);
 
-    /// Allocates pinned host memory that all devices reach (`cuMemHostAlloc` with `PORTABLE | DEVICEMAP`).
+    /// Allocates pinned host memory that all devices can access (`cuMemHostAlloc` with `PORTABLE | DEVICEMAP`).
     ///
     /// @return a native segment of `byteSize` bytes, valid until [#freeHost], whose address is also its device
     ///     address
@@ -54,8 +54,8 @@ public interface LinearMemory {
 
     /// Free and total bytes of a device.
     ///
-    /// @param freeBytes bytes free now
-    /// @param totalBytes all bytes
+    /// @param freeBytes the free bytes
+    /// @param totalBytes the size of the device's memory in bytes
     record MemoryInfo(long freeBytes, long totalBytes) {}
 
     /// A range of device addresses.

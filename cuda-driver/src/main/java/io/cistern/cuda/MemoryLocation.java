@@ -28,8 +28,8 @@ public record MemoryLocation(Type type, int id) {
         }
     }
 
-    /// Written by hand, like [#equals]: the generated method loads classes on its first call, which happens in
-    /// the first allocation.
+    /// Returns a hash code of the type and the id. It is written by hand, like [#equals], because a record's
+    /// generated method loads classes on its first call, which would be during the first allocation.
     @Override
     public int hashCode() {
         return 31 * type.code + id;

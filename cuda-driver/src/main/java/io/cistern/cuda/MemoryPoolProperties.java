@@ -8,8 +8,8 @@ package io.cistern.cuda;
 /// @param maxByteSize most bytes it may reserve, or 0 for the driver's own limit; the driver rounds it up
 /// @param hardwareDecompress whether the device's decompression engine may write to it
 ///     (`CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS`, CUDA 12.8)
-/// @param managed whether its memory is managed (`CU_MEM_ALLOCATION_TYPE_MANAGED`, CUDA 13.0): then `location`
-///     is the preferred place, and the pool can't be exported
+/// @param managed whether its memory is managed (`CU_MEM_ALLOCATION_TYPE_MANAGED`, CUDA 13.0). If so,
+///     `location` is its preferred place, and the pool can't be exported
 public record MemoryPoolProperties(
         MemoryLocation location, int handleTypes, long maxByteSize, boolean hardwareDecompress, boolean managed) {
     /// Describes a pool that is neither for the decompression engine nor managed.
@@ -17,7 +17,7 @@ public record MemoryPoolProperties(
         this(location, handleTypes, maxByteSize, false, false);
     }
 
-    /// Returns the properties of a pool of managed memory that prefers a device.
+    /// Returns the properties of a pool of managed memory whose preferred place is a device.
     public static MemoryPoolProperties managed(int device) {
         return new MemoryPoolProperties(MemoryLocation.device(device), 0, 0, false, true);
     }

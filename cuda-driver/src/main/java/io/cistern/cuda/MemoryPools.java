@@ -10,7 +10,8 @@ public interface MemoryPools {
     /// Destroys a pool (`cuMemPoolDestroy`); memory still allocated from it stays valid until it is freed.
     void destroy(int device, long pool);
 
-    /// Returns the pool that exists from the start and can't be destroyed (`cuDeviceGetDefaultMemPool`).
+    /// Returns the device's default pool, which always exists and can't be destroyed
+    /// (`cuDeviceGetDefaultMemPool`).
     long defaultPool(int device);
 
     /// Returns the pool from which [#allocate(int, long, long)] takes memory (`cuDeviceGetMemPool`).
@@ -38,13 +39,14 @@ public interface MemoryPools {
     /// can't be set.
     void setAttribute(int device, long pool, PoolAttribute attribute, long value);
 
-    /// Gives unused memory back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). Only
-    /// memory whose frees have completed can go: synchronise first if all unused memory must go.
+    /// Gives unused memory back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). It
+    /// gives back only memory whose frees have completed. To give back all unused memory, synchronise first.
     void trimTo(int device, long pool, long keepBytes);
 
-    /// Sets the rights of `peer` to the pool's memory, present and future (`cuMemPoolSetAccess`).
+    /// Sets the access rights of the device `peer` to the pool's memory, present and future
+    /// (`cuMemPoolSetAccess`).
     void setAccess(int device, long pool, int peer, AccessRights rights);
 
-    /// Returns the rights of `peer` to the pool's memory (`cuMemPoolGetAccess`).
+    /// Returns the access rights of the device `peer` to the pool's memory (`cuMemPoolGetAccess`).
     AccessRights access(int device, long pool, int peer);
 }

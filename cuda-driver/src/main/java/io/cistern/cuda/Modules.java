@@ -2,8 +2,8 @@ package io.cistern.cuda;
 
 /// Loads kernels from PTX text and launches them.
 ///
-/// On the simulated GPU a kernel is a Java function registered under its name. That GPU only searches the text
-/// for `.entry` names.
+/// On the simulated GPU, a kernel is a Java function that was registered under the kernel's name. The simulated
+/// GPU does not run the PTX text; it only looks for `.entry` names there.
 public interface Modules {
     /// Loads a module from PTX text (`cuModuleLoadData`).
     ///
@@ -26,8 +26,8 @@ public interface Modules {
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
-    /// A pointer, and how the kernel uses the memory behind it. The driver gets only the address; observers of its
-    /// calls get the rest too.
+    /// A pointer argument that also says how the kernel uses the memory there. The driver gets only the
+    /// address; the check for races uses the rest, too.
     ///
     /// @param address the address that the kernel receives
     /// @param byteSize how many bytes from there the kernel may read or write
@@ -38,7 +38,7 @@ public interface Modules {
     ///
     /// @param blocks blocks in the grid
     /// @param threads threads in a block
-    /// @param sharedBytes dynamic shared memory of each block
+    /// @param sharedBytes dynamic shared memory of each block, in bytes
     record Grid(Extent blocks, Extent threads, int sharedBytes) {
         /// Returns a one-dimensional shape without dynamic shared memory.
         public static Grid of(int blocks, int threads) {

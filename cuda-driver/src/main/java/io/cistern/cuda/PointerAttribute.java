@@ -2,9 +2,9 @@ package io.cistern.cuda;
 
 /// Facts that the driver knows about a pointer, with the numbers of `CUpointer_attribute`.
 public enum PointerAttribute {
-    /// The context that made the allocation; 0 for memory of pools and mappings.
+    /// The context in which the memory was allocated; 0 for memory of pools and mappings.
     CONTEXT(1),
-    /// 1 host, 2 device, 4 unified.
+    /// The type of memory: 1 for host, 2 for device, 4 for unified.
     MEMORY_TYPE(2),
     /// A number that no other allocation of this process ever has.
     BUFFER_ID(7),
@@ -20,9 +20,10 @@ public enum PointerAttribute {
     MAPPED(13),
     /// Bits of the handle types that it may be exported as.
     ALLOWED_HANDLE_TYPES(14),
-    /// 3 if the device may read and write it.
+    /// The access rights of the device, as the numbers of [AccessRights]: 3 if it may read and write the
+    /// memory.
     ACCESS_FLAGS(16),
-    /// The pool it came from, or 0.
+    /// The pool that the memory came from, or 0.
     MEMPOOL_HANDLE(17);
 
     private final int code;

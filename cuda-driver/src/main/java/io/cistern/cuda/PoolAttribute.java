@@ -2,21 +2,22 @@ package io.cistern.cuda;
 
 /// Attributes of a pool, with the numbers of `CUmemPool_attribute`.
 public enum PoolAttribute {
-    /// 1: memory freed on one stream is reused on another that waited for the free by events.
+    /// 1 if memory that was freed on one stream may be reused on another stream that waited for the free by an
+    /// event, else 0.
     REUSE_FOLLOW_EVENT_DEPENDENCIES(1, true),
-    /// 1: memory whose free has already completed is reused on any stream.
+    /// 1 if memory whose free has already completed may be reused on any stream, else 0.
     REUSE_ALLOW_OPPORTUNISTIC(2, true),
-    /// 1: the driver may insert a wait so that memory can be reused on another stream.
+    /// 1 if the driver may make a stream wait for another one, so that memory can be reused, else 0.
     REUSE_ALLOW_INTERNAL_DEPENDENCIES(3, true),
-    /// Bytes that the pool keeps at a synchronisation.
+    /// Bytes up to which the pool keeps memory at a synchronisation, instead of giving it back to the device.
     RELEASE_THRESHOLD(4, false),
-    /// Bytes the pool holds.
+    /// Bytes of memory that the pool holds, used or not.
     RESERVED_CURRENT(5, false),
-    /// Most bytes the pool held since the last reset.
+    /// Most bytes that the pool held since the last reset.
     RESERVED_HIGH(6, false),
-    /// Bytes handed out and not taken back by [MemoryPools#free].
+    /// Bytes that were allocated and not yet freed by [MemoryPools#free].
     USED_CURRENT(7, false),
-    /// Most bytes handed out since the last reset.
+    /// Most bytes in use since the last reset.
     USED_HIGH(8, false);
 
     private final int code;
@@ -32,7 +33,8 @@ public enum PoolAttribute {
         return code;
     }
 
-    /// Returns whether the driver stores it as a 32-bit `int`; otherwise it is a 64-bit unsigned number.
+    /// Returns whether the driver stores this attribute as a 32-bit `int`; otherwise it is a 64-bit unsigned
+    /// number.
     public boolean isInt() {
         return isInt;
     }

@@ -3,8 +3,8 @@ package io.cistern.cuda;
 import java.util.List;
 import java.util.Optional;
 
-/// The advice for a range of managed memory, and its last prefetch (`CUmem_range_attribute`). Each is reported
-/// only if it applies to every page of the range.
+/// The advice for a range of managed memory, and its last prefetch (`CUmem_range_attribute`). A piece of advice
+/// or a prefetch is reported only if it applies to every page of the range.
 ///
 /// @param readMostly whether [MemoryAdvice#SET_READ_MOSTLY] holds
 /// @param preferredLocation the place of [MemoryAdvice#SET_PREFERRED_LOCATION]; empty if there is none, or the

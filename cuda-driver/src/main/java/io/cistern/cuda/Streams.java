@@ -30,15 +30,16 @@ public interface Streams {
     /// for the default streams.
     boolean isBlocking(int device, long stream);
 
-    /// Makes later work of the stream wait for the event's last recording (`cuStreamWaitEvent`). If the event
-    /// was never recorded, this does nothing.
+    /// Makes later work of the stream wait for the mark that the event recorded last (`cuStreamWaitEvent`).
+    /// Does nothing if the event was never recorded.
     void await(int device, long stream, long event);
 
     /// Returns a number that, unlike the handle, no other stream of this process ever has (`cuStreamGetId`,
     /// driver 12.0).
     long id(int device, long stream);
 
-    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the
-    /// driver; exceptions that it throws are swallowed.
+    /// Enqueues code that runs on the host after all earlier work of the stream (`cuLaunchHostFunc`); later
+    /// work of the stream waits for it. The code must not call the driver. Exceptions that it throws are
+    /// swallowed.
     void launchHostFunction(int device, long stream, Runnable function);
 }

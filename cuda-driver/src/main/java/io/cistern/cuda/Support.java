@@ -2,17 +2,17 @@ package io.cistern.cuda;
 
 /// Says whether something can be done here and, if not, why.
 ///
-/// @param supported the answer
-/// @param reason why not, and what to do about it; empty for a yes
+/// @param supported whether it can be done
+/// @param reason why it can't be done, and what to do about that; empty if it can
 public record Support(boolean supported, String reason) {
     private static final Support YES = new Support(true, "");
 
-    /// Returns a yes.
+    /// Returns the answer that something can be done.
     public static Support yes() {
         return YES;
     }
 
-    /// Returns a no with its reason.
+    /// Returns the answer that something can't be done, with the reason.
     public static Support no(String reason) {
         return new Support(false, reason);
     }

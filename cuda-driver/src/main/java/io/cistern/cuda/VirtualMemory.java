@@ -2,15 +2,17 @@ package io.cistern.cuda;
 
 import java.util.List;
 
-/// Manages address ranges, physical memory, and the mappings between them (CUDA 10.2).
+/// Manages address ranges, physical memory, and the mappings between them (since CUDA 10.2).
 ///
-/// A program reserves a range, creates physical memory, maps the whole handle into the range, and opens it to
-/// devices. One handle may be mapped at several addresses. None of these calls waits for running work, so a
-/// thread that unmaps memory must make sure in another way that no work uses it.
+/// A program reserves a range of addresses, creates physical memory, maps the whole of it into the range, and
+/// gives devices access. Physical memory is named by a handle; one handle may be mapped at several addresses.
+/// None of these calls waits for running work. Before a program unmaps memory, the program itself must make
+/// sure that no work still uses it.
 public interface VirtualMemory {
-    /// Returns the unit of sizes and addresses in bytes (`cuMemGetAllocationGranularity`).
+    /// Returns the granularity in bytes: sizes and addresses of such memory are multiples of it
+    /// (`cuMemGetAllocationGranularity`).
     ///
-    /// @param recommended true for the unit with the best performance, false for the smallest one
+    /// @param recommended true for the granularity with the best performance, false for the smallest one
     long granularity(PhysicalMemory memory, boolean recommended);
 
     /// Reserves addresses (`cuMemAddressReserve`).
@@ -30,8 +32,8 @@ public interface VirtualMemory {
     /// @throws CudaException [CudaResult#OUT_OF_MEMORY]
     long create(long byteSize, PhysicalMemory memory);
 
-    /// Drops the reference to physical memory (`cuMemRelease`). The memory is freed when no mapping of it is
-    /// left either.
+    /// Drops a reference to physical memory (`cuMemRelease`). The driver frees the memory when neither a
+    /// reference nor a mapping of it is left.
     void release(int device, long handle);
 
     /// Maps a whole handle at an address inside a reservation (`cuMemMap` with offset 0).
@@ -40,18 +42,20 @@ public interface VirtualMemory {
     /// Removes whole mappings from a range (`cuMemUnmap`).
     void unmap(int device, long address, long byteSize);
 
-    /// Opens a mapped range to a device, or closes it (`cuMemSetAccess`).
+    /// Sets the access rights of one place to a mapped range (`cuMemSetAccess`).
     ///
-    /// Call it for adjacent mappings. A driver checks only the two ends of the range: driver 580 refuses a hole
-    /// at the end. It accepts one in the middle, and opens nothing after it.
+    /// The mappings in the range must be adjacent. The driver does not check that fully: driver 580 refuses a
+    /// range whose end is not mapped. If a hole lies in the middle, it reports success, but sets no rights
+    /// after the hole.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or
-    ///     nothing is mapped at its end; then no rights have changed
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or if its
+    ///     end is not mapped. No rights have changed then
     void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights);
 
-    /// Opens or closes a range for several places, with as few driver calls as possible.
+    /// Sets the access rights of several places to a mapped range. This default makes one driver call for each
+    /// place; the real driver's implementation combines them.
     ///
     /// @param accessors at least one
     default void setAccess(
@@ -64,7 +68,7 @@ public interface VirtualMemory {
     /// Returns the rights of a place to the memory at an address (`cuMemGetAccess`).
     AccessRights access(int device, long address, MemoryLocation accessor);
 
-    /// Returns the handle that is mapped at an address, with one more reference, which [#release] drops
-    /// (`cuMemRetainAllocationHandle`).
+    /// Returns the handle of the physical memory that is mapped at an address, and adds a reference to that
+    /// memory, which [#release] drops (`cuMemRetainAllocationHandle`).
     long retainHandle(int device, long address);
 }

@@ -7,11 +7,12 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
-/// Kernels that hold a stream, write patterns and check them, for tests and checked replays.
+/// Kernels that block a stream, write patterns and check them, for tests and checked replays.
 ///
-/// They are PTX text loaded through [CudaDriver#modules()]. The simulated GPU runs Java functions of the same
-/// names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned host
-/// memory, and multiples of 4; addresses of counters are multiples of 8. Any thread may call.
+/// They are PTX text that is loaded through [CudaDriver#modules()]; the simulated GPU runs Java functions of
+/// the same names instead. Each method launches a kernel in stream order and does not wait for it. Addresses
+/// are those of device memory or pinned host memory. They must be multiples of 4, and the addresses of counters
+/// multiples of 8. Any thread may call.
 public final class MemoryKernels implements AutoCloseable {
     private static final String TEXT = "kernels.ptx";
     private static final int THREADS = 256;
@@ -60,7 +61,7 @@ public final class MemoryKernels implements AutoCloseable {
         return driver.modules().function(device, module, name);
     }
 
-    /// Holds a stream until the 32-bit word at an address is no longer 0.
+    /// Blocks a stream until the 32-bit word at an address is no longer 0.
     ///
     /// @param flagAddress address of the word, in pinned host memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -68,7 +69,7 @@ public final class MemoryKernels implements AutoCloseable {
         driver.modules().launch(device, latch, Modules.Grid.of(1, 1), stream, flagAddress);
     }
 
-    /// Adds the number of 32-bit words that differ from the expected one to a 64-bit counter.
+    /// Counts the 32-bit words that differ from an expected value, and adds their number to a 64-bit counter.
     ///
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -93,7 +94,8 @@ public final class MemoryKernels implements AutoCloseable {
         driver.modules().launch(device, writeSequence, grid(count), stream, words(address, count, true), count, first);
     }
 
-    /// Adds the number of 32-bit words that [#writeSequence] would change to a 64-bit counter.
+    /// Counts the 32-bit words that differ from the sequence that [#writeSequence] writes, and adds their
+    /// number to a 64-bit counter.
     ///
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -123,7 +125,7 @@ public final class MemoryKernels implements AutoCloseable {
         return Modules.Grid.of(Math.clamp((count + THREADS - 1) / THREADS, 1, MAX_BLOCKS), THREADS);
     }
 
-    /// Unloads the kernels; their launches must have finished.
+    /// Unloads the kernels. All their launches must have finished.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override

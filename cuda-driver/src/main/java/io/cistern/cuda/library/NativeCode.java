@@ -24,7 +24,8 @@ public final class NativeCode {
         return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, null);
     }
 
-    /// Returns the exception to throw for what the call of a native function threw.
+    /// Returns the exception to throw after the call of a native function threw: the same one if it is
+    /// unchecked, else one that wraps it. If it is an [Error], this throws it.
     public static RuntimeException unexpected(Throwable thrown) {
         if (thrown instanceof Error error) {
             throw error;
@@ -32,7 +33,7 @@ public final class NativeCode {
         return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
     }
 
-    /// Says that native access is denied, and how to allow it.
+    /// Returns a message that native access is denied, and how to allow it.
     public static String denied() {
         Module module = NativeCode.class.getModule();
         return "native access is denied to Cistern; start java with --enable-native-access="

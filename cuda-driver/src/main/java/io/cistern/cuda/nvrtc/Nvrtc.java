@@ -3,12 +3,12 @@ package io.cistern.cuda.nvrtc;
 import java.util.List;
 
 /// Compiles CUDA C++ to PTX with NVIDIA's run-time compiler. The compiler comes with the CUDA toolkit and with
-/// Python packages that use the GPU, but not with the driver. It needs no GPU itself.
+/// Python packages that use the GPU, but not with the driver. Compiling needs no GPU.
 ///
-/// If the setting `cistern.nvrtc.library` names a library, that one is used. Otherwise the system's loader
-/// looks for `libnvrtc.so`, and then for the versions 13 to 11.
+/// If the setting `cistern.nvrtc.library` names a library, [#find] loads that one. Otherwise the system's
+/// loader looks for `libnvrtc.so`, and then for the versions 13 to 11.
 ///
-/// **Threads.** Any; the compiler has a lock of its own.
+/// **Threads.** Any; the compiler locks internally.
 public final class Nvrtc {
     private final NvrtcLibrary library;
 
@@ -29,7 +29,7 @@ public final class Nvrtc {
         return library.name();
     }
 
-    /// Returns its version, for example `13.0`.
+    /// Returns the compiler's version, for example `13.0`.
     public String version() {
         return library.version();
     }

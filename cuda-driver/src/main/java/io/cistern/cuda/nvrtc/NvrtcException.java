@@ -3,7 +3,8 @@ package io.cistern.cuda.nvrtc;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown when a program does not compile; contains the compiler's log.
+/// Thrown when a program does not compile, or another call of NVRTC fails. Contains the compiler's log, if
+/// there is one.
 public final class NvrtcException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -17,7 +18,7 @@ public final class NvrtcException extends CisternException {
         this.log = log;
     }
 
-    /// Returns the `nvrtcResult`; 6 is an error in the program.
+    /// Returns the `nvrtcResult`; 6 means an error in the program that was compiled.
     public int code() {
         return code;
     }

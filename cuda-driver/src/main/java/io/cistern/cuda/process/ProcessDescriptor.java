@@ -1,7 +1,7 @@
 package io.cistern.cuda.process;
 
-/// Holds a process by a descriptor, so that its number can't come to mean another process (`pidfd_open`, Linux
-/// 5.3).
+/// Refers to a process by a file descriptor, which never comes to mean another process, even if the process ID
+/// is reused (`pidfd_open`, Linux 5.3).
 public final class ProcessDescriptor implements AutoCloseable {
     private final long pid;
     private final Descriptor descriptor;
