@@ -4,8 +4,8 @@ import io.cistern.MemoryPool;
 import java.util.List;
 
 /// The registration of one pool's memory with one communicator. It covers all segments that the pool has on the
-/// communicator's device, and those that it gets later, each until the segment goes back or the registration is
-/// closed.
+/// communicator's device, and those that it gets later. A segment stays registered until the pool gives it back
+/// or the registration is closed.
 ///
 /// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of its own.
 /// Registration is not collective: ranks may register different pools at different times.
@@ -24,12 +24,12 @@ public final class BufferRegistration implements AutoCloseable {
         this.books = List.copyOf(books);
     }
 
-    /// Returns the pool.
+    /// Returns the pool whose memory is registered.
     public MemoryPool pool() {
         return pool;
     }
 
-    /// Returns the communicator.
+    /// Returns the communicator with which the memory is registered.
     public Communicator communicator() {
         return communicator;
     }
@@ -44,7 +44,8 @@ public final class BufferRegistration implements AutoCloseable {
         return books.stream().mapToInt(RegistrationBook::segments).sum();
     }
 
-    /// Returns the reason for each segment that NCCL did not register. Such memory works, but more slowly.
+    /// Returns one reason for each segment that NCCL did not register. NCCL can still use the memory of such a
+    /// segment, but more slowly.
     public List<String> refusals() {
         return books.stream().flatMap(book -> book.refusals().stream()).toList();
     }
@@ -58,8 +59,8 @@ public final class BufferRegistration implements AutoCloseable {
         return books.stream().allMatch(RegistrationBook::isOver);
     }
 
-    /// Deregisters all segments, after any call of the communicator under way has returned. Closing twice does
-    /// nothing.
+    /// Deregisters all segments. If the communicator is in a call, this first waits until the call has
+    /// returned. Closing twice does nothing.
     @Override
     public void close() {
         communicator.end(this);

@@ -4,18 +4,19 @@ import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// The calls that move data between ranks. Each call has a form for addresses, which are not checked, and forms
-/// for buffers, whose device, size and alignment are checked before NCCL is called. A buffer keeps its memory
-/// until the stream has passed the call, even if the buffer belongs to another stream and is closed at once.
-/// Inside a [group][Nccl#group], which makes the calls at its end, keep buffers open until that end.
+/// The calls that move data between ranks. Each call has a method for addresses, which are not checked, and
+/// methods for buffers. The device, size and alignment of buffers are checked before NCCL is called. A buffer
+/// keeps its memory until the stream has passed the call, even if the buffer belongs to another stream and is
+/// closed right after the call. Inside a [group][Nccl#group], which makes the calls at its end, keep buffers
+/// open until that end.
 ///
 /// Every rank must make the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
 /// device. Parameters named `inPlace` are both the input and the result.
 ///
-/// **Errors.** Besides the exceptions below, each call throws an [IllegalStateException] if the communicator is
-/// closed, and an [UnsupportedOperationException] if this NCCL does not have the type. Inside a
-/// [group][Nccl#group], errors of NCCL, of a closed communicator, and of a buffer that was closed inside the group
-/// come from the group.
+/// **Errors.** Each call also throws an [IllegalStateException] if the communicator was finished, closed or
+/// aborted, and an [UnsupportedOperationException] if this version of NCCL does not support the type. Inside a
+/// [group][Nccl#group], a call is only recorded; [Nccl#group] then throws the [NcclException], or the
+/// [IllegalStateException], also for a buffer that was closed inside the group.
 public abstract sealed class Collectives permits Communicator {
     Collectives() {}
 
@@ -30,7 +31,7 @@ public abstract sealed class Collectives permits Communicator {
 
     abstract void enqueue(Collective collective, long stream);
 
-    /// Reduces the elements of all ranks to one result, which every rank gets.
+    /// Reduces the arrays of all ranks element by element, and gives every rank the result.
     ///
     /// @param send the address of this rank's `count` elements
     /// @param receive the address for the result; may be `send`
@@ -39,9 +40,9 @@ public abstract sealed class Collectives permits Communicator {
         enqueue(reducing(Kind.ALL_REDUCE, send, receive, count, type, op, 0), stream);
     }
 
-    /// Reduces whole buffers of equal size; otherwise like the form for addresses.
+    /// Reduces whole buffers of equal size; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if a buffer does not fit
+    /// @throws IllegalArgumentException if the device, size or alignment of a buffer is wrong
     public void allReduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, long stream) {
         Operands operands = new Operands(this, Kind.ALL_REDUCE, type, stream);
         long count = operands.count(send, 1, receive, 1);
@@ -54,9 +55,9 @@ public abstract sealed class Collectives permits Communicator {
         allReduce(send, receive, type, op, stream.handle());
     }
 
-    /// Reduces a whole buffer in place; otherwise like the form for addresses.
+    /// Reduces a whole buffer in place; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the device, size or alignment of the buffer is wrong
     public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op, long stream) {
         allReduce(inPlace, inPlace, type, op, stream);
     }
@@ -77,9 +78,10 @@ public abstract sealed class Collectives permits Communicator {
         enqueue(Collective.moving(Kind.BROADCAST, send, receive, count, type, checkedPeer(root)), stream);
     }
 
-    /// Broadcasts a whole buffer in place; otherwise like the form for addresses.
+    /// Broadcasts a whole buffer in place; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit, or `root` is not a rank
+    /// @throws IllegalArgumentException if the device, size or alignment of the buffer is wrong, or `root` is
+    ///     not a rank
     public void broadcast(DeviceBuffer inPlace, DataType type, int root, long stream) {
         Operands operands = new Operands(this, Kind.BROADCAST, type, stream);
         long count = operands.count(inPlace, 1);
@@ -93,19 +95,20 @@ public abstract sealed class Collectives permits Communicator {
         broadcast(inPlace, type, root, stream.handle());
     }
 
-    /// Reduces the elements of all ranks to one result, which only the root gets.
+    /// Reduces the arrays of all ranks element by element, and gives the result to the root only.
     ///
     /// @param send the address of this rank's elements
-    /// @param receive the address for the result; may be `send`; ignored on ranks other than the root
+    /// @param receive the address for the result; may be `send`; ignored on all ranks except the root
     /// @throws IllegalArgumentException if `root` is not a rank
     /// @throws NcclException if NCCL refuses
     public void reduce(long send, long receive, long count, DataType type, ReductionOp op, int root, long stream) {
         enqueue(reducing(Kind.REDUCE, send, receive, count, type, op, checkedPeer(root)), stream);
     }
 
-    /// Reduces whole buffers of equal size; otherwise like the form for addresses.
+    /// Reduces whole buffers of equal size; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if a buffer does not fit, or `root` is not a rank
+    /// @throws IllegalArgumentException if the device, size or alignment of a buffer is wrong, or `root` is not
+    ///     a rank
     public void reduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, long stream) {
         Operands operands = new Operands(this, Kind.REDUCE, type, stream);
         long count = operands.count(send, 1, receive, 1);
@@ -119,20 +122,19 @@ public abstract sealed class Collectives permits Communicator {
         reduce(send, receive, type, op, root, stream.handle());
     }
 
-    /// Gathers the elements of all ranks, in the order of ranks; every rank gets all of them.
+    /// Gathers the elements of all ranks, in the order of ranks, and gives every rank all of them.
     ///
     /// @param send the address of this rank's `sendCount` elements
-    /// @param receive the address for `sendCount` × ranks elements; in place if `send` is this rank's part of
-    ///     it
+    /// @param receive the address for `sendCount` × ranks elements; `send` may be this rank's part of it
     /// @throws NcclException if NCCL refuses
     public void allGather(long send, long receive, long sendCount, DataType type, long stream) {
         enqueue(Collective.moving(Kind.ALL_GATHER, send, receive, sendCount, type, 0), stream);
     }
 
-    /// Gathers whole buffers; otherwise like the form for addresses.
+    /// Gathers whole buffers; otherwise like the method for addresses.
     ///
     /// @param receive a buffer of the size of `send` × ranks
-    /// @throws IllegalArgumentException if a buffer does not fit
+    /// @throws IllegalArgumentException if the device, size or alignment of a buffer is wrong
     public void allGather(DeviceBuffer send, DeviceBuffer receive, DataType type, long stream) {
         Operands operands = new Operands(this, Kind.ALL_GATHER, type, stream);
         long count = operands.count(send, 1, receive, rankCount());
@@ -145,20 +147,20 @@ public abstract sealed class Collectives permits Communicator {
         allGather(send, receive, type, stream.handle());
     }
 
-    /// Reduces the elements of all ranks to one result, of which each rank gets its part.
+    /// Reduces the arrays of all ranks element by element, and gives each rank its part of the result.
     ///
     /// @param send the address of this rank's `receiveCount` × ranks elements
-    /// @param receive the address for its part, `receiveCount` elements; in place if it is this rank's part of
+    /// @param receive the address for this rank's part, `receiveCount` elements; may be this rank's part of
     ///     `send`
     /// @throws NcclException if NCCL refuses
     public void reduceScatter(long send, long receive, long receiveCount, DataType type, ReductionOp op, long stream) {
         enqueue(reducing(Kind.REDUCE_SCATTER, send, receive, receiveCount, type, op, 0), stream);
     }
 
-    /// Reduces and scatters whole buffers; otherwise like the form for addresses.
+    /// Reduces and scatters whole buffers; otherwise like the method for addresses.
     ///
     /// @param send a buffer of the size of `receive` × ranks
-    /// @throws IllegalArgumentException if a buffer does not fit
+    /// @throws IllegalArgumentException if the device, size or alignment of a buffer is wrong
     public void reduceScatter(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, long stream) {
         Operands operands = new Operands(this, Kind.REDUCE_SCATTER, type, stream);
         long count = operands.count(receive, 1, send, rankCount());
@@ -181,9 +183,9 @@ public abstract sealed class Collectives permits Communicator {
         enqueue(Collective.moving(Kind.ALL_TO_ALL, send, receive, count, type, 0), stream);
     }
 
-    /// Exchanges whole buffers of equal size; otherwise like the form for addresses.
+    /// Exchanges whole buffers of equal size; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if a buffer does not fit
+    /// @throws IllegalArgumentException if the device, size or alignment of a buffer is wrong
     public void allToAll(DeviceBuffer send, DeviceBuffer receive, DataType type, long stream) {
         Operands operands = new Operands(this, Kind.ALL_TO_ALL, type, stream);
         long count = operands.count(send, rankCount(), receive, rankCount());
@@ -196,7 +198,7 @@ public abstract sealed class Collectives permits Communicator {
         allToAll(send, receive, type, stream.handle());
     }
 
-    /// Sends elements to one rank, which [receives][#receive] as many.
+    /// Sends elements to one rank, which must [receive][#receive] the same number.
     ///
     /// @throws IllegalArgumentException if `peer` is not a rank
     /// @throws NcclException if NCCL refuses
@@ -204,9 +206,10 @@ public abstract sealed class Collectives permits Communicator {
         enqueue(Collective.moving(Kind.SEND, address, 0, count, type, checkedPeer(peer)), stream);
     }
 
-    /// Sends a whole buffer; otherwise like the form for addresses.
+    /// Sends a whole buffer; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit, or `peer` is not a rank
+    /// @throws IllegalArgumentException if the device, size or alignment of the buffer is wrong, or `peer` is
+    ///     not a rank
     public void send(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.SEND, type, stream);
         send(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
@@ -218,8 +221,8 @@ public abstract sealed class Collectives permits Communicator {
         send(buffer, type, peer, stream.handle());
     }
 
-    /// Receives elements from one rank, which [sends][#send] as many. A rank that sends and receives at once
-    /// needs a [group][Nccl#group].
+    /// Receives elements from one rank, which must [send][#send] the same number. A rank that sends and
+    /// receives at the same time makes both calls in a [group][Nccl#group].
     ///
     /// @throws IllegalArgumentException if `peer` is not a rank
     /// @throws NcclException if NCCL refuses
@@ -227,9 +230,10 @@ public abstract sealed class Collectives permits Communicator {
         enqueue(Collective.moving(Kind.RECEIVE, 0, address, count, type, checkedPeer(peer)), stream);
     }
 
-    /// Receives a whole buffer; otherwise like the form for addresses.
+    /// Receives a whole buffer; otherwise like the method for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit, or `peer` is not a rank
+    /// @throws IllegalArgumentException if the device, size or alignment of the buffer is wrong, or `peer` is
+    ///     not a rank
     public void receive(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.RECEIVE, type, stream);
         receive(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);

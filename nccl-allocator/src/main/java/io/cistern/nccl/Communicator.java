@@ -27,12 +27,12 @@ import java.util.concurrent.locks.ReentrantLock;
 /// });
 /// ```
 ///
-/// The collectives are in [Collectives]. Each returns once it is enqueued; the data has moved when the stream
-/// has passed it.
+/// [Collectives] describes the collective calls. Each returns once it is enqueued; the data has moved when the
+/// stream has passed the call.
 ///
-/// **Threads.** Any thread may call at any time; one call is made at a time, as NCCL demands. A thread that
-/// drives several ranks makes calls that wait for each other in one [Nccl#group]. [#abort] and [#asyncError]
-/// don't wait for a call under way.
+/// **Threads.** Any thread may call at any time; the communicator makes one call at a time, as NCCL demands. If
+/// calls of several ranks wait for each other, a thread that drives these ranks must make them in one
+/// [Nccl#group]. [#asyncError] does not wait for a call under way, and [#abort] only briefly.
 ///
 /// **Multicast.** NCCL decides about NVLink multicast (NVLS) and obeys `NCCL_NVLS_ENABLE`; this module creates
 /// no multicast objects.
@@ -196,13 +196,15 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Registers the memory of a pool with this communicator: the segments that it has on this device, and
-    /// those that it gets later. For a pool that is already registered, it returns the same registration.
+    /// Registers the memory of a pool with this communicator: the segments that the pool has on this rank's
+    /// device, and those that it gets later. If the pool is already registered, this returns the existing
+    /// registration.
     ///
     /// @return the registration; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
     /// @throws NcclException if NCCL refuses a segment of the pool; nothing is registered then
-    /// @throws IllegalStateException if this communicator is closed, or the pool is closed and has no memory left
+    /// @throws IllegalStateException if this communicator was finished, closed or aborted, or the pool is closed
+    ///     and has no memory left
     public BufferRegistration register(MemoryPool pool) {
         SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be registered: its memory does not come"
@@ -246,16 +248,18 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /// Registers the memory of a pool with deterministic offsets as a window on all ranks. The call is
-    /// **collective**: every rank makes it, in the same order among its windows and splits, with a pool of the
-    /// same size. If one thread drives several ranks of a process, it uses [Nccl#registerWindows].
+    /// **collective**: every rank makes it, with a pool of the same size, and all ranks register windows and
+    /// split in the same order. A thread that drives several ranks uses [Nccl#registerWindows] instead.
     ///
     /// @return the window; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's offsets are not deterministic; open it as `symmetric`
-    /// @throws UnsupportedOperationException if this NCCL or this machine has no windows, with the reason
+    /// @throws UnsupportedOperationException if this version of NCCL or this machine does not support windows;
+    ///     the message gives the reason
     /// @throws NcclException if NCCL refuses
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the pool has no block on a device yet, and there is
     ///     no memory for the window
-    /// @throws IllegalStateException if this communicator is closed, or the pool is closed and has no memory left
+    /// @throws IllegalStateException if this communicator was finished, closed or aborted, or the pool is closed
+    ///     and has no memory left
     public Window registerWindow(MemoryPool pool) {
         return Window.open(api, List.of(this), pool).getFirst();
     }
@@ -277,8 +281,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Returns the error that NCCL has reported for this rank since its creation; success once it is closed or
-    /// aborted. After an error, [abort][#abort] the communicator. Doesn't wait.
+    /// Returns the error that NCCL has reported for this rank since its creation, or [NcclResult#SUCCESS] if
+    /// there is none or the communicator was closed or aborted. After an error, [abort][#abort] the
+    /// communicator. Does not wait.
     public NcclResult asyncError() {
         if (!state.beginUse()) {
             return NcclResult.SUCCESS;
@@ -300,8 +305,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Waits until all enqueued work of this rank has completed, including its exchange with the others
-    /// (`ncclCommFinalize`). After it, only [#close] and [#abort] are allowed. Calling it twice does nothing.
+    /// Waits until all enqueued work of this rank has completed, including its communication with other ranks
+    /// (`ncclCommFinalize`). After that, only [#close] and [#abort] are allowed. Calling it twice does nothing.
     ///
     /// @throws NcclException if NCCL refuses
     public void finish() {
@@ -313,8 +318,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Closes the communicator with its windows and registrations; its work must be done. NCCL may wait here
-    /// for the other ranks of this host. Closing twice, or after an abort, does nothing.
+    /// Closes the communicator with its windows and registrations. Its work must be done. NCCL may wait for the
+    /// other ranks of this host here. Closing twice, or after an abort, does nothing.
     ///
     /// @throws NcclException if NCCL refuses; the communicator is closed even then
     @Override
@@ -342,9 +347,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Ends the communicator at once, even in the middle of work that hangs because a rank has failed. A call
-    /// under way has a second to return; if it waits for other ranks, it returns with an error after that.
-    /// The windows and registrations end too. Aborting twice, or during or after a close, does nothing.
+    /// Ends the communicator, even in the middle of work that hangs because a rank has failed. If a call is
+    /// under way, this waits up to a second for it to return. A call that still waits for other ranks then
+    /// returns with an error. The windows and registrations end, too. Aborting twice, or during or after a
+    /// close, does nothing.
     ///
     /// @throws NcclException if NCCL refuses; the communicator is aborted even then
     public void abort() {

@@ -22,7 +22,7 @@ public enum DataType {
     FLOAT64(8, 8, 0),
     /// The upper half of IEEE single precision.
     BFLOAT16(9, 2, 0),
-    /// 8 bits, 4 of them exponent; finite. Needs NCCL 2.24.3 and compute capability 9.0.
+    /// 8 bits, 4 of them exponent; no infinities. Needs NCCL 2.24.3 and compute capability 9.0.
     FLOAT8_E4M3(10, 1, 22403),
     /// 8 bits, 5 of them exponent. Needs NCCL 2.24.3 and compute capability 9.0.
     FLOAT8_E5M2(11, 1, 22403);

@@ -10,10 +10,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/// NCCL for one device memory: creates communicators and groups their calls. On a real driver it calls libnccl
-/// 2.19.1 or newer. The property `cistern.nccl.library` or the environment variable `CISTERN_NCCL_LIBRARY`
-/// names the library's file or folder; without them it is `libnccl.so.2`. On the simulated GPU, NCCL is
-/// simulated within one process, and moves data too.
+/// NCCL for one [DeviceMemory]: creates communicators and groups their calls. On a real driver it calls libnccl
+/// 2.19.1 or newer. The setting `cistern.nccl.library` names the library's file or folder; the default is
+/// `libnccl.so.2`. On the simulated GPU, NCCL is simulated: it moves data, too, but only within one process.
 ///
 /// ```java
 /// Nccl nccl = Nccl.system();
@@ -34,24 +33,24 @@ public final class Nccl {
 
     /// Returns NCCL for the process's own device memory.
     ///
-    /// @throws ConfigurationException with the reason, if NCCL can't be used
+    /// @throws ConfigurationException if NCCL can't be used; the message gives the reason
     public static Nccl system() {
         return of(DeviceMemory.system());
     }
 
     /// Returns NCCL for a device memory.
     ///
-    /// @throws ConfigurationException with the reason, if NCCL can't be used
+    /// @throws ConfigurationException if NCCL can't be used; the message gives the reason
     public static Nccl of(DeviceMemory memory) {
         return new Nccl(NcclApis.of(memory.driver()));
     }
 
-    /// Returns its version as `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
+    /// Returns NCCL's version, coded as `ncclGetVersion` does: 10000 × major + 100 × minor + patch.
     public int version() {
         return api.version();
     }
 
-    /// Returns the name and version of the library, for people.
+    /// Returns a human-readable name and version of the library.
     public String description() {
         return api.description();
     }
@@ -60,7 +59,7 @@ public final class Nccl {
     ///
     /// @param devices ordinals of devices, at least one, none twice
     /// @return the ranks, in the order of the devices
-    /// @throws IllegalArgumentException if there is no device
+    /// @throws IllegalArgumentException if `devices` is empty
     /// @throws NcclException if NCCL refuses
     public List<Communicator> initAll(int... devices) {
         requireSome(devices.length);
@@ -88,14 +87,14 @@ public final class Nccl {
         return initRanks(id, rankCount, rank, device).getFirst();
     }
 
-    /// Creates several ranks of a communicator in this process, and waits until all others exist.
+    /// Creates several ranks of a communicator in this process, and waits until all other ranks have joined.
     ///
     /// @param id the id that one rank created
     /// @param rankCount the number of ranks in all processes
-    /// @param firstRank the rank of the first device here; the other devices have the ranks that follow
+    /// @param firstRank the rank of the first device in `devices`; the other devices have the ranks that follow
     /// @param devices ordinals of devices, at least one
     /// @return the ranks, in the order of the devices
-    /// @throws IllegalArgumentException if there is no device, or a rank is not in 0 … `rankCount` − 1
+    /// @throws IllegalArgumentException if `devices` is empty, or a rank is not in 0 … `rankCount` − 1
     /// @throws NcclException if NCCL refuses
     public List<Communicator> initRanks(UniqueId id, int rankCount, int firstRank, int... devices) {
         requireSome(devices.length);
@@ -146,15 +145,15 @@ public final class Nccl {
         }
     }
 
-    /// Splits communicators (`ncclCommSplit`). The call is **collective** among all their ranks. Ranks of one
-    /// color form a new communicator, ordered by their keys.
+    /// Splits a communicator (`ncclCommSplit`). The call is **collective** among all its ranks. Ranks of the
+    /// same color form a new communicator, in which they are ordered by their keys.
     ///
     /// @param ranks the ranks of this process that one thread drives, at least one
-    /// @param colors the color of each; negative for no new communicator
-    /// @param keys the key of each; ranks with equal keys keep their old order
-    /// @return the new rank of each, if it has one
-    /// @throws IllegalArgumentException if there is no rank, or the lengths differ
-    /// @throws IllegalStateException if a communicator is closed
+    /// @param colors the color of each of `ranks`; if it is negative, the rank joins no new communicator
+    /// @param keys the key of each of `ranks`; ranks with equal keys keep their old order
+    /// @return for each of `ranks`, its rank in a new communicator; empty if it joined none
+    /// @throws IllegalArgumentException if `ranks` is empty, or the lengths differ
+    /// @throws IllegalStateException if one of `ranks` was finished, closed or aborted
     /// @throws NcclException if NCCL refuses
     public List<Optional<Communicator>> split(List<Communicator> ranks, int[] colors, int[] keys) {
         if (ranks.isEmpty() || ranks.size() != colors.length || ranks.size() != keys.length) {
@@ -185,10 +184,10 @@ public final class Nccl {
         }
     }
 
-    /// Groups the NCCL calls that some code makes (`ncclGroupStart`, `ncclGroupEnd`): for calls of several ranks
-    /// that wait for each other, and for a rank that sends and receives at once. The calls are made together when
-    /// the code ends; if it throws, none is made. A group inside a group joins the outer one.
-    /// Buffers must be open until the outermost group ends.
+    /// Runs code and makes its collective calls together, as one group (`ncclGroupStart`, `ncclGroupEnd`). Use
+    /// it for calls of several ranks that wait for each other, and for a rank that sends and receives at the
+    /// same time. The calls are made when the code has returned; if the code throws, none is made. A group
+    /// inside a group becomes part of the outer one. Buffers must be open until the outermost group ends.
     ///
     /// @throws IllegalStateException if a communicator is closed, or a buffer of a call was closed inside the
     ///     group. No call is made then
@@ -197,16 +196,17 @@ public final class Nccl {
         Group.of(api, calls);
     }
 
-    /// [Registers][Communicator#registerWindow] a pool as a window with several ranks that one thread drives.
+    /// Registers a pool as a window with several ranks that one thread drives, as [Communicator#registerWindow]
+    /// does with one.
     ///
     /// @return the windows, in the order of the ranks
-    /// @throws IllegalArgumentException if there is no rank
+    /// @throws IllegalArgumentException if `ranks` is empty
     public List<Window> registerWindows(List<Communicator> ranks, MemoryPool pool) {
         requireSome(ranks.size());
         return Window.open(api, ranks, pool);
     }
 
-    /// Returns the name and version of the library, for people.
+    /// Returns a human-readable name and version of the library.
     @Override
     public String toString() {
         return description();

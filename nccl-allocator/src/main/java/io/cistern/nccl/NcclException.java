@@ -12,11 +12,11 @@ public final class NcclException extends CisternException {
     private final int code;
     private final String lastError;
 
-    /// Creates the report of one failed call.
+    /// Creates an exception that reports one failed call.
     ///
     /// @param call the function that failed
     /// @param code the `ncclResult_t` that it returned
-    /// @param arguments its arguments, for people
+    /// @param arguments its arguments as text
     /// @param lastError the text of `ncclGetLastError`; may be empty
     public NcclException(String call, int code, String arguments, String lastError) {
         super(call + "(" + arguments + ") failed: " + NcclResult.describe(code)

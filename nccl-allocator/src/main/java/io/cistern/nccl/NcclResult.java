@@ -12,13 +12,13 @@ public enum NcclResult {
     SYSTEM_ERROR(2, "a system call failed; check sockets, /dev/shm and the output of NCCL_DEBUG=WARN"),
     /// A bug in NCCL, or overwritten memory.
     INTERNAL_ERROR(3, "an internal check of NCCL failed; check the output of NCCL_DEBUG=WARN"),
-    /// An argument is not legal.
+    /// An argument is invalid.
     INVALID_ARGUMENT(4, "an argument is invalid"),
-    /// The calls don't fit together: wrong order, one GPU twice, or ranks that disagree.
+    /// The calls don't match: they are in the wrong order, use one GPU twice, or ranks disagree.
     INVALID_USAGE(5, "the calls don't match: one GPU used twice, or ranks that disagree"),
     /// Another rank failed or is gone.
     REMOTE_ERROR(6, "another rank failed or has exited; abort the communicator"),
-    /// The work is still in progress, for communicators that don't block.
+    /// The work is still in progress; only for communicators that don't block.
     IN_PROGRESS(7, "still in progress"),
     /// The call took longer than the limit that was set.
     TIMEOUT(8, "it took longer than the time limit"),
@@ -38,7 +38,7 @@ public enum NcclResult {
         return code;
     }
 
-    /// Returns the meaning and what to do about it; empty for success.
+    /// Returns what the result means and what to do about it; empty for success.
     public String meaning() {
         return meaning;
     }

@@ -9,8 +9,8 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Provides the source `nccl`: segments from `ncclMemAlloc`. It has no options; [Nccl] says where libnccl is
-/// searched for.
+/// Provides the segment source `nccl`: memory from `ncclMemAlloc`. The source has no options. [Nccl] describes
+/// where libnccl is searched for.
 public final class NcclSourceProvider implements SegmentSourceProvider {
     /// Creates the provider, for [java.util.ServiceLoader].
     public NcclSourceProvider() {}

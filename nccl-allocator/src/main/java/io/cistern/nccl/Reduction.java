@@ -10,16 +10,16 @@ import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/// Reduces elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are
+/// Reduces the elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are
 /// truncated, and floating point is rounded once, at the end. Simulated collectives use it.
 ///
 /// @param type the type of the elements
-/// @param op the operation that reduces two elements to one
+/// @param op the operation that reduces the elements
 public record Reduction(DataType type, ReductionOp op) {
     /// Reduces the elements at each index.
     ///
-    /// @param given one range for each rank, in the order of ranks
-    /// @param result the range for the results; may be one of those given
+    /// @param given the elements of each rank, in the order of ranks
+    /// @param result the memory for the results; may be one of `given`
     /// @param count the number of elements
     public void reduce(List<MemorySegment> given, MemorySegment result, long count) {
         for (long i = 0; i < count; i++) {

@@ -10,7 +10,7 @@ import java.util.Arrays;
 /// An id by which ranks in different processes find each other: 128 bytes that one rank
 /// [creates][Nccl#uniqueId] and sends to the others in any way. One id serves one communicator. Immutable.
 public final class UniqueId {
-    /// `NCCL_UNIQUE_ID_BYTES`
+    /// The length of an id in bytes (`NCCL_UNIQUE_ID_BYTES`).
     public static final int BYTES = 128;
 
     private final byte[] bytes;
@@ -22,7 +22,7 @@ public final class UniqueId {
     /// Returns an id that another rank created.
     ///
     /// @param bytes the bytes that [#toBytes] returned there
-    /// @throws IllegalArgumentException if there are not 128 bytes
+    /// @throws IllegalArgumentException if `bytes` does not have 128 bytes
     public static UniqueId of(byte[] bytes) {
         if (bytes.length != BYTES) {
             throw new IllegalArgumentException("a unique id has " + BYTES + " bytes, not " + bytes.length);
@@ -74,7 +74,7 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /// Returns a short text, because ids are long; they are not secrets.
+    /// Returns a short text that is made from the id's hash code.
     @Override
     public String toString() {
         return "UniqueId[" + Integer.toHexString(hashCode()) + "]";

@@ -13,9 +13,9 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides the source `vmm`: physical memory from `cuMemCreate`, open to all devices that can reach it, which
-/// can be [registered][Communicator#register]. With `caching` it grows by pages or, with
-/// `expandable_segments=false`, comes in plain segments.
+/// Provides the segment source `vmm`: physical memory from `cuMemCreate`. All devices that can reach this
+/// memory may access it, and it can be [registered][Communicator#register] with NCCL. The allocator `caching`
+/// takes it page by page or, with `expandable_segments=false`, in plain segments.
 public final class VmmSourceProvider implements SegmentSourceProvider {
     /// Creates the provider, for [java.util.ServiceLoader].
     public VmmSourceProvider() {}

@@ -11,8 +11,9 @@ import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The memory of one pool, which all ranks have at the same offsets, registered as a symmetric window. Ranks
-/// reach each other's memory by offset, and NCCL uses its symmetric kernels for buffers in it.
+/// The memory of one pool, registered as a symmetric window: equal allocations have the same offsets in it on
+/// all ranks. Ranks access each other's memory by offset, and NCCL uses its symmetric kernels for buffers in
+/// the window.
 ///
 /// **Order of closing.** Pool, communicator and window may be closed in any order: the memory stays until the
 /// last window on it is closed.
@@ -115,7 +116,7 @@ public final class Window implements AutoCloseable {
         }
     }
 
-    /// Returns its length in bytes, which is the same on all ranks.
+    /// Returns the window's length in bytes, which is the same on all ranks.
     public long byteSize() {
         return segment.byteSize();
     }
@@ -125,7 +126,7 @@ public final class Window implements AutoCloseable {
         return handle;
     }
 
-    /// Returns whether a buffer lies in it.
+    /// Returns whether a buffer lies in the window.
     public boolean contains(DeviceBuffer buffer) {
         long address = buffer.address();
         return buffer.device() == segment.device()
@@ -133,8 +134,8 @@ public final class Window implements AutoCloseable {
                 && address + buffer.byteSize() <= segment.address() + segment.byteSize();
     }
 
-    /// Returns the offset of a buffer in bytes. It is the same on all ranks that made the same allocations in
-    /// the same order.
+    /// Returns the offset of a buffer from the window's beginning, in bytes. It is the same on all ranks that
+    /// made the same allocations in the same order.
     ///
     /// @throws IllegalArgumentException if the buffer does not lie in the window
     public long offsetOf(DeviceBuffer buffer) {
@@ -144,7 +145,8 @@ public final class Window implements AutoCloseable {
         return buffer.address() - segment.address();
     }
 
-    /// Deregisters it. Every rank must do so, after the work on it is done. Closing twice does nothing.
+    /// Deregisters the window. Every rank must do so, after its work on the window is done. Closing twice does
+    /// nothing.
     @Override
     public void close() {
         communicator.end(this);
