@@ -4,14 +4,15 @@ import io.cistern.cuda.DriverCall;
 import java.util.EnumMap;
 import java.util.Map;
 
-/// The costs of calls and device work in virtual time.
+/// The virtual time that calls and device work take.
 ///
-/// @param calls host time of each call; calls not named here cost nothing
+/// @param calls the host time of each call; a call that is missing costs nothing
 /// @param fillBytesPerNano speed of fills, in bytes per nanosecond
-/// @param copyBytesPerNano speed of copies inside a device, counted in bytes copied
-/// @param hostLinkBytesPerNano speed of copies between host and device
-/// @param peerLinkBytesPerNano speed of copies between devices
-/// @param deviceLatencyNanos fixed time of each piece of device work, added to the time for its bytes
+/// @param copyBytesPerNano speed of copies inside a device, in bytes copied per nanosecond
+/// @param hostLinkBytesPerNano speed of copies between host and device, in bytes per nanosecond
+/// @param peerLinkBytesPerNano speed of copies between devices, in bytes per nanosecond
+/// @param deviceLatencyNanos fixed time of each piece of device work, in nanoseconds, added to the time for its
+///     bytes
 public record CallCosts(
         Map<DriverCall, Cost> calls,
         double fillBytesPerNano,
@@ -26,8 +27,9 @@ public record CallCosts(
 
     /// The cost of one call.
     ///
-    /// @param nanos fixed time of the call
-    /// @param nanosPerMib additional time for each MiB that the call creates, releases, maps, unmaps or registers
+    /// @param nanos fixed time of the call, in nanoseconds
+    /// @param nanosPerMib additional nanoseconds for each MiB that the call creates, releases, maps, unmaps or
+    ///     registers
     public record Cost(long nanos, double nanosPerMib) {}
 
     /// Returns costs in which calls take no host time: only device work advances the clock.
@@ -35,8 +37,8 @@ public record CallCosts(
         return new CallCosts(Map.of(), 4000, 2000, 55, 400, 2000);
     }
 
-    /// Returns the costs of an H200 with driver 580, from medians of single calls on an idle device. Pools and
-    /// `cuMemAlloc` also charge for the pages and chunks that they map or unmap.
+    /// Returns the costs on an H200 with driver 580: the median times of single calls on an idle device. In
+    /// addition, calls of pools and `cuMemAlloc` take time for the pages and chunks that they map or unmap.
     public static CallCosts h200() {
         Map<DriverCall, Cost> calls = new EnumMap<>(DriverCall.class);
         memory(calls);

@@ -6,8 +6,9 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Makes driver calls fail on demand. A request names a function, one device or all devices, how many calls succeed
-/// first, how many calls then fail, and their result. Safe for use by many threads.
+/// Makes driver calls fail on demand, for tests. A request names a function, one device or all devices, how
+/// many calls succeed first, how many calls then fail, and the result of those that fail. Safe for use by many
+/// threads.
 public final class Faults {
     private static final int ALL_DEVICES = -1;
 
@@ -26,7 +27,7 @@ public final class Faults {
     Faults() {}
 
     /// Lets the next `afterCalls` calls of a function succeed, and makes the `times` calls after them fail
-    /// before they do anything. Replaces an earlier request for the same function.
+    /// before they do anything. Replaces an earlier request for the same function on all devices.
     ///
     /// @param call the function
     /// @param afterCalls number of calls that succeed first, at least 0
@@ -36,8 +37,9 @@ public final class Faults {
         failOn(ALL_DEVICES, call, afterCalls, times, result);
     }
 
-    /// Makes calls on one device fail; only calls on this device are counted. A request for one device takes
-    /// precedence over one for all devices.
+    /// Makes calls of a function on one device fail, and counts only calls on this device. If a call would fail
+    /// by this request and by a request for all devices, it fails by this one, and the other request does not
+    /// count the call.
     ///
     /// @param device the device's ordinal
     /// @param call the function
@@ -48,12 +50,13 @@ public final class Faults {
         faults.put(new Where(call, device), new Fault(afterCalls, times, result));
     }
 
-    /// Lets the next `afterCalls` calls of a function succeed. The call after them fails, and the context of its device
-    /// is lost: as after an illegal address, all later calls that need the context fail with the same result.
+    /// Lets the next `afterCalls` calls of a function succeed. The call after them fails, and the context of
+    /// its device is lost: all later calls that need this context fail with the same result, as they do after
+    /// an illegal address. Replaces an earlier request for the same function on all devices.
     ///
     /// @param call the function
     /// @param afterCalls number of calls that succeed first, at least 0
-    /// @param result the result of these calls, which must [end the context][CudaResult#endsContext]
+    /// @param result the result of the failing calls, which must [end the context][CudaResult#endsContext]
     /// @throws IllegalArgumentException if `result` does not end the context
     public synchronized void loseContextOn(DriverCall call, int afterCalls, CudaResult result) {
         if (!result.endsContext()) {
@@ -68,8 +71,8 @@ public final class Faults {
         failedCalls = 0;
     }
 
-    /// Returns how many calls failed on demand since the last [#clear]. If the number is 0, the program has not made
-    /// enough calls for any request to take effect.
+    /// Returns how many calls have failed by request since the machine was built or [#clear] was called last.
+    /// If the number is 0, the program has not made enough calls for any request to take effect.
     public synchronized long failedCalls() {
         return failedCalls;
     }

@@ -64,7 +64,8 @@ final class Graph {
         return node;
     }
 
-    /// Adds an allocation. It reuses the address of an earlier one of its size if it follows that one's free.
+    /// Adds an allocation. It gets the address of an earlier allocation of the same size whose free precedes it
+    /// in the graph, if there is one that was not reused yet.
     GraphNode allocate(List<GraphNode> dependencies, long byteSize) {
         GraphAllocation allocation = allocations.stream()
                 .filter(old -> old.byteSize() == byteSize && !old.reused())

@@ -5,9 +5,10 @@ import java.util.List;
 
 /// One launch of a simulated kernel.
 ///
-/// @param device the device it runs on
+/// @param device the ordinal of the device on which the kernel runs
 /// @param grid the shape of the launch
-/// @param arguments the kernel's arguments as they were passed
+/// @param arguments the kernel's arguments as they were passed, except that a `Region` is replaced by its
+///     address
 /// @param memory the memory that the kernel can access
 public record KernelLaunch(int device, Grid grid, List<Object> arguments, KernelMemory memory) {
     /// Copies the arguments.

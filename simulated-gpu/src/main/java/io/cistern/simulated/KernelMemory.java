@@ -5,9 +5,9 @@ import io.cistern.simulated.internal.memory.WordScanner;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/// Memory as a kernel sees it, by device address: its own device's, its peers' if access is enabled, and pinned
-/// host memory. An address that is not mapped or not open to the device ends the kernel and poisons the
-/// context, as on hardware.
+/// The memory that a kernel can access, by device address: that of the kernel's device, that of other devices
+/// to which access is enabled, and pinned host memory. If a kernel uses an address that is not mapped, or that
+/// its device may not access, the kernel ends and the context fails, as on hardware.
 public final class KernelMemory {
     private final DeviceView view;
 
@@ -15,30 +15,30 @@ public final class KernelMemory {
         this.view = view;
     }
 
-    /// Returns the 32-bit word at any address.
+    /// Returns the 32-bit word at an address, which need not be aligned.
     public int readWord(long address) {
         byte[] bytes = new byte[4];
         view.forEachRun(address, 4, new Collector(address, bytes));
         return (bytes[0] & 0xff) | ((bytes[1] & 0xff) << 8) | ((bytes[2] & 0xff) << 16) | (bytes[3] << 24);
     }
 
-    /// Writes a 32-bit word at any address.
+    /// Writes a 32-bit word at an address, which need not be aligned.
     public void writeWord(long address, int value) {
         write(address, new byte[] {(byte) value, (byte) (value >>> 8), (byte) (value >>> 16), (byte) (value >>> 24)});
     }
 
-    /// Returns the 64-bit word at any address.
+    /// Returns the 64-bit word at an address, which need not be aligned.
     public long readLong(long address) {
         return (readWord(address) & 0xffff_ffffL) | ((long) readWord(address + 4) << 32);
     }
 
-    /// Writes a 64-bit word at any address.
+    /// Writes a 64-bit word at an address, which need not be aligned.
     public void writeLong(long address, long value) {
         writeWord(address, (int) value);
         writeWord(address + 4, (int) (value >>> 32));
     }
 
-    /// Returns floats.
+    /// Returns a copy of the floats from an address on.
     ///
     /// @param address address of the first one, a multiple of 4
     /// @param count number of floats
@@ -50,7 +50,7 @@ public final class KernelMemory {
         return floats;
     }
 
-    /// Writes floats.
+    /// Writes floats from an address on.
     ///
     /// @param address address of the first one, a multiple of 4
     public void writeFloats(long address, float... values) {
@@ -59,7 +59,7 @@ public final class KernelMemory {
         write(address, bytes);
     }
 
-    /// Returns bytes.
+    /// Returns a copy of the bytes from an address on.
     ///
     /// @param byteSize number of bytes, at least 0
     public byte[] read(long address, int byteSize) {
@@ -70,12 +70,13 @@ public final class KernelMemory {
         return bytes;
     }
 
-    /// Writes bytes.
+    /// Writes bytes from an address on.
     public void write(long address, byte[] source) {
         view.write(address, source, 0, source.length);
     }
 
-    /// Fills whole words; the memory keeps them as a pattern.
+    /// Fills a range with one 32-bit word. The simulated memory keeps only the pattern, so this costs little
+    /// heap.
     ///
     /// @param address a multiple of 4
     /// @param count number of words
@@ -84,7 +85,8 @@ public final class KernelMemory {
         view.fill(address, 4 * count, value);
     }
 
-    /// Returns how many words of a range differ from `first + step × index`; fast for filled ranges.
+    /// Returns how many 32-bit words of a range differ from `first + step × index`. This is fast for ranges
+    /// that were filled.
     ///
     /// @param address a multiple of 4
     /// @param count number of words

@@ -15,8 +15,8 @@ public final class Kernels {
         ServiceLoader.load(SimulatedKernels.class).forEach(each -> each.register(this));
     }
 
-    /// Adds a kernel, or replaces the one of that name. A program finds it only if the text of its module has
-    /// an entry of that name.
+    /// Adds a kernel, or replaces the one of that name. A program finds the kernel only if the text of the
+    /// program's module has an entry of that name.
     ///
     /// @param name the name of the `.entry` in the module
     /// @param kernel the Java function

@@ -254,7 +254,7 @@ final class Machine implements AutoCloseable {
 
     /// Launches work on a stream: now, or, if the stream is captured, whenever the graph runs.
     ///
-    /// @param kind the kind of work
+    /// @param kind the kind of graph node that the work becomes in a capture, such as `kernel` or `copy`
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {
         captures.refuseImplicit(stream, devices.get(stream.device()).legacy);
         Capture capture = captures.of(stream);

@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /// Provides the simulated GPU as a driver that is always available, with a lower priority than the real one.
 public final class SimulatedDriverProvider implements CudaDriverProvider {
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public SimulatedDriverProvider() {}
 
     @Override

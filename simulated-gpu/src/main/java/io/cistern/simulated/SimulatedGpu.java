@@ -17,20 +17,20 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on
-/// virtual time.
+/// A machine with NVIDIA H200 GPUs, simulated in plain Java: a [CudaDriver] whose calls behave like the real
+/// driver's, on virtual time.
 ///
-/// Memory carries data, but costs little heap as long as it is only filled. Exportable pools keep their data in
-/// memory that simulated GPUs of other processes on this machine map too (on Linux); everything else belongs to
-/// one process. Streams, events and pools follow the driver's rules; return codes, placement, growth and costs
-/// are those of an H200 with driver 580. [#misuses] reports mistakes that hardware would let pass. Time stands
-/// still between driver calls, except while host functions are outstanding.
+/// Memory holds real data, but costs little heap as long as it is only filled. On Linux, exportable pools and
+/// events can be [shared][io.cistern.cuda.Sharing] with simulated GPUs of other processes on the same host;
+/// everything else belongs to one process. Streams, events and pools follow the driver's rules. Return codes,
+/// the placement of allocations, the growth of pools, and costs are those of driver 580 on an H200. [#misuses]
+/// reports mistakes that hardware would let pass. Virtual time passes only in driver calls and [#passTime], and
+/// while host functions are outstanding.
 ///
-/// Any thread may call. A blocking call holds a virtual thread's carrier only while it runs, not while it
-/// waits.
+/// Any thread may call. A virtual thread that waits in a blocking call frees its carrier.
 public final class SimulatedGpu implements CudaDriver {
-    /// The most memory that a device may have, in bytes: many times that of any GPU, and little enough that
-    /// several arenas of that size fit into the 128 TiB of addresses that a process has.
+    /// The largest memory that a device may have, in bytes. It is many times that of any GPU, but small enough
+    /// that several address ranges of that size fit into the 128 TiB of addresses that a process has.
     public static final long MAX_CAPACITY_BYTES = Setting.MAX_SIMULATED_BYTES;
 
     private static final int VERSION = 13_000;
@@ -63,7 +63,7 @@ public final class SimulatedGpu implements CudaDriver {
         capabilities = probe(builder);
     }
 
-    /// Returns the number of devices of a simulated GPU whose builder sets none: the value of the setting
+    /// Returns the number of devices if [Builder#devices] sets none: the value of the setting
     /// `cistern.simulated.devices`, or 1.
     ///
     /// @throws io.cistern.cuda.settings.IllegalSettingException if the setting is not a number from 1 to 999
@@ -74,7 +74,8 @@ public final class SimulatedGpu implements CudaDriver {
                 .orElse(1);
     }
 
-    /// Returns a builder of a machine with one H200, with its memory and costs, unless settings say otherwise.
+    /// Returns a builder. By default, the machine has one device with the memory and costs of an H200; settings
+    /// can change the number of devices and their memory.
     public static Builder builder() {
         return new Builder();
     }
@@ -106,11 +107,11 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.hazards.misuses());
     }
 
-    /// Returns how many objects of this machine programs hold now, so that a test can find those that are left after
-    /// everything was closed: streams, events, pools, graphs, modules, pieces of physical memory, reserved address
-    /// ranges, and ranges of pinned host memory. The default pools count, too.
+    /// Returns how many objects of each kind exist on this machine now: streams, events, pools, graphs,
+    /// modules, pieces of physical memory, reserved address ranges, and ranges of pinned host memory. So a test
+    /// can find objects that are left after a program has closed everything. The default pools count, too.
     ///
-    /// @return counts by name, in alphabetical order; only those above zero
+    /// @return counts by the name of the kind, in alphabetical order; only those above zero
     public Map<String, Long> heldObjects() {
         return machine.locked(machine::heldObjects);
     }
@@ -156,7 +157,8 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Lets time pass in which the host does something else. Work that is due runs.
+    /// Advances virtual time, as if the host did something else meanwhile. Device work that is due by then
+    /// runs.
     ///
     /// @param nanos virtual nanoseconds, at least 0
     /// @throws IllegalArgumentException if `nanos` is negative
@@ -172,7 +174,8 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     /// Sets how much of a device's free memory can't be allocated, although the driver counts it as free; 0 by
-    /// default. On a nearly full H200, the driver refuses a page of 2 MiB with more than 3 MiB free.
+    /// default. An H200 behaves like that: when it is nearly full, its driver refuses a page of 2 MiB although
+    /// it reports more than 3 MiB as free.
     ///
     /// @param device the device's ordinal
     /// @param byteSize bytes, at least 0
@@ -188,9 +191,9 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Sets how much of a device's memory the system grants this process. Listeners of
-    /// [io.cistern.cuda.Devices#onOverBudget] are notified, on a thread of the driver, each time that the use
-    /// rises above the budget. Without this call there is no budget.
+    /// Sets how much of a device's memory the system grants this process. Each time that the memory in use
+    /// rises above this budget, listeners of [io.cistern.cuda.Devices#onOverBudget] are notified on a thread of
+    /// the driver. Without this call there is no budget.
     ///
     /// @param device the device's ordinal
     /// @param byteSize bytes, at least 0
@@ -257,7 +260,7 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Returns a description for people and logs.
+    /// Returns a human-readable description.
     @Override
     public String toString() {
         List<DeviceCapabilities> all = capabilities.devices();
@@ -301,7 +304,7 @@ public final class SimulatedGpu implements CudaDriver {
             contextBytes = H200_CONTEXT_BYTES;
         }
 
-        /// Sets the number of devices; by default the setting `cistern.simulated.devices`, or 1.
+        /// Sets the number of devices. The default is the setting `cistern.simulated.devices`, or 1.
         ///
         /// @param count at least 0
         /// @throws IllegalArgumentException if it is negative
@@ -314,7 +317,8 @@ public final class SimulatedGpu implements CudaDriver {
         }
 
         /// Sets the memory of each device, all of which is free at first. The default is the setting
-        /// `cistern.simulated.capacity`, or the memory of an H200, of which its context takes a part.
+        /// `cistern.simulated.capacity` or, without it, the memory of an H200, less the part that its context
+        /// takes.
         ///
         /// @param capacity bytes, from 1 to [#MAX_CAPACITY_BYTES]
         /// @throws IllegalArgumentException if it is out of range

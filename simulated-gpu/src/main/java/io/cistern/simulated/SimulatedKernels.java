@@ -1,7 +1,7 @@
 package io.cistern.simulated;
 
 /// Registers Java kernels with every simulated GPU of the process when it is built; found by
-/// [java.util.ServiceLoader]. A program that loads PTX can then run without a GPU, unchanged.
+/// [java.util.ServiceLoader]. A program that loads PTX can then run unchanged without a GPU.
 public interface SimulatedKernels {
     /// Registers the kernels.
     ///
