@@ -102,9 +102,17 @@ final class SimulatedModules implements Modules {
     }
 
     private static List<Object> values(Object[] arguments) {
-        return Stream.of(arguments)
-                .map(each -> each instanceof Region region ? (Object) region.address() : each)
-                .toList();
+        return Stream.of(arguments).map(SimulatedModules::value).toList();
+    }
+
+    private static Object value(Object argument) {
+        return switch (argument) {
+            case Region region -> region.address();
+            case Long _, Integer _, Float _, Double _, Short _, Byte _ -> argument;
+            default ->
+                throw new IllegalArgumentException(
+                        "a kernel can't take " + argument.getClass().getName());
+        };
     }
 
     private static boolean isLegal(Extent extent) {

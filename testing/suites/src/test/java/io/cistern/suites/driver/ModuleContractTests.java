@@ -1,6 +1,7 @@
 package io.cistern.suites.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -63,6 +64,19 @@ abstract class ModuleContractTests extends DriverContractTests {
                         .launch(DEVICE, write, Grid.of(Extent.of(1), Extent.of(64, 64)), stream, address, 0L, 0),
                 DriverCall.LAUNCH_KERNEL,
                 CudaResult.INVALID_VALUE);
+    }
+
+    @Test
+    void argumentsOfOtherTypesAreRefused() {
+        long module = driver.modules().load(DEVICE, MemoryKernels.ptx());
+        afterwards(() -> driver.modules().unload(DEVICE, module));
+        long stream = stream();
+        long write = driver.modules().function(DEVICE, module, "cistern_write_sequence_u32");
+        for (Object wrong : new Object[] {"text", 'c', true}) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> driver.modules().launch(DEVICE, write, Grid.of(1, 64), stream, 0L, 0L, wrong))
+                    .withMessageContaining(wrong.getClass().getName());
+        }
     }
 
     @Test
