@@ -19,7 +19,7 @@ public final class EventProvider extends AdaptorProvider {
                 "threshold",
                 "bytes, such as `4GiB`",
                 REQUIRED,
-                "logs each time the live bytes of a device cross it",
+                "a number of live bytes; each time a device crosses it, up or down, this is logged",
                 EventProvider::threshold);
     }
 

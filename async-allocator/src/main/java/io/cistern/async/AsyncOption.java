@@ -64,14 +64,14 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "reuse_allow_internal_dependencies",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether the driver may make a stream wait for another one's free when the pool can't grow");
+            "whether the driver may make a stream wait for another stream's free when the pool can't grow");
 
     /// Limits the bytes that each pool reserves.
     public static final AsyncOption<Long> MAX_SIZE = new AsyncOption<>(
             "max_size",
             "bytes, at least 1; only with `pool=own`",
             "the driver's own limit",
-            "the maximum that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200)",
+            "the maximum bytes that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200)",
             AsyncOption::positiveBytes,
             SpecOption::text);
 
@@ -106,8 +106,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
-            "blocks up to this size come from a second pool, so they can't keep the pages of large blocks from going"
-                    + " back",
+            "blocks up to this size come from a second pool, so that they don't keep the pages of large blocks from"
+                    + " going back to the driver",
             AsyncOption::positiveBytes,
             SpecOption::text);
 
@@ -116,8 +116,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "the bytes that each pool, except that of small blocks, obtains when it is first used and keeps; the first"
-                    + " allocation on a device waits for them",
+            "the bytes that each pool, except that of small blocks, obtains when it is first used, and then keeps; the"
+                    + " first allocation on a device waits until they are there",
             AsyncOption::positiveBytes,
             SpecOption::text);
 

@@ -27,7 +27,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB",
+            "2 MiB for small blocks; for large ones `fit` decides, up to 512 MiB",
             "the size of every page of physical memory",
             bytes(size -> size >= 2L << 20 && size <= 1L << 30));
 
@@ -36,8 +36,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "the size of pages for large blocks: at most 1/96 of the peak of live bytes, 1/192 with several streams; with"
-                    + " `tight` 1/1024 or 1/2048, for less memory and a longer first pass",
+            "the size of pages for large blocks. `usual`: at most 1/96 of the peak of live bytes, or 1/192 with several"
+                    + " streams. `tight`: 1/1024 or 1/2048; this takes less memory, but the first pass takes longer",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
@@ -45,10 +45,10 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `adaptive`, `wait`",
             "`adaptive`",
-            "when a stream's idle pages serve another stream: with `never` after the stream has ended; else after"
-                    + " the work on them. The other stream waits for that work on the device: always with `wait` or"
-                    + " `fit=tight`, else once an eighth more than the peak of live bytes, or a sixteenth of the"
-                    + " available memory, is reserved",
+            "when idle pages of one stream serve another. `never`: only after their own stream has ended. `wait`: at"
+                    + " once; the other stream waits on the device until the work on them has finished. `adaptive`: only"
+                    + " pages whose work has finished; but like `wait` with `fit=tight`, or once the reserved bytes exceed"
+                    + " the peak of live bytes by an eighth, or reach a sixteenth of the available memory",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.
@@ -80,7 +80,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "splits",
             "`true`, `false`",
             "`true`",
-            "whether blocks are split for smaller requests; if not, each is its own segment, with one handle",
+            "whether blocks are split for smaller requests; if not, each block is a segment of its own, with one handle",
             YES_OR_NO);
 
     /// Whether threads keep some of the blocks that they freed.
@@ -104,7 +104,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "initial_bytes",
             "bytes, such as `1GiB`; at most `max_bytes`",
             "0",
-            "the bytes obtained with the first request of each device, for its stream",
+            "the bytes that the first request on each device obtains, for the stream of that request",
             bytes(size -> size >= 0));
 
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
@@ -112,7 +112,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "max_bytes",
             "bytes from 2MiB (a page), such as `8GiB`; not with `per_process_memory_fraction`",
             "no limit",
-            "the maximum that this allocator reserves of each device",
+            "the maximum bytes that this allocator reserves on each device",
             bytes(size -> size >= 2L << 20));
 
     /// How much the allocator checks.
@@ -136,7 +136,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
             "`1`",
-            "the maximum that this allocator reserves of a device; at least 2 MiB",
+            "the share of each device's memory that this allocator may reserve, but at least 2 MiB",
             FRACTION);
 
     /// Whether a request that would exceed the fraction fails immediately, without reclaiming or waiting.
@@ -153,8 +153,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "pytorch",
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
-            "the three options above in PyTorch's syntax; `backend:cudaMallocAsync` selects the allocator `async`,"
-                    + " other keys only warn",
+            "the three options above in PyTorch's syntax; `backend:cudaMallocAsync` selects the allocator `async`;"
+                    + " other keys only cause a warning",
             TEXT);
 
     /// The options with PyTorch's names and meaning.

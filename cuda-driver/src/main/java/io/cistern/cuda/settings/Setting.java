@@ -9,7 +9,11 @@ import org.jspecify.annotations.Nullable;
 /// As an environment variable, a key is in capitals, with `_` for `.`.
 public enum Setting {
     /// The file that may contain the other settings.
-    CONFIG("cistern.config", "a path", "no file", "a file of settings, in UTF-8; not in the file itself"),
+    CONFIG(
+            "cistern.config",
+            "a path",
+            "no file",
+            "a file of settings, in UTF-8; this setting can't be in the file itself"),
     /// The allocator that is current at first.
     ALLOCATOR(
             "cistern.allocator",
@@ -59,7 +63,7 @@ public enum Setting {
             "cistern.hazards",
             "`warning`, `throw`, `list`",
             "`warning`",
-            "the reaction to a race: a warning, an exception, or an entry of `StreamHazards`"),
+            "the reaction to a race: a warning, an exception, or only an entry in the list of `StreamHazards`"),
     /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
@@ -87,14 +91,14 @@ public enum Setting {
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the driver to use; `auto` takes the real driver if it works, else simulates a GPU and warns"),
+            "the driver to use; `auto` takes the real GPU's if it works, else the simulated GPU's, with a warning"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
     NVRTC_LIBRARY(
             "cistern.nvrtc.library",
             "a name, a file or its folder",
-            "`libnvrtc.so`, else its versions 13 to 11",
+            "`libnvrtc.so`, else the one of a version from 13 to 11",
             "the library of NVIDIA's run-time compiler"),
     /// NCCL's library.
     NCCL_LIBRARY("cistern.nccl.library", "a name, a file or its folder", "`libnccl.so.2`", "NCCL's library"),
@@ -111,13 +115,13 @@ public enum Setting {
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
             "the library that passes marks and ranges to NVIDIA's profilers"),
     /// The number of simulated devices.
-    SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "devices of the simulated GPU"),
+    SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "the number of simulated devices"),
     /// The memory of each simulated device.
     SIMULATED_CAPACITY(
             "cistern.simulated.capacity",
             "a number of bytes from 1 to 8TiB",
             "that of an H200",
-            "memory of each simulated device");
+            "the memory of each simulated device");
 
     /// The most devices that [#SIMULATED_DEVICES] may ask for.
     public static final int MAX_SIMULATED_DEVICES = 999;

@@ -15,8 +15,8 @@ class SettingsPageTests {
 
             <!-- Made by SettingsPageTests from Setting. With -Dcistern.docs.write=true it writes the page. -->
 
-            What you can set from outside a program. `./cistern doctor --verbose` prints each value with its source. The first
-            source that has a value decides:
+            These settings are made outside a program. `./cistern doctor --verbose` prints each value with its source. Of these
+            sources, the first that has a value decides:
 
             1. **code**, such as `Allocators.setCurrent("async")`;
             2. a system **property**: `-Dcistern.allocator=async`;
@@ -24,20 +24,21 @@ class SettingsPageTests {
             4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names, a file of Java properties;
             5. the default in the table.
 
-            The properties of a [Spring Boot](spring-boot.md) application come between 3 and 4, its arguments before 2.
+            The properties of a [Spring Boot](spring-boot.md) application come between 3 and 4, its command-line
+            arguments before 2.
 
             Within a source, a value for one device comes before the value for all. A blank value counts as not set.
 
-            Cistern rejects an unknown key, an invalid value, a key that a file sets twice, and a file that others may write to. If
-            the program chooses its allocators itself, these are warnings; only an invalid value that it needs is an error. An
-            unknown name in `cistern.observe` and an absent device or plug-in directory only cause a warning. Variables that
-            Kubernetes sets for a Service named `cistern` or `cistern-…`, such as `CISTERN_SERVICE_HOST`, are ignored.
+            An unknown key, an invalid value, a key that a file sets twice, and a file that others may write to are errors. If the
+            program chooses its allocators itself, they only cause warnings, except for an invalid value that the program needs.
+            An unknown name in `cistern.observe` and an absent device or plug-in directory always cause only a warning. Cistern
+            ignores variables that Kubernetes sets for a Service named `cistern` or `cistern-…`, such as `CISTERN_SERVICE_HOST`.
 
-            **Bytes** look the same in all settings, [options](options.md) and commands: `1048576`; `64k`, `512m`, `8g`, `1t`
+            **Bytes** are written alike in all settings, [options](options.md) and commands: `1048576`; `64k`, `512m`, `8g`, `1t`
             or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter case. A share of a device's memory is `0.5`
             or `50%`; `1` is one byte, `1.0` the whole device. `KB`, `MB` and `GB` are refused as ambiguous.
 
-            N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
+            In the table, N is a device's ordinal, and NAME a name of your own: lower-case letters, digits, `-` and `_`.
 
             | key | values | default | meaning |
             |---|---|---|---|

@@ -25,7 +25,7 @@ final class LibraryOptions {
             "check",
             "`pointers`, `none`",
             "`pointers`",
-            "whether the driver checks each returned address; not on a simulated GPU",
+            "whether Cistern asks the driver about each returned address; not on a simulated GPU",
             (options, key) -> options.choice(key, List.of("pointers", "none")));
     static final SpecOption<Boolean> CRITICAL = option(
             "critical",
@@ -43,40 +43,47 @@ final class LibraryOptions {
             "preload",
             "libraries, by name or path",
             "none",
-            "libraries that this one needs but does not find",
+            "libraries that this library needs but the linker does not find",
             AllocatorOptions::list);
     static final SpecOption<Boolean> TRIAL = option(
             "trial",
             "`true`, `false`; not with `preload`",
             "`true`",
-            "whether it is first loaded in another process, to catch a crash",
+            "whether the library is first loaded in another process, so that a crash there does not end this one",
             AllocatorOptions::flag);
     static final SpecOption<String> SHA256 = option(
             "sha256",
             "64 hexadecimal digits",
             "any file",
-            "the digest of the file; these bytes are loaded, from a private copy",
+            "the digest that the file must have; its bytes are loaded from a private copy",
             AllocatorOptions::text);
 
     /// Optional functions of the library.
     static final List<SpecOption<String>> HOOKS = List.of(
-            hook(LibraryFunctions.INIT, "nothing", "`void f(int device_count)`, called once"),
+            hook(
+                    LibraryFunctions.INIT,
+                    "nothing",
+                    "`void f(int device_count)`, called once in a process, before the first allocation"),
             hook(LibraryFunctions.RESET, "`trim` frees nothing", "`void f(void)` gives idle memory back"),
-            hook(LibraryFunctions.MEMORY_FRACTION, "no `fraction`", "`void f(double fraction, int device)`"),
+            hook(
+                    LibraryFunctions.MEMORY_FRACTION,
+                    "no `fraction`",
+                    "`void f(double fraction, int device)` sets the share of option `fraction`"),
             hook(
                     LibraryFunctions.BASE_ALLOC,
                     "the driver is asked",
-                    "`void* f(void* address, size_t* size)` returns the start and size of its segment"),
+                    "`void* f(void* address, size_t* size)` returns the start and size of the segment that contains an address"),
             hook(
                     LibraryFunctions.RECORD_STREAM,
-                    "the stream of the free waits",
-                    "`void f(void* address, cudaStream_t stream)`"),
+                    "the stream of the free waits for other streams",
+                    "`void f(void* address, cudaStream_t stream)` records a use on another stream"),
             hook(
                     LibraryFunctions.BEGIN_POOL,
                     "no pools",
-                    "`void f(int device, uint64_t, uint64_t)`; with `end_pool` and `release_pool`"),
-            hook(LibraryFunctions.END_POOL, "no pools", "the same"),
-            hook(LibraryFunctions.RELEASE_POOL, "no pools", "the same"));
+                    "`void f(int device, uint64_t, uint64_t)`, called before each allocation; needs `end_pool` and"
+                            + " `release_pool`"),
+            hook(LibraryFunctions.END_POOL, "no pools", "the same type, called after each allocation"),
+            hook(LibraryFunctions.RELEASE_POOL, "no pools", "the same type, called when the allocator closes"));
 
     private LibraryOptions() {}
 

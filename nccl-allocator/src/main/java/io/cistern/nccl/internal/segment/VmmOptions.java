@@ -27,7 +27,7 @@ public record VmmOptions(
             "location",
             "`device`, `host_numa`, `host_numa:N`",
             "`device`",
-            "where memory lives; `host_numa` is the node nearest to the device",
+            "where the memory is: on the device, or on a NUMA node of the host; without N, on the node nearest to the device",
             VmmOptions::location);
     private static final SpecOption<String> HANDLE = SpecOption.of(
             "vmm",
