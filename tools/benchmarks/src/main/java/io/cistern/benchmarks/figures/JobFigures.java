@@ -31,9 +31,9 @@ final class JobFigures {
                 .orElseThrow();
         String several = ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
                 + " alternating runs, ± half of their range";
-        return table + "\nThe third pass, and its peak of device memory" + (runs == 1 ? "" : several)
+        return table + "\nTime and peak of device memory in the third pass" + (runs == 1 ? "" : several)
                 + ". " + raw.source(FILE)
-                + ".\nThe last rows: the largest batch on a device of that size, where more is better. "
+                + ".\nThe last rows give the largest batch that fits a device of that size; more is better. "
                 + raw.source(LARGEST_BATCH) + ".\n";
     }
 

@@ -38,9 +38,11 @@ final class PairFigures {
                             / 1e6));
         }
         return table
-                + "\nMedians, the faster of own and shared streams. One block is alive at a time, of a random size"
-                + " between half of the largest\nand the largest. `caching` holds one page, which has no room for a block of"
-                + " each size class: so a change of size costs more.\n"
+                + "\nMedians of three rounds. A range spans the results for blocks of up to 512 bytes, 4 KiB and 64 KiB. The last"
+                + " column (blocks of up to\n4 KiB) is the faster of two runs: a stream for each thread, and one stream for"
+                + " all. Each thread has one live block at a time, of a random\nsize between half of the largest and the"
+                + " largest. In the second column, `caching` holds one page, which has no room for a block of each\nsize"
+                + " class, so a change of size costs more.\n"
                 + raw.source(FILE) + ".\n";
     }
 

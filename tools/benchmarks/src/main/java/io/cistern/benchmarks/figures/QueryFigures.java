@@ -94,7 +94,7 @@ final class QueryFigures {
                 .map(mode -> turns(Row.where(rows, "mode", mode.getKey())) + " with " + mode.getValue())
                 .collect(Collectors.joining(", "));
         return Table.format(
-                "%nMedians of alternating runs (%s), ± half of their range. Every result is DuckDB's. %s.%n",
+                "%nMedians of alternating runs (%s), ± half of their range. Every result equals DuckDB's. %s.%n",
                 turns, raw.source(FILE));
     }
 

@@ -44,7 +44,8 @@ final class ReplayFigures {
     }
 
     private static String ending(RawOutput raw) {
-        return "\nLowest to highest of two or three turns; one for the driver's pool. " + raw.source(FILE) + ".\n";
+        return "\nThe lowest and the highest of two or three turns; the driver's pool had one turn. " + raw.source(FILE)
+                + ".\n";
     }
 
     /// Makes a row for each program and one of their means; that of ratios is geometric.
