@@ -20,16 +20,15 @@ public enum PluginSetting {
     /// Limits the pinned host memory.
     PINNED(
             "spark.cistern.pinned",
-            "a number of bytes, at most the executor's memory overhead, or at most `spark.memory.offHeap.size` if"
-                    + " off-heap memory is enabled",
-            "half of the largest valid value",
+            "a number of bytes, at most twice the default",
+            "half of `spark.memory.offHeap.size` if off-heap memory is enabled, else of the executor's memory overhead",
             "the maximum pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
     /// Sets how often executors report figures.
     FIGURES_INTERVAL(
             "spark.cistern.figures.interval",
             "a time of at least `100ms`",
             "`10s`",
-            "how often an executor sends its figures to the driver");
+            "how often an executor sends its figures to Spark's driver");
 
     private final String key;
     private final String legal;
