@@ -44,7 +44,7 @@ final class ReplayFigures {
     }
 
     private static String ending(RawOutput raw) {
-        return "\nThe lowest and the highest of two or three turns; the driver's pool had one turn. " + raw.source(FILE)
+        return "\nThe lowest and the highest of two turns; the driver's pool had one turn. " + raw.source(FILE)
                 + ".\n";
     }
 
