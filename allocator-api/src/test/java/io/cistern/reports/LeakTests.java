@@ -20,6 +20,10 @@ import io.cistern.internal.names.SettingProblems;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import java.lang.ref.WeakReference;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -262,6 +266,49 @@ class LeakTests {
             MEMORY.setCurrent("direct");
             MEMORY.allocate(12_345, 0, 0);
             MEMORY.free(MEMORY.allocate(100, 0, 0), 0);
+        }
+    }
+
+    /// A program in a class loader of its own, for the test below.
+    public static final class Unloaded implements Runnable {
+        @Override
+        public void run() {
+            try (SimulatedGpu gpu = SimulatedGpu.builder().build();
+                    DeviceMemory memory = DeviceMemory.builder(gpu)
+                            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                            .leakLevel(LeakLevel.SITES)
+                            .open()) {
+                memory.setCurrent("direct");
+                memory.free(memory.allocate(100, 0, 0), 0);
+            }
+        }
+    }
+
+    @Test
+    void closedMemoryKeepsNoClassLoader() throws Exception {
+        WeakReference<ClassLoader> loader = new WeakReference<>(runUnloaded());
+        for (int tries = 0; tries < 500 && !loader.refersTo(null); tries++) {
+            System.gc();
+            Thread.sleep(10);
+        }
+        assertThat(loader.get()).isNull();
+    }
+
+    private static ClassLoader runUnloaded() throws Exception {
+        List<URL> urls = new ArrayList<>();
+        for (String entry : OwnJvm.classPath(Unloaded.class)) {
+            urls.add(Path.of(entry).toUri().toURL());
+        }
+        try (URLClassLoader loader =
+                new URLClassLoader(urls.toArray(URL[]::new), ClassLoader.getPlatformClassLoader())) {
+            Object program = loader.loadClass(Unloaded.class.getName())
+                    .getDeclaredConstructor()
+                    .newInstance();
+            Thread thread = Thread.ofPlatform().unstarted((Runnable) program);
+            thread.setContextClassLoader(loader);
+            thread.start();
+            thread.join();
+            return loader;
         }
     }
 

@@ -22,7 +22,8 @@ public final class OwnJvm {
         return new JavaProgram(program.getName(), all).run();
     }
 
-    private static List<String> classPath(Class<?> program) throws URISyntaxException {
+    /// Returns the class path of the tests.
+    public static List<String> classPath(Class<?> program) throws URISyntaxException {
         List<String> path = new ArrayList<>();
         for (Class<?> each : List.of(DeviceMemory.class, program, SimulatedGpu.class)) {
             path.add(new File(each.getProtectionDomain()

@@ -23,10 +23,13 @@ import org.jspecify.annotations.Nullable;
 
 /// Reports the live blocks of one device memory, at the moments that its [LeakLevel] names. Nothing here
 /// throws.
-public final class Leaks {
-    /// The instances that report at the end of the process.
-    private static final Set<Leaks> ENDING =
-            Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
+public final class Leaks implements AutoCloseable {
+    /// The instances that report at the end of the process; guarded by itself.
+    private static final Set<Leaks> ENDING = Collections.newSetFromMap(new WeakHashMap<>());
+
+    /// Reports at the end of the process. Null while nobody has to: it would keep the class loader. Guarded by
+    /// `ENDING`.
+    private static @Nullable Thread hook;
 
     /// Whether somebody else calls the report at the end of the process.
     private static final AtomicBoolean OTHERS_REPORT = new AtomicBoolean();
@@ -38,8 +41,47 @@ public final class Leaks {
         this.router = router;
         this.sites = new BlockSites(level);
         if (sites.isOn()) {
-            AtExit.arrange();
+            reportAtExit();
+        }
+    }
+
+    private void reportAtExit() {
+        synchronized (ENDING) {
             ENDING.add(this);
+            if (hook == null) {
+                Thread reporting = Thread.ofPlatform()
+                        .name("cistern-leaks")
+                        .inheritInheritableThreadLocals(false)
+                        .unstarted(Leaks::reportUnlessOthers);
+                whileRunning(() -> Runtime.getRuntime().addShutdownHook(reporting));
+                hook = reporting;
+            }
+        }
+    }
+
+    /// Ends the report at the end of the process, unless blocks are still alive.
+    @Override
+    public void close() {
+        if (!sites.isOn()) {
+            return;
+        }
+        boolean[] any = new boolean[1];
+        router.forEachLive((_, _, _) -> any[0] = true);
+        synchronized (ENDING) {
+            if (!any[0] && ENDING.remove(this) && ENDING.isEmpty() && hook != null) {
+                Thread idle = hook;
+                whileRunning(() -> Runtime.getRuntime().removeShutdownHook(idle));
+                hook = null;
+            }
+        }
+    }
+
+    /// Adds or removes a hook, unless the process ends already.
+    private static void whileRunning(Runnable change) {
+        try {
+            change.run();
+        } catch (IllegalStateException ending) {
+            // Nothing is to be done.
         }
     }
 
@@ -160,26 +202,20 @@ public final class Leaks {
         }
     }
 
-    /// Reports at the end of the process, to standard error, since loggers may have ended before.
-    private static final class AtExit {
-        static {
-            Runtime.getRuntime().addShutdownHook(new Thread(AtExit::reportUnlessOthers, "cistern-leaks"));
-        }
-
-        /// Loads the class, which adds the hook.
-        static void arrange() {}
-
-        private static void reportUnlessOthers() {
-            if (!OTHERS_REPORT.get()) {
-                reportAll();
-            }
+    private static void reportUnlessOthers() {
+        if (!OTHERS_REPORT.get()) {
+            reportAll();
         }
     }
 
-    // Not in AtExit: while the process ends, that class can't add its hook any more.
+    /// Reports to standard error, since loggers may have ended before.
     @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
     private static void reportAll() {
-        for (Leaks leaks : List.copyOf(ENDING)) {
+        List<Leaks> all;
+        synchronized (ENDING) {
+            all = List.copyOf(ENDING);
+        }
+        for (Leaks leaks : all) {
             try {
                 List<LiveBlock> blocks = leaks.blocks(_ -> true);
                 if (!blocks.isEmpty()) {
