@@ -16,6 +16,25 @@ final class ReserveWatchTests {
     @RegisterExtension
     private final LogOf log = new LogOf(ReserveWatch.class.getName());
 
+    /// It may outlive the application that made it.
+    @Test
+    void itKeepsNoClassLoaderOfItsMaker() throws Exception {
+        ClassLoader loader = new ClassLoader() {};
+        try (SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
+                DeviceMemory memory = DeviceMemory.builder(gpu)
+                        .catalog(Catalog.of(List.of(), List.of()))
+                        .open()) {
+            Thread maker = Thread.ofPlatform().unstarted(() -> memory.limits().setReserve(0, 1 << 20));
+            maker.setContextClassLoader(loader);
+            maker.start();
+            maker.join();
+            assertThat(Thread.getAllStackTraces().keySet())
+                    .filteredOn(thread -> thread.getName().equals("cistern-reserve"))
+                    .isNotEmpty()
+                    .noneMatch(thread -> loader.equals(thread.getContextClassLoader()));
+        }
+    }
+
     /// The program may close the driver at once.
     @Test
     void itSaysNothingAfterTheClose() throws InterruptedException {

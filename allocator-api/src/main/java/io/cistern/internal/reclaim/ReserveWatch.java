@@ -56,8 +56,11 @@ public final class ReserveWatch implements AutoCloseable {
         if (!isAny()) {
             close();
         } else if (thread == null) {
-            Thread watching =
-                    Thread.ofPlatform().daemon().name("cistern-reserve").unstarted(this::watch);
+            Thread watching = Thread.ofPlatform()
+                    .daemon()
+                    .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                    .name("cistern-reserve")
+                    .unstarted(this::watch);
             boolean started = false;
             try {
                 thread = watching;

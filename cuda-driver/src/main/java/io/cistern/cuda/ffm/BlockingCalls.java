@@ -13,8 +13,11 @@ final class BlockingCalls {
 
     /// A class of its own, so that a program without virtual threads makes no such threads.
     private static final class Threads {
-        static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
-                Thread.ofPlatform().daemon().name("cistern-cuda-wait-", 0).factory());
+        static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(Thread.ofPlatform()
+                .daemon()
+                .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                .name("cistern-cuda-wait-", 0)
+                .factory());
     }
 
     /// Runs a call and returns after it. An interrupt does not end the wait, but is kept.

@@ -14,8 +14,11 @@ public final class BlockingWork {
 
     /// A class of its own, so that no thread pool exists unless a virtual thread calls.
     private static final class Threads {
-        static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
-                Thread.ofPlatform().daemon().name("cistern-nccl-", 0).factory());
+        static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(Thread.ofPlatform()
+                .daemon()
+                .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                .name("cistern-nccl-", 0)
+                .factory());
     }
 
     public static void run(Runnable work) {
