@@ -99,7 +99,9 @@ final class GraphWorkloads {
         GraphMemory.collect(program.memory);
     }
 
-    /// A block of one graph that the capture of another one frees. The first keeps it once the other is gone.
+    /// A block of one graph that the capture of another one frees, beside a third that uses it and comes to nothing.
+    /// The
+    /// first keeps it once the other is gone.
     static void passedOn(GpuProgram program) throws InterruptedException {
         Allocator direct = program.memory.open("direct");
         program.toClose.add(direct);
@@ -115,7 +117,10 @@ final class GraphWorkloads {
         first.launch(program.streams[0]);
         CudaGraph second;
         try (GraphCapture capture = begin(program, 1, others)) {
-            program.free(result, 1);
+            try (GraphCapture _ = begin(program, 2, memory(program))) {
+                program.memory.recordUse(result, program.streams[2]);
+                program.free(result, 1);
+            }
             second = capture.endAndInstantiate();
         }
         program.toClose.add(second);
