@@ -50,14 +50,18 @@ public final class Window implements AutoCloseable {
     }
 
     private static List<Window> open(NcclApi api, List<Communicator> communicators, SymmetricMemory memory) {
-        List<WindowPlace> places = new ArrayList<>(communicators.size());
+        WindowPlace[] places = new WindowPlace[communicators.size()];
+        int placed = 0;
         try {
-            for (Communicator communicator : communicators) {
-                places.add(memory.placeWindow(communicator.device()));
+            while (placed < places.length) {
+                places[placed] = memory.placeWindow(communicators.get(placed).device());
+                placed++;
             }
-            return open(api, communicators, memory.registry(), places);
+            return open(api, communicators, memory.registry(), List.of(places));
         } catch (RuntimeException | Error failure) {
-            places.forEach(place -> place.windows().decrementAndGet());
+            for (int i = 0; i < placed; i++) {
+                places[i].windows().decrementAndGet();
+            }
             memory.registry().windowClosed();
             throw failure;
         }

@@ -35,7 +35,7 @@ final class SitesLeftOut {
     private static final Pattern OVER_ALLOCATORS = Pattern.compile("\\.async\\.sharing\\.|\\.ScopeCarrier"
             + "|\\.nccl\\.(internal\\.call\\.)?(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
             + "|NcclLibrary|Operands|Reduction|BufferRegistration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
-            + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
+            + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier|Leaks)\\.(lambda\\$)?close"
             + "|LastStreams\\.(lambda\\$)?close|SpillStore\\.closeStream|EventStreams\\.isDestroyed"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 
