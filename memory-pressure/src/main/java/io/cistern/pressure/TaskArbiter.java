@@ -34,8 +34,8 @@ import java.util.function.LongSupplier;
 /// [SpillStore], to free memory.
 ///
 /// **Waiting for something else.** Tasks may also wait for one another through locks, futures or queues. A
-/// thread that has been seen in such a wait for longer than the *patience* counts as waiting for a task. If
-/// all threads wait, one has to roll back.
+/// thread that has been seen in such a wait for longer than the *patience* counts as waiting for a task. So
+/// if all threads of tasks wait, one that waits for memory may have to roll back, or even split its input.
 ///
 /// But no other task has to split its input while that thread's task holds memory, because the thread may
 /// be waiting for a network or another process, and go on soon. Once it has waited for [#LONGEST_WAIT], the

@@ -27,7 +27,8 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
         this.memory = memory;
     }
 
-    /// Returns JCublas2 as a library, to open a pool on this device memory.
+    /// Returns the [HandleLibrary] of JCublas2, to open a [pool of handles][io.cistern.handles.HandlePool] on
+    /// the same device memory.
     ///
     /// @throws UnsupportedOperationException if JCublas can't load its native parts; the message
     ///     says what to install
