@@ -50,17 +50,19 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return opened;
     }
 
-    /// Returns the provider's name.
+    /// Returns the provider's name; for an allocator that the program made or built as an adaptor, the name
+    /// in its [OpenOptions].
     public String name() {
         return opened.spec().name();
     }
 
-    /// Returns the device memory that it was opened on.
+    /// Returns the device memory that this allocator belongs to.
     public DeviceMemory memory() {
         return memory;
     }
 
-    /// Returns the spec it was opened with.
+    /// Returns the spec that this allocator was opened with. If it was opened without one, the spec is only
+    /// its [name][#name].
     public AllocatorSpec spec() {
         return opened.spec();
     }
@@ -122,7 +124,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Returns the limit on the requested bytes of this allocator's live blocks, on all devices together.
     /// The program can set, change and lift it. If the allocator was opened with a limit, this is that
     /// limit. Limits of scopes and of the device memory apply as well. An [adaptor][OpenOptions#around]
-    /// that was opened without a limit shares the limit that its upstream had at that time.
+    /// that is opened without a limit shares the limit that its upstream has when the adaptor is opened.
     public MemoryLimit limit() {
         LimitHandle set = opened.limit();
         if (set == null) {
@@ -175,7 +177,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
 
     void endUse() {}
 
-    /// Runs code in a scope: see [#call].
+    /// Runs code in a scope of this allocator: see [#call].
     ///
     /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
@@ -186,8 +188,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         });
     }
 
-    /// Calls code in a scope. Threads that the code forks in a [java.util.concurrent.StructuredTaskScope]
-    /// are in the scope too, through a [ScopedValue]; other threads are not.
+    /// Calls code in a scope of this allocator, which ends with the call. Threads that the code forks in a
+    /// [java.util.concurrent.StructuredTaskScope] are in the scope, too, through a [ScopedValue]; other
+    /// threads need a [ScopeCarrier].
     ///
     /// @return the result of the code
     /// @throws IndexOutOfBoundsException if the options name a device that does not exist
@@ -209,7 +212,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Returns the framework's counts of this allocator on a device. The reserved bytes are empty if the
-    /// allocator fails to report them.
+    /// allocator does not report them, or fails to.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -224,16 +227,17 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
                 opened.knownReservedBytes(device));
     }
 
-    /// Resets all peaks of a device to the current values: those of the framework, and those that the
-    /// allocator keeps itself ([MemoryStatistics]).
+    /// Resets all peaks of this allocator on a device to the current values: those of the framework, and
+    /// those that the allocator keeps itself ([MemoryStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
         opened.resetPeaks(device);
     }
 
-    /// Resets all totals of a device to 0: allocations, frees and their bytes, and the totals that the
-    /// allocator keeps itself ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
+    /// Resets all totals of this allocator on a device to 0: allocations, frees and their bytes, and the
+    /// totals that the allocator keeps itself ([MemoryStatistics]). Live blocks stay counted, and peaks
+    /// stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
@@ -248,8 +252,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return opened.reservedBytes(device);
     }
 
-    /// Gives this allocator's idle memory back to the driver until it has at most `keepBytes` reserved, and
-    /// reports the memory that stayed, with reasons.
+    /// Gives this allocator's idle memory on a device back to the driver until it has at most `keepBytes`
+    /// reserved, and reports the memory that stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -282,7 +286,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// Returns the segments that the allocator holds on a device, with their blocks: see
     /// [MemoryStatistics#segments].
     ///
-    /// @return empty if the allocator doesn't know or fails to report them, or holds nothing
+    /// @return the segments; an empty list if the allocator does not report them or fails to, or if it
+    ///     holds none
     /// @throws IndexOutOfBoundsException if there is no such device
     public List<SegmentMemory> segments(int device) {
         opened.checkedDevice(device);
@@ -344,9 +349,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
 
     /// Returns an optional ability of the allocator, such as [MemoryStatistics]. This method never returns
     /// [MemoryReclaim] or [MemorySleep], since their methods move live memory or take it away. The
-    /// framework calls these itself, when that is safe: see [#compact] and [MemoryPool#sleep].
+    /// framework itself calls these methods, when it is safe: see [#compact] and [MemoryPool#sleep].
     ///
-    /// @return the ability; empty if the allocator lacks it, or it is one of these two
+    /// @return the ability; empty if the allocator lacks it, or if `type` is one of these two
     public <T> Optional<T> extension(Class<T> type) {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
@@ -374,14 +379,15 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Closes the allocator: it rejects further allocations, and waits for those in flight in other
-    /// threads. Its memory goes back to the driver when the last live block has been freed; without live
-    /// blocks, it goes back now. Closing twice does nothing.
+    /// threads. Its memory goes back to the driver when the last live block has been freed and nothing else
+    /// uses the memory: see [#isDrained]. If nothing uses it now, it goes back in this call. Closing twice
+    /// does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of
     ///     this allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for an
-    ///     allocation. Also if that thread is in the middle of a call of another allocator, and a thread
-    ///     inside a call of this allocator is closing that other one: the two threads would wait for each
-    ///     other. The allocator stays open then
+    ///     allocation. Also if the calling thread is in the middle of a call to another allocator, while a
+    ///     second thread, in the middle of a call to this allocator, closes that other allocator: the two
+    ///     threads would wait for each other. The allocator stays open then
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {

@@ -1,7 +1,7 @@
 package io.cistern;
 
-/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle,
-/// as [CudaStream#handle] returns it; 0 is the legacy default stream.
+/// Static methods for the process's own device memory, [DeviceMemory#system()]. A stream is a `CUstream`
+/// handle, as [CudaStream#handle] returns it; 0 is the legacy default stream.
 ///
 /// ```java
 /// Allocators.setCurrent("async");               // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
@@ -13,18 +13,19 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// Returns the current allocator of device 0, which serves [#allocate] outside all scopes: the one that
-    /// the program has made current, else the one that the setting `cistern.device.0.allocator` or
-    /// `cistern.allocator` names, else the available one with the highest priority.
+    /// Returns the current allocator of device 0, which serves [#allocate] on that device outside all
+    /// scopes. It is the allocator that the program has made current, else the one that the setting
+    /// `cistern.device.0.allocator` or `cistern.allocator` names, else the available one with the highest
+    /// priority.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
-    ///     that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the program has made no allocator current, and
+    ///     none can be chosen or the chosen one can't be opened
     public static Allocator current() {
         return DeviceMemory.system().current(0);
     }
 
-    /// Opens an allocator from a spec and makes it current. Live blocks still go back to the allocators that
-    /// made them.
+    /// Opens an allocator from a spec and makes it current for all devices: see [DeviceMemory#setCurrent].
+    /// Live blocks still go back to the allocators that made them.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
     ///     [DeviceMemory#open(String)]
@@ -34,8 +35,8 @@ public final class Allocators {
         return DeviceMemory.system().setCurrent(spec);
     }
 
-    /// Allocates from the allocator of the innermost [Scope], else from the current one: see
-    /// [DeviceMemory#allocate].
+    /// Allocates from the allocator of the innermost [Scope] that serves this device and stream, else from
+    /// the current allocator: see [DeviceMemory#allocate].
     ///
     /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
@@ -56,7 +57,7 @@ public final class Allocators {
         DeviceMemory.system().free(address, stream);
     }
 
-    /// Frees a block, whose memory is reused once an event of the program has passed: see
+    /// Frees a block after a CUDA event: the block's memory may be reused once the event has passed. See
     /// [DeviceMemory#freeAfter].
     ///
     /// @param address an address that an allocation returned; 0 does nothing

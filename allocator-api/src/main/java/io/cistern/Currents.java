@@ -21,8 +21,8 @@ public final class Currents {
         this.registry = registry;
     }
 
-    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] opens
-    /// one from a spec and makes it current.
+    /// Makes an open allocator the current one of all devices. [DeviceMemory#setCurrent] opens an allocator
+    /// from a spec and makes it current.
     ///
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
@@ -35,7 +35,7 @@ public final class Currents {
         }
     }
 
-    /// Makes an allocator that the program opened current for one device.
+    /// Makes an open allocator the current one of a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
@@ -54,7 +54,7 @@ public final class Currents {
     ///
     /// @param expected the allocator that [DeviceMemory#current] returned before
     /// @param next the allocator to become current
-    /// @return true if the expected allocator was current, so that the next one is current now
+    /// @return true if the expected allocator was current; then the next one is current now
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if the next allocator is closed, or belongs to another device
     ///     memory
@@ -83,7 +83,8 @@ public final class Currents {
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
-    /// @return the changes, a line for each device: `device 0: caching -> async`
+    /// @return the changes, one line for each device whose allocator changed, such as `device 0: caching ->
+    ///     async`
     /// @throws ConfigurationException if an allocator that the configuration names can't be opened; nothing
     ///     changes then
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]; nothing changes then

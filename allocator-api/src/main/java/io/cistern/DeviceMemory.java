@@ -191,12 +191,14 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns the process's own device memory, which the first call opens. It uses the driver that the
-    /// setting `cistern.driver` names. Without that setting it uses the GPU's driver or, if that can't be
-    /// used, the simulated one, and logs a warning. Its allocators are those that
-    /// `cistern-pluggable-loader` finds. If opening fails, every call throws the same exception.
+    /// setting `cistern.driver` names. Without that setting it uses the GPU's driver; if there is no usable
+    /// GPU, it uses the simulated driver and logs a warning. Its allocators are those that
+    /// `cistern-pluggable-loader` finds. If opening fails, this call and all later ones throw the same
+    /// exception.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if no driver can be used, or the driver that the setting names can't
+    /// @throws IllegalStateException if no driver can be chosen, for example because the named one can't be
+    ///     used: see [io.cistern.cuda.CudaDrivers#choose()]
     /// @throws ConfigurationException if `cistern-pluggable-loader` is missing, or a setting has an illegal
     ///     value
     public static DeviceMemory system() {
@@ -236,8 +238,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @param device the device's ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
-    ///     that can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if the program has made no allocator current, and
+    ///     none can be chosen or the chosen one can't be opened
     /// @throws IllegalStateException if this device memory is closed, and the device never had a current
     ///     allocator
     public Allocator current(int device) {
@@ -248,18 +250,18 @@ public final class DeviceMemory implements AutoCloseable {
     /// the allocators that made them. Allocations that other threads make meanwhile come from the former
     /// allocator or from the new one; none fails because of the change.
     ///
-    /// **Lifetime.** The framework owns the allocator, as it owns one that a setting names. It closes the
-    /// allocator once that is current on no device; the allocator's memory goes back when its last block is
-    /// freed. Until the allocator closes, another call with the same spec returns it again. An allocator
-    /// that [#open] returned stays open until the program closes it. [Currents] has other ways to change
-    /// the current allocator.
+    /// **Lifetime.** The framework owns the allocator, as it owns an allocator that a setting names. It
+    /// closes the allocator once no device has it as its current one; the allocator's memory goes back when
+    /// its last block is freed. Until the allocator closes, another call with the same spec returns it
+    /// again. An allocator that [#open] returned stays open until the program closes it. [Currents] has
+    /// other ways to change the current allocator.
     ///
     /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
     ///     current allocator does not change then
-    /// @throws IllegalStateException if this device memory is closed; or if this call would close an
-    ///     allocator that the calling thread can't close now, because it is in the middle of an allocation
-    ///     or a free: see [Allocator#close]. The current allocator does not change then
+    /// @throws IllegalStateException if this device memory is closed; or if this call would close a former
+    ///     allocator, but the calling thread is in the middle of an allocation or a free and so can't close
+    ///     it: see [Allocator#close]. The current allocator does not change then
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
     ///     suppressed in it. The former allocators are closed nevertheless, and the new one is current
     public Allocator setCurrent(String spec) {
@@ -290,8 +292,9 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.all().stream().map(this::facade).toList();
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost [Scope] that
-    /// serves this device and stream, else from the current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost [Scope] that serves this
+    /// device and stream, else from the current allocator. If that allocator is out of memory, a pool that
+    /// [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
     ///
     /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
@@ -308,8 +311,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///     another capture on the device was
     /// @throws io.cistern.errors.MemoryAsleepException if the allocator that serves the request is a pool
     ///     that is asleep
-    /// @throws io.cistern.errors.ConfigurationException if no allocator is current, and the one that the
-    ///     configuration names can't be opened
+    /// @throws io.cistern.errors.ConfigurationException if no allocator is current yet, and none can be
+    ///     chosen or the chosen one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator that serves the request, is
     ///     closed
     public long allocate(long byteSize, int device, long stream) {
@@ -451,9 +454,9 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program. The block's memory is reused once the event has passed;
-    /// no stream of the program waits for the event. If other work follows the last use on its stream, this
-    /// makes the memory available earlier than [#free] does.
+    /// Frees a block after a CUDA event that the program has recorded: the block's memory may be reused
+    /// once the event has passed. This call makes no stream of the program wait for the event. If other
+    /// work follows the last use on its stream, this makes the memory available earlier than [#free] does.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device, recorded after the last use; its most recent recording
@@ -549,10 +552,10 @@ public final class DeviceMemory implements AutoCloseable {
         return moduleSupport;
     }
 
-    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
-    /// together, and reports the memory that stayed, with reasons. It trims pools, too;
-    /// [Pools#trimAllOthers] leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the launches of
-    /// closed graphs and gives the memory of these graphs back, unless a capture is under way.
+    /// Gives idle memory of all allocators on a device back to the driver until they have at most
+    /// `keepBytes` reserved together, and reports the memory that stayed, with reasons. It trims pools,
+    /// too; [Pools#trimAllOthers] leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the
+    /// launches of closed graphs and gives the memory of these graphs back, unless a capture is under way.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that the allocators report as
     ///     reserved count
@@ -612,8 +615,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// true:
     ///
     /// - the limits of the device and of this device memory allow the bytes
-    /// - the device has the bytes in addition to its reserve, all memory that allocators hold, and earlier
-    ///   admissions
+    /// - the bytes fit into the device's memory, less its reserve, the memory that all allocators hold, and
+    ///   earlier admissions
     ///
     /// Allocators give back idle memory if a request would not fit otherwise. The requests for a device are
     /// admitted in the order in which they came. [DeviceLimits#admit] takes a bound on the wait, and can
@@ -640,10 +643,11 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns the statistics of a device, summed over all allocators that are open or still have live
-    /// blocks, including pools and the memory of graphs. The peak is the most bytes that all allocators
-    /// together had requested at one moment, including allocators that have closed since. It is at most 2 %
-    /// too high, or a few KiB for each thread if the sum is small. Reserved bytes are the sum over the
-    /// allocators that report them; if a pool is built on another allocator, its bytes count once.
+    /// blocks, including pools and the memory of graphs. The peak is the most bytes that callers had
+    /// requested from all allocators together at one moment; it also covers allocators that are closed by
+    /// now. If several allocators are open, it is at most 2 % or 4 MiB too high, whichever is more; if one
+    /// is, [AllocatorStatistics] says how exact it is. Reserved bytes are the sum over the allocators that
+    /// report them; if a pool is built on another allocator, its bytes count once.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
     /// [#allocators]. Each call of `resetPeaks` also resets the peak of the sum.
@@ -660,7 +664,7 @@ public final class DeviceMemory implements AutoCloseable {
         return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
     }
 
-    /// Returns the statistics of a device as readable text: of each allocator, and of all together.
+    /// Returns the statistics of a device as readable text: for each allocator, and for all together.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -675,8 +679,8 @@ public final class DeviceMemory implements AutoCloseable {
                 .toString();
     }
 
-    /// Closes all allocators. An allocator with live blocks gives its memory back when the last of these is
-    /// freed. Closing twice does nothing.
+    /// Closes all allocators. An allocator with live blocks gives its memory back when its last live block
+    /// is freed. Closing twice does nothing.
     ///
     /// Graphs that still exist keep their [memory][io.cistern.graph.GraphMemory]. The memory of a
     /// [CudaGraph][io.cistern.graph.CudaGraph] goes back when the graph is closed; the memory of any other
@@ -778,8 +782,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets how long a request may wait for other threads to free memory, if nothing else
-        /// helped. Without this call it does not wait, which is best for a program with one thread.
+        /// Sets how long a request may wait for other threads to free memory, if nothing else helped.
+        /// Without this call a request does not wait, which is best for a program with one thread.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder waitForFrees(Duration longest) {
@@ -830,15 +834,15 @@ public final class DeviceMemory implements AutoCloseable {
         /// for each place in the program. Without this call the setting `cistern.scopes.report` decides.
         ///
         /// **Not carried.** A thread allocates outside all scopes while another thread is in a scope that
-        /// would have served the allocation. The thread is most likely a worker to which the scope was not
-        /// [carried][ScopeCarrier]. The warning names the place that allocates.
+        /// would have served the allocation. The thread that allocates is most likely a worker to which the
+        /// scope was not [carried][ScopeCarrier]. The warning names the place that allocates.
         ///
         /// **Forgotten.** The warning names the place that entered the scope. A scope is forgotten in these
         /// cases:
         ///
         /// - it was dropped without being closed
-        /// - it is open when the thread that entered it closes its pool, or when any thread does after that
-        ///   thread has ended
+        /// - it is open when its pool is closed, either by the thread that entered the scope, or by any
+        ///   thread once the entering thread has ended
         /// - it is open when the device memory closes
         ///
         /// Reporting slows down allocations outside scopes, and entering a scope. While it is off, it costs

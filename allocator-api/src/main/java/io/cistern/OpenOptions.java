@@ -57,7 +57,8 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 
-    /// Returns options for an adaptor around an open allocator, however it was opened.
+    /// Returns options for an adaptor around an open allocator. The allocator may have been opened in any
+    /// way.
     ///
     /// ```java
     /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
@@ -69,7 +70,7 @@ public final class OpenOptions {
     /// closed and all their blocks are freed.
     ///
     /// @param name a name for statistics and messages
-    /// @param upstream an allocator of the same device memory that opens the adaptor
+    /// @param upstream an allocator that belongs to the device memory with which the adaptor is opened
     /// @param adaptor makes the adaptor, for example an [io.cistern.spi.AllocatorAdaptor]; the adaptor must
     ///     not close its upstream
     public static OpenOptions around(String name, Allocator upstream, UnaryOperator<DeviceAllocator> adaptor) {
