@@ -41,8 +41,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Lifetime.** The program uses a pool until [#close]; each scope that the pool serves uses it until the
 /// scope ends. [#useCount] counts these uses. When the last use ends, the pool refuses allocations and
-/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back when the
-/// last of them is freed: see [#isDrained].
+/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back after the
+/// last live block is freed: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool extends Allocator {
@@ -158,7 +158,8 @@ public final class MemoryPool extends Allocator {
         return tag;
     }
 
-    /// Returns the spec it was opened with; the name of a source is expanded to `caching` over it.
+    /// Returns the spec that the pool was opened with; the name of a source is expanded to `caching` over
+    /// that source.
     @Override
     public AllocatorSpec spec() {
         return spec;
@@ -184,7 +185,7 @@ public final class MemoryPool extends Allocator {
     /// memory of other pools. The program itself must order the streams of the two devices.
     ///
     /// @param device the device that the memory is on
-    /// @param peer the device that gets access; if it is the same, nothing happens
+    /// @param peer the device that gets access; if it is the same device, nothing happens
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if no path connects the two devices
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory to another
@@ -333,7 +334,8 @@ public final class MemoryPool extends Allocator {
         return "pool " + id + (tag.isEmpty() ? "" : " '" + tag + "'") + " (" + spec + ")";
     }
 
-    /// Opens a [MemoryPool] with options. Without a spec and a source its allocator is `caching`.
+    /// Opens a [MemoryPool] with options. Unless [#spec] names another allocator, the pool's allocator is
+    /// `caching`.
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
@@ -414,8 +416,8 @@ public final class MemoryPool extends Allocator {
         /// Sets whether the pool lends: whether its idle blocks serve allocations from other allocators
         /// that would otherwise fail for lack of memory. Allocations from pools are not served in this way,
         /// and a pool never obtains memory in order to lend it. A lent block belongs to the pool: it is
-        /// charged to the pool's limits and to the limit of the scope that asked, and goes back to the pool
-        /// when it is freed. Without this call the pool does not lend.
+        /// charged to the pool's limits and to the limit of the scope in which it was requested, and goes
+        /// back to the pool when it is freed. Without this call the pool does not lend.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
@@ -447,17 +449,17 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the limit that the pool's blocks are charged to. That limit may be the child of another.
-        /// Replaces an earlier [#limitBytes].
+        /// Sets the limit that the pool's blocks are charged to. That limit may be the
+        /// [child][MemoryLimit#child] of another limit. Replaces an earlier [#limitBytes].
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             this.limitBytes = -1;
             return this;
         }
 
-        /// Sets the bytes that the pool obtains when it is opened. A first block of this size on that
-        /// stream, or smaller blocks that are split off it, then need no further memory. The bytes must not
-        /// exceed the pool's limit.
+        /// Sets the bytes that the pool obtains when it is opened. A first block of this size on the given
+        /// stream, or smaller blocks that together fit into it, then need no further memory. The bytes must
+        /// not exceed the pool's limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -475,8 +477,8 @@ public final class MemoryPool extends Allocator {
 
         /// Opens the pool.
         ///
-        /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if
-        ///     it lacks a requested ability: lending, splitting, alignment, a source
+        /// @throws ConfigurationException if there is no such allocator or source, if it can't run on this
+        ///     system, or if it lacks a requested ability: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if the [initial bytes][#initialBytes] are more than the limit
         /// @throws DeviceOutOfMemoryException if the initial bytes are not available; no pool is open then
         /// @throws IndexOutOfBoundsException if the device of the initial bytes does not exist

@@ -21,8 +21,8 @@ import java.util.stream.Collectors;
 /// returns this object.
 ///
 /// **Scopes without a `try` block.** [#begin] opens a scope and begins a use of the pool, [#end] closes the
-/// scope, and [#release] ends the use. So memory that outlives a scope can keep its pool open until code
-/// that knows only the pool's id releases the pool.
+/// scope, and [#release] ends the use. So the pool stays open after the scope, for memory that outlives it,
+/// until code that knows only the pool's id releases the pool.
 ///
 /// **Threads.** Any thread may call any method at any time. A thread can end only scopes that it began
 /// itself.
@@ -60,8 +60,8 @@ public final class Pools {
         return List.copyOf(pools);
     }
 
-    /// Gives idle memory of all allocators that are not pools back to the driver, until they have at most
-    /// `keepBytes` reserved together. [DeviceMemory#trim] also trims pools.
+    /// Gives idle memory of all allocators that are not pools back to the driver, on one device, until
+    /// these allocators have at most `keepBytes` reserved together. [DeviceMemory#trim] also trims pools.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that these allocators report as
     ///     reserved count

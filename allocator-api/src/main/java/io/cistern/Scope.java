@@ -8,8 +8,8 @@ import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()],
-/// ended by [#close].
+/// A region of code in which a thread's allocations come from one allocator or pool. [Allocator#enter()]
+/// opens the region, and [#close] ends it.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
@@ -63,7 +63,7 @@ public final class Scope implements AutoCloseable {
 
     /// Ends the scope. Closing twice does nothing.
     ///
-    /// @throws WrongThreadException if another thread opened it
+    /// @throws WrongThreadException if another thread opened the scope
     /// @throws IllegalStateException if it is not the thread's innermost scope; nothing changes then
     @Override
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes

@@ -67,9 +67,9 @@ public final class ScopeOptions {
     }
 
     /// Returns these options with a limit. Blocks that are allocated in the scope are charged to this
-    /// limit, and to all limits above it, until they are freed, in the scope or elsewhere. A scope that is
-    /// opened inside this one has only its own limit, if any. To enforce both limits, make the inner limit
-    /// a [child][MemoryLimit#child] of this one.
+    /// limit, and to all limits above it, until they are freed, in the scope or elsewhere. Blocks that come
+    /// from a scope inside this scope are not charged to this limit. To enforce it for them, too, give the
+    /// inner scope a [child][MemoryLimit#child] of this limit.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(device, stream, limit.handle());
     }
