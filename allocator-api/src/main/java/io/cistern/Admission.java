@@ -20,12 +20,12 @@ import java.util.concurrent.atomic.AtomicBoolean;
 public final class Admission implements AutoCloseable {
     /// Says how a request is decided once the limits allow it.
     public enum Basis {
-        /// By the estimates of callers: there is room for the device's memory, less its reserve, the bytes
-        /// that all allocators have reserved, and the bytes already admitted. The memory of other processes
-        /// is not considered.
+        /// By the estimates of callers. The bytes must fit into the device's memory, less its reserve, the
+        /// bytes that all allocators have reserved, and the bytes already admitted. The memory of other
+        /// processes is not considered.
         ESTIMATE,
-        /// By the free bytes that the driver reports: there is room for these, less the reserve and the
-        /// bytes that are admitted and not [taken][Admission#taken] yet.
+        /// By the free bytes that the driver reports. The bytes must fit into these, less the reserve and
+        /// the admitted bytes that are not [taken][Admission#taken] yet.
         FREE_MEMORY
     }
 

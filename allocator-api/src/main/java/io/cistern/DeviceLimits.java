@@ -9,7 +9,7 @@ import java.time.Duration;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The limits on the devices of one [DeviceMemory], which [DeviceMemory#limits] returns.
+/// The limits and reserves of the devices of one [DeviceMemory]. [DeviceMemory#limits] returns this object.
 ///
 /// ```java
 /// memory.limits().device(0).setShare(0.8);

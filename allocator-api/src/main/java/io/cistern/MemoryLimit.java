@@ -43,12 +43,13 @@ import org.jspecify.annotations.Nullable;
 /// devices counts the sum of their bytes. If a device or an allocator gets its first limit later, blocks
 /// that are alive at that time count, too.
 ///
-/// **Limits are exact.** No request exceeds them, and a request that fits is never refused, whatever other
+/// **Limits are exact.** No request exceeds them, and they refuse no request that fits, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit and the
 /// bytes in use under it. An allocation that fails for another reason leaves nothing charged.
 ///
-/// **Cost.** Without limits there is none. A thread leases part of a limit, and spends the lease without
-/// atomic instructions. An allocation takes two atomic instructions for each limit in these cases:
+/// **Cost.** Without limits there is no cost. A thread leases part of a limit, and spends the lease without
+/// atomic instructions. An allocation and its free together take two atomic instructions for each limit in
+/// these cases:
 ///
 /// - less than an eighth of the limit is free
 /// - the block is larger than 1/64 of the limit
@@ -158,8 +159,8 @@ public final class MemoryLimit {
     ///
     /// @param share the share of the memory: above 0, at most 1
     /// @throws IllegalArgumentException if `share` is not in this range
-    /// @throws UnsupportedOperationException if the limit was [made][#of(String, long)] without a device
-    ///     memory
+    /// @throws UnsupportedOperationException if the limit, or the topmost limit above it, was
+    ///     [made][#of(String, long)] without a device memory
     public void setShare(double share) {
         long capacity = home.capacity().getAsLong();
         if (capacity == 0) {
@@ -190,7 +191,7 @@ public final class MemoryLimit {
     }
 
     /// Returns the bytes of the live blocks charged to this limit and to those below it; weakly consistent
-    /// while other threads allocate, exact when idle.
+    /// while other threads allocate or free, exact while none does.
     public long usedBytes() {
         return begun ? handle.budget().usedBytes() : home.used().getAsLong();
     }
