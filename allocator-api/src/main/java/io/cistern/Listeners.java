@@ -35,9 +35,10 @@ public final class Listeners {
         this.deviceCount = deviceCount;
     }
 
-    /// Frees memory, for example of a cache, when a device has none left for a request. It is called on the
-    /// thread that asks for memory, on several threads at once if several ask, and under no lock of
-    /// Cistern. It may wait for other threads, allocate and free, but its own requests call no listener.
+    /// Frees memory, for example of a cache, when a device has none left for a request or a limit refuses
+    /// the request. It is called on the thread that asks for memory, on several threads at once if several
+    /// ask, and under no lock of Cistern. It may wait for other threads, allocate and free, but its own
+    /// requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
         /// Frees memory that the program can spare. If this throws, the request fails with the same exception and
@@ -52,8 +53,9 @@ public final class Listeners {
     /// Called when the memory in use rises above a [threshold][#onThreshold].
     @FunctionalInterface
     public interface Threshold {
-        /// Handles the rise. It is called on a thread of its own, one call at a time, outside all locks, and
-        /// may allocate, free, trim and wait. Exceptions are logged.
+        /// Handles the rise. It is called on a thread of Cistern, outside all locks, and may allocate,
+        /// free, trim and wait. That thread calls all listeners for thresholds and budgets, one at a time.
+        /// Exceptions are logged.
         ///
         /// @param device the device
         /// @param thresholdBytes the threshold
@@ -62,12 +64,13 @@ public final class Listeners {
         void above(int device, long thresholdBytes, long byteSize);
     }
 
-    /// Called when this process uses more memory of a device than its [budget][#onOverBudget], as the driver
-    /// says.
+    /// Called when the driver reports that this process uses more memory of a device than its
+    /// [budget][#onOverBudget].
     @FunctionalInterface
     public interface OverBudget {
-        /// Handles the excess, for example by a trim. It is called on a thread of its own, one call at a time,
-        /// outside all locks, and may allocate, free, trim and wait. Exceptions are logged.
+        /// Handles the excess, for example by a trim. It is called on a thread of Cistern, outside all
+        /// locks, and may allocate, free, trim and wait. That thread calls all listeners for thresholds and
+        /// budgets, one at a time. Exceptions are logged.
         ///
         /// @param device the device
         /// @param bytesOverBudget the excess that the driver reported last, in bytes
@@ -76,9 +79,10 @@ public final class Listeners {
 
     /// The program's promise to launch no work for a while. Nothing else lets live memory move.
     ///
-    /// [Compaction][ReclaimStep#COMPACTION] replaces the pages under live blocks. For a moment an address has
-    /// no memory, and work that uses it at that moment ends the context. Only the program knows which threads
-    /// launch work. So this is the contract, for refused requests and for [Allocator#compact] alike:
+    /// [Compaction][ReclaimStep#COMPACTION] replaces the pages under live blocks. For a moment an address
+    /// has no memory, and work that uses it at that moment makes the context unusable. Only the program
+    /// knows which threads launch work. So this is the contract, for refused requests and for
+    /// [Allocator#compact] alike:
     ///
     /// 1. **Without a registered pause nothing moves.** A refused request says how much could have been freed.
     /// 2. **During a pause no thread launches work** on memory of Cistern: no kernel, copy, fill or graph, on
@@ -86,11 +90,11 @@ public final class Listeners {
     ///    that work must not depend on a paused thread. Threads may allocate and free. Copies that Cistern
     ///    itself makes, for example to spill, wait for the end of the pause.
     /// 3. **A thread that waits inside an allocation counts as paused.** It may wait for its turn to
-    ///    reclaim, for another thread's frees or pause, or, as part of a task, for other tasks. Before it
-    ///    waits, it calls [#rest] of all pauses. The thread that compacts does the same before it asks for
-    ///    the pause.
-    /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
-    ///    request is refused with that reason.
+    ///    reclaim, for frees of other threads, for the end of a pause, or, as part of a task, for other
+    ///    tasks. Before it waits, it calls [#rest] of all pauses. The thread that compacts does the same
+    ///    before it begins the pauses.
+    /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves. If the
+    ///    request is then refused, the error gives this reason.
     ///
     /// A pause may take locks that threads hold while they launch work. If threads also hold these locks while
     /// they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each other until
@@ -128,9 +132,9 @@ public final class Listeners {
             return (_, _) -> Optional.of(() -> {});
         }
 
-        /// Returns a pause that takes the exclusive side of a lock. Threads hold either side while they launch
-        /// work. They may hold it while they allocate: a thread that waits there releases all its holds, and
-        /// reacquires them afterwards.
+        /// Returns a pause that takes the exclusive side of a lock. Threads hold either side while they
+        /// launch work. They may hold it while they allocate: a thread that waits inside an allocation
+        /// releases all its holds, and reacquires them after the wait.
         static WorkPause of(ReentrantReadWriteLock work) {
             return new LockPause(work);
         }
@@ -147,15 +151,16 @@ public final class Listeners {
         void closing(int device, long stream);
     }
 
-    /// Calls a listener whenever a device has no memory for a request, before the request fails, in the
-    /// step [ReclaimStep#CALLBACKS].
+    /// Calls a listener whenever a device has no memory for a request or a limit refuses it, before the
+    /// request fails, in the step [ReclaimStep#CALLBACKS].
     ///
     /// @return a registration; closing it removes the listener
     public Registration onMemoryPressure(MemoryPressure listener) {
         return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
     }
 
-    /// Calls a listener whenever a device has no memory for a request, in one of two steps.
+    /// Calls a listener whenever a device has no memory for a request or a limit refuses it, in one of two
+    /// steps.
     ///
     /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare. [ReclaimStep#SPILL] for
     ///     memory that is moved elsewhere and will be needed again; this step comes after the idle memory
@@ -167,8 +172,9 @@ public final class Listeners {
         return outOfMemory.add(step, listener::free)::run;
     }
 
-    /// Lets [compaction][ReclaimStep#COMPACTION] move live memory while the program pauses: [WorkPause] is the
-    /// contract. If several pauses are registered, live memory moves only after all of them have begun.
+    /// Lets [compaction][ReclaimStep#COMPACTION] move live memory while the program pauses. [WorkPause]
+    /// describes the contract. If several pauses are registered, live memory moves only after all of them
+    /// have begun.
     ///
     /// @return a registration; closing it removes the pause
     public Registration onCompaction(WorkPause pause) {
@@ -236,10 +242,10 @@ public final class Listeners {
     ///
     /// Observers are called within the program's call, on several threads at once and outside all locks of
     /// allocators. An event comes after the events that led to it: for example, a block's event comes after
-    /// that of its segment. An event comes on the thread that caused it, except that a segment's event may
-    /// come on another thread that uses the segment. Observers should be quick. Their exceptions are logged
-    /// once and change nothing for the program. No observer is notified of events that an observer causes
-    /// in the same device memory.
+    /// that of its segment. An event comes on the thread that caused it, except that an event that was
+    /// caused under a lock, such as a segment's, may come on another thread that has an event of its own.
+    /// Observers should be quick. Their exceptions change nothing for the program, and only the first is
+    /// logged. No observer is notified of events that an observer causes in the same device memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
