@@ -27,7 +27,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     private @Nullable OutOfMemoryReport report;
 
-    /// Makes an exception; for allocators. The framework adds its report of the device and of the allocators.
+    /// Makes an exception for an allocator to throw. The framework adds its report of the device and of the
+    /// allocators.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -55,7 +56,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         this.steps = List.copyOf(steps);
     }
 
-    /// Makes an exception with the steps that the allocator tried; for allocators.
+    /// Makes an exception for an allocator to throw, with the steps that the allocator tried.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -78,8 +79,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, above, List.of());
     }
 
-    /// Makes an exception for a request that is larger than an allocator may ever hold; for allocators. The framework
-    /// then reclaims nothing.
+    /// Makes an exception for an allocator to throw if a request is larger than the allocator may ever
+    /// hold. The framework then reclaims nothing.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -94,7 +95,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return this;
     }
 
-    /// Makes an exception caused by the driver's own error; for allocators.
+    /// Makes an exception for an allocator to throw because of the driver's own error.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -105,8 +106,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Returns a message about the refused request, the free bytes of the device, and what compaction did or
-    /// could have done.
+    /// Returns a message about the refused request. If the framework has added its report, and no
+    /// [io.cistern.MemoryLimit] refused, the message also has the free bytes of the device, and what
+    /// compaction did or could have done.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
@@ -123,8 +125,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byteSize;
     }
 
-    /// Returns whether a [io.cistern.MemoryLimit] refused the request. False if the device had too little
-    /// memory, or an option of an allocator, such as `max_bytes`, refused the request.
+    /// Returns whether a [io.cistern.MemoryLimit] refused the request. This is false if the device had too
+    /// little memory, or if an option of an allocator, such as `max_bytes`, caused the refusal.
     public boolean isByLimit() {
         return byLimit;
     }
@@ -135,7 +137,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return aboveLimit;
     }
 
-    /// Returns the steps that were tried, in their order.
+    /// Returns the steps that were tried, in the order in which they were tried.
     public List<TriedStep> steps() {
         OutOfMemoryReport known = report;
         return known != null ? known.steps() : steps;

@@ -34,7 +34,7 @@ public final class MemoryMisuseException extends CisternException {
     private final long address;
     private final @Nullable BlockHistory block;
 
-    /// Makes an exception; for allocators.
+    /// Makes an exception for an allocator to throw.
     ///
     /// @param address the block's address, or that of the first byte written
     /// @param what a human-readable message
@@ -45,7 +45,7 @@ public final class MemoryMisuseException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception about a block; for allocators.
+    /// Makes an exception about a block, for an allocator to throw.
     ///
     /// @param address the block's address, or that of the first byte written
     /// @param what a human-readable message, to which a description of the block is added
@@ -68,7 +68,8 @@ public final class MemoryMisuseException extends CisternException {
         return address;
     }
 
-    /// Returns the block with the places that allocated and freed it, as far as they are known.
+    /// Returns the history of the block: which code allocated and freed it, as far as that is known. Empty
+    /// if the exception is not about a known block.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }

@@ -13,12 +13,13 @@ public final class SharingException extends CisternException {
 
     /// The kinds of failure.
     public enum Reason {
-        /// This system, driver or device can't share memory this way.
+        /// This system, driver or device can't share memory in the requested way.
         NOT_SUPPORTED,
-        /// The memory can't be shared: its pool was not created for it, or it is not a whole allocation.
+        /// The memory can't be shared: its pool was not created for sharing, or the memory is not a whole
+        /// allocation.
         NOT_SHAREABLE,
-        /// No process serves at the path, the process there does not answer, or this process can't serve at
-        /// the path.
+        /// No process serves a pool at the socket's path, the process there does not answer in time, or
+        /// this process can't serve at the path.
         UNREACHABLE,
         /// The other process belongs to another user.
         WRONG_USER,
@@ -26,11 +27,11 @@ public final class SharingException extends CisternException {
         WRONG_VERSION,
         /// The memory is on a device that this process does not see, or not on the requested one.
         WRONG_DEVICE,
-        /// Nothing is shared under that name.
+        /// Nothing is shared under the requested name.
         UNKNOWN_NAME,
         /// The shared memory has an unexpected size.
         WRONG_SIZE,
-        /// Others still use the memory.
+        /// Other processes still use the memory.
         IN_USE,
         /// The other process has ended or has closed the connection.
         PEER_LOST,

@@ -26,10 +26,12 @@ public final class UnknownAddressException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception with the known block at the address.
+    /// Makes an exception that also describes the block that was freed at the address, or inside which the
+    /// address lies.
     ///
     /// @param address the address that was given
-    /// @param block the block that was freed there before, or the live one that the address lies in
+    /// @param block the freed block that began at the address, or the live block inside which the address
+    ///     lies
     public UnknownAddressException(long address, BlockHistory block) {
         super("no live block begins at 0x" + Long.toHexString(address) + ": "
                 + (block.isAlive()
@@ -40,14 +42,14 @@ public final class UnknownAddressException extends CisternException {
         this.block = block;
     }
 
-    /// Returns the address.
+    /// Returns the address that was given.
     public long address() {
         return address;
     }
 
-    /// Returns the block that was freed there before, or the live one that the address lies in; empty unless an
-    /// allocator [remembers][io.cistern.spi.MemoryStatistics#history] its blocks, as `caching:check=checked`
-    /// does.
+    /// Returns the freed block that began at the address, or the live block inside which the address lies.
+    /// Empty unless an allocator [remembers][io.cistern.spi.MemoryStatistics#history] that block, as
+    /// `caching:check=checked` does.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }
