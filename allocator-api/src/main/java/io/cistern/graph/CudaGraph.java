@@ -18,8 +18,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// Its memory goes back after [#close], once the last launch has ended. The graph may outlive the [DeviceMemory]: it
-/// can still be launched, and its memory goes back when it is closed.
+/// The graph's memory goes back after [#close], once the last launch has ended. The graph may outlive the
+/// [DeviceMemory]: it can still be launched, and its memory goes back when the graph is closed.
 ///
 /// A block that was allocated in the capture and not freed there has the same address in each launch, and
 /// holds the results of the last launch.

@@ -24,11 +24,11 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 /// }
 /// ```
 ///
-/// During a capture, other threads may allocate as usual. If memory runs out, all [reclaim
-/// steps][io.cistern.diagnostics.ReclaimStep] are tried, but none waits for captured streams. On the
-/// captured streams, a freed block is reused only if the graph orders the new use after the old one.
-/// Entering a [io.cistern.Scope] captures nothing. Inside a scope, a capture takes its memory from the
-/// scope's pool or allocator.
+/// During a capture, other threads may allocate as usual. If memory runs out, the [reclaim
+/// steps][io.cistern.diagnostics.ReclaimStep] are tried as usual, but none waits for captured streams, and
+/// no live memory moves. On the captured streams, a freed block is reused only if the graph orders the new
+/// use after the old one. Entering a [io.cistern.Scope] captures nothing. Inside a scope, a capture takes
+/// its memory from the scope's pool or allocator.
 ///
 /// **Threads.** One thread at a time. In modes other than [CaptureMode#RELAXED], only the OS thread that
 /// began the capture may end it, so a virtual thread must not block before the end.
@@ -68,7 +68,7 @@ public final class GraphCapture implements AutoCloseable {
     /// @param stream the stream to capture; not the legacy default stream
     /// @throws CudaException as for [Graphs#beginCapture]
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalStateException if the other graphs are gone
+    /// @throws IllegalStateException if the graphs of `shared` are gone
     public static GraphCapture begin(
             DeviceMemory memory, int device, long stream, CaptureMode mode, GraphMemory shared) {
         Captures captures = GraphMemory.captures(memory);
@@ -92,11 +92,11 @@ public final class GraphCapture implements AutoCloseable {
         return begin(stream.memory(), stream.device(), stream.handle(), mode, shared);
     }
 
-    /// Announces a capture that other code begins. Call this right before the capture begins. It may come
-    /// right after that only if, in between, no other thread uses the device through Cistern and nothing is
-    /// allocated on the stream. Until the capture is announced, other threads may wait for the device,
-    /// which would invalidate the capture. A program that does not announce a capture breaks the contract:
-    /// the stream would get memory that other work uses between two launches of the graph.
+    /// Announces a capture that other code begins. Call this right before the capture begins. A call right
+    /// after the beginning is also allowed if, in between, no other thread uses the device through Cistern
+    /// and nothing is allocated on the stream. Until the capture is announced, other threads may wait for
+    /// the device, which would invalidate the capture. A program that does not announce a capture breaks
+    /// the contract: the stream would get memory that other work uses between two launches of the graph.
     ///
     /// @return the memory of the graph that the capture will make
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -109,7 +109,7 @@ public final class GraphCapture implements AutoCloseable {
     /// Announces a capture that other code begins, for a graph that shares the memory of other graphs.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalStateException if the other graphs are gone
+    /// @throws IllegalStateException if the graphs of `shared` are gone
     public static void announce(DeviceMemory memory, int device, long stream, GraphMemory shared) {
         GraphMemory.captures(memory).announce(checked(memory, device), stream, shared.blocks());
     }
@@ -146,7 +146,8 @@ public final class GraphCapture implements AutoCloseable {
     /// @return the graph, which the caller destroys; its memory is kept until the graph and its executables
     ///     are gone
     /// @throws CudaException as for [Graphs#endCapture]; or if the driver refuses to report the end of the
-    ///     graph when it comes. There is no graph then, and the memory goes back
+    ///     graph when it comes. If the stream is still being captured then, for example because the wrong
+    ///     thread called this, nothing has changed. Otherwise there is no graph, and the memory goes back
     /// @throws IllegalStateException if the capture has already ended
     public long end() {
         if (ended) {
@@ -204,7 +205,7 @@ public final class GraphCapture implements AutoCloseable {
     }
 
     /// Abandons the capture, unless it has [ended][#end]. No work may use the capture's live blocks after
-    /// that, but the program must still free them.
+    /// this call, but the program must still free them.
     ///
     /// @throws CudaException if the stream is still being captured, for example because the wrong thread
     ///     called this; close the capture again on the right thread

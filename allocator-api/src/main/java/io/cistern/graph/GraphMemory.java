@@ -86,8 +86,8 @@ public final class GraphMemory {
 
     /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators
     /// count in the statistics of those allocators. The requested bytes include freed blocks whose memory
-    /// the graphs keep; memory that is reused counts once. All figures are 0 after the memory has gone
-    /// back.
+    /// the graphs keep; memory that is reused counts once. After the memory has gone back, no live blocks,
+    /// requested bytes or reserved bytes are left; the peak and the totals stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {
@@ -175,7 +175,7 @@ public final class GraphMemory {
         return new Checkpoint(blocks.checkpoints(), captures(memory));
     }
 
-    /// A record of the blocks of some graphs that were alive at a moment.
+    /// A record of which blocks of some graphs were alive at one moment.
     ///
     /// It is for graphs that share memory, where a first graph may be followed by any one of several
     /// others. Take a checkpoint after the capture of the first graph, and restore it before the capture of
@@ -192,9 +192,9 @@ public final class GraphMemory {
     /// ```
     ///
     /// **Until the checkpoint is closed**, a noted block keeps its memory even if the program frees the
-    /// block; the memory serves no capture. So blocks that open checkpoints noted never share memory, even
-    /// if only one of their graphs can run. The statistics and limits count a noted block that the program
-    /// has freed, and [GraphMemory#leaks] doesn't list it.
+    /// block; the memory serves no capture. So blocks that open checkpoints noted never share memory with
+    /// each other, even if they belong to graphs of which only one runs at a time. The statistics and
+    /// limits count a noted block that the program has freed, and [GraphMemory#leaks] doesn't list it.
     ///
     /// Destroy no graph whose blocks an open checkpoint noted, unless you destroy all graphs of this memory:
     /// the driver may give the addresses of a graph that is gone to another graph.
@@ -240,7 +240,8 @@ public final class GraphMemory {
         }
     }
 
-    /// Returns whether its graphs are gone, so that nothing can be captured into it any more.
+    /// Returns whether the graphs of this memory are gone, so that nothing can be captured into it any
+    /// more.
     public boolean isGone() {
         return blocks.isGone();
     }
@@ -254,7 +255,7 @@ public final class GraphMemory {
         return blocks.whenGone(action);
     }
 
-    /// Returns a name that distinguishes it from other graphs' memories, such as `graph memory 2`.
+    /// Returns a name that distinguishes this memory from that of other graphs, such as `graph memory 2`.
     @Override
     public String toString() {
         return blocks.toString();
