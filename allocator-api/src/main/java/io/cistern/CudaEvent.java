@@ -56,7 +56,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return marked;
     }
 
-    /// Returns whether the stream has passed the mark; also true if the event was never recorded.
+    /// Returns whether the stream has passed the last mark; also true if the event was never recorded.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -64,7 +64,8 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return events().hasPassed(device, handle());
     }
 
-    /// Waits until the stream has passed the mark; a virtual thread unmounts from its carrier meanwhile.
+    /// Waits until the stream has passed the last mark; a virtual thread unmounts from its carrier
+    /// meanwhile.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed

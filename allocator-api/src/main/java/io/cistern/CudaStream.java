@@ -15,10 +15,10 @@ import java.util.Objects;
 /// }
 /// ```
 ///
-/// Close buffers before their stream, as the block above does. A buffer that is closed after its stream
-/// names a handle that may belong to another stream by then. So its memory is reused only after the work of
-/// all streams of its device or, if the handle does belong to another stream, after the work of both
-/// streams.
+/// Close buffers before their stream, as the block above does. When a buffer is closed after its stream,
+/// the handle that it names may already belong to another stream. So the buffer's memory is reused only
+/// after the work of all streams of its device or, if the handle does belong to another stream, after the
+/// work of both streams.
 ///
 /// **Threads.** Any thread may call any method at any time. An object for the handle of the per-thread
 /// default stream stands for a different stream on each thread: see [#ofForeign].

@@ -116,7 +116,8 @@ public final class ModuleSupport {
         return attachments.get(type, () -> opening.apply(memory));
     }
 
-    /// Returns the last [attached][#attachment] object of a type, if any is attached.
+    /// Returns the [attached][#attachment] object that is an instance of a type; the last one attached if
+    /// there are several, empty if there is none.
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
     }
@@ -127,8 +128,8 @@ public final class ModuleSupport {
         return streams;
     }
 
-    /// Returns the settings at the time when the device memory was opened, by key. It includes settings
-    /// that the program has overridden.
+    /// Returns the settings at the time when the device memory was opened, by key, including those that the
+    /// program has overridden in the builder.
     public Map<String, String> settings() {
         return settings;
     }
@@ -241,8 +242,8 @@ public final class ModuleSupport {
     }
 
     /// Enqueues work on live memory where the program may not expect it, such as a copy in the middle of an
-    /// allocation. It waits, with a bound, while live memory moves; no live memory moves until the work is
-    /// enqueued. The caller holds no lock.
+    /// allocation. If live memory is moving, this waits until that is done, up to a bound; no live memory
+    /// moves until the work is enqueued. The caller must hold no lock.
     ///
     /// @param otherwise the result if the bound was reached before the work could be done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
