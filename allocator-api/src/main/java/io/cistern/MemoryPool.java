@@ -80,8 +80,18 @@ public final class MemoryPool extends Allocator {
     static MemoryPool open(Builder builder) {
         DeviceMemory memory = builder.memory;
         long id = IDS.incrementAndGet();
-        AllocatorSpec spec = memory.registry.resolve(builder.resolvedSpec());
-        MemoryLimit limit = builder.limit();
+        AllocatorSpec spec;
+        MemoryLimit limit;
+        try {
+            builder.requireRoom();
+            spec = memory.registry.resolve(builder.resolvedSpec());
+            limit = builder.limit();
+        } catch (Throwable failure) {
+            if (builder.source != null) {
+                builder.source.close();
+            }
+            throw failure;
+        }
         MemoryPool[] made = new MemoryPool[1];
         memory.registry.openForPool(
                 name(id, builder.tag, spec),
@@ -483,12 +493,15 @@ public final class MemoryPool extends Allocator {
         /// @throws DeviceOutOfMemoryException if the initial bytes are not available; no pool is open then
         /// @throws IndexOutOfBoundsException if the device of the initial bytes does not exist
         public MemoryPool open() {
+            return MemoryPool.open(this);
+        }
+
+        private void requireRoom() {
             long most = limit == null ? limitBytes : limit.byteSize();
             if (most >= 0 && initialBytes > most) {
                 throw new IllegalArgumentException(
                         "initialBytes is " + initialBytes + ", more than limitBytes, which is " + most);
             }
-            return MemoryPool.open(this);
         }
 
         Map<String, SegmentSource> ownSource() {

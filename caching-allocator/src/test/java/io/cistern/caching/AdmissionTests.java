@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Admission;
 import io.cistern.Admission.Basis;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
@@ -63,6 +65,17 @@ class AdmissionTests extends PoolFixture {
             long block = pool.allocate(100 * MIB, DEVICE, stream);
             admit(140 * MIB, SOON).close();
             free(block);
+        }
+    }
+
+    @Test
+    void moreThanTheLimitOfTheDeviceMemoryIsRefusedAtOnce() {
+        try (DeviceMemory limited = DeviceMemory.builder(gpu)
+                .limit(MemoryLimit.of("program", 100 * MIB))
+                .open()) {
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                    .isThrownBy(() -> limited.admit(DEVICE, 101 * MIB))
+                    .matches(DeviceOutOfMemoryException::isAboveLimit);
         }
     }
 

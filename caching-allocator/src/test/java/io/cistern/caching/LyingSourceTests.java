@@ -9,7 +9,11 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -68,5 +72,35 @@ class LyingSourceTests extends PoolFixture {
             assertThat(returned).isNotEmpty().containsOnly(other);
             assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
         }
+    }
+
+    @Test
+    void aPoolThatFailsToOpenClosesItsSource() {
+        Map<String, UnaryOperator<MemoryPool.Builder>> wrong = Map.of(
+                "no such allocator", pool -> pool.spec("nosuch"),
+                "a wrong option", pool -> pool.spec("caching:bad=1"),
+                "more at first than the limit", pool -> pool.limitBytes(1).initialBytes(2, DEVICE, stream));
+        wrong.forEach((what, options) -> {
+            AtomicInteger closes = new AtomicInteger();
+            RangeSource source = new RangeSource() {
+                @Override
+                public Segment acquire(long byteSize, long byteAlignment, int device) {
+                    throw new AssertionError("no memory is needed");
+                }
+
+                @Override
+                public void release(Segment segment) {
+                    throw new AssertionError("there is no segment");
+                }
+
+                @Override
+                public void close() {
+                    closes.incrementAndGet();
+                }
+            };
+            MemoryPool.Builder pool = options.apply(MemoryPool.builder(memory).source(source));
+            assertThatThrownBy(pool::open).as(what).isInstanceOf(RuntimeException.class);
+            assertThat(closes).as(what).hasValue(1);
+        });
     }
 }

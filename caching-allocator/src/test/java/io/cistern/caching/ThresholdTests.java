@@ -78,6 +78,44 @@ final class ThresholdTests extends PoolFixture {
     }
 
     @Test
+    void bytesThatWereFreedBeforeDoNotCount() throws InterruptedException {
+        memory.free(memory.allocate(3 * THRESHOLD, DEVICE, stream), stream);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        memory.free(memory.allocate(THRESHOLD, DEVICE, stream), stream);
+        assertNothingWasHeard();
+    }
+
+    @Test
+    void leasesOfManyThreadsDoNotCount() throws InterruptedException {
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 16 * MIB, this::hear);
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                List<Long> blocks = new ArrayList<>();
+                for (int block = 0; block < 1024; block++) { // 1 MiB a thread, in all half of the threshold
+                    blocks.add(memory.allocate(1024, DEVICE, stream));
+                }
+                blocks.forEach(block -> memory.free(block, stream));
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertNothingWasHeard();
+    }
+
+    @Test
+    void aRiseIsToldAgainThoughItWasThereBeforeTheListener() throws InterruptedException {
+        long block = memory.allocate(3 * THRESHOLD, DEVICE, stream);
+        memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, THRESHOLD, this::hear);
+        assertThat(next()).isEqualTo(3 * THRESHOLD);
+        memory.free(block, stream);
+        block = memory.allocate(2 * THRESHOLD, DEVICE, stream);
+        assertThat(next()).isEqualTo(2 * THRESHOLD);
+        memory.free(block, stream);
+    }
+
+    @Test
     void smallBlocksAreNeverToldTooLate() throws InterruptedException {
         memory.listeners().onThreshold(DEVICE, MemoryMeasure.REQUESTED, 16 * MIB, this::hear);
         List<Long> blocks = new ArrayList<>();

@@ -159,9 +159,10 @@ final class Meter {
     }
 
     /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone keeps
-    /// the bytes of a block of any size that it frees, since nobody else could want them.
+    /// the bytes of a block of any size that it frees, since nobody else could want them, unless a threshold has
+    /// to hear of the fall.
     private long credit(long chunk, long byteSize) {
-        long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
+        long most = shareShift <= 1 && thresholds.length == 0 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
     }
 
@@ -293,6 +294,11 @@ final class Meter {
     /// Returns an upper bound of [#reserved], with leased bytes instead of requested ones.
     long mostReserved() {
         return told.isTold(device) ? told.bytes(device) : leased();
+    }
+
+    /// Returns [#reserved], with [#settledBytes] instead of requested bytes.
+    long settledReserved() {
+        return told.isTold(device) ? told.bytes(device) : settledBytes();
     }
 
     /// Adds a route that counts here.

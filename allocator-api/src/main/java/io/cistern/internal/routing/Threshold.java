@@ -62,7 +62,7 @@ public final class Threshold {
     /// counted already, and the next move tells the crossing.
     void moved() {
         try {
-            if (isAbove() != above) {
+            if (mostBytes() > byteSize != above) {
                 fire();
             }
         } catch (OutOfMemoryError full) {
@@ -70,8 +70,21 @@ public final class Threshold {
         }
     }
 
+    /// Returns whether the sum is above the threshold. Before it says so for the first time, threads give back what
+    /// they may request without asking their meter, so each of them asks before it requests more.
     private boolean isAbove() {
-        return mostBytes() > byteSize;
+        return mostBytes() > byteSize && (above || settledBytes() > byteSize);
+    }
+
+    /// Takes back what threads may request without asking their meter.
+    ///
+    /// @return the bytes in use then
+    long settledBytes() {
+        long sum = 0;
+        for (Meter meter : meters) {
+            sum += ofReserved ? meter.settledReserved() : meter.settledBytes();
+        }
+        return sum;
     }
 
     private synchronized void fire() {

@@ -32,6 +32,7 @@ public final class Thresholds {
             thresholds.add(threshold);
             arrange();
         }
+        threshold.settledBytes(); // so that threads tell of each fall from now on
         threshold.moved();
     }
 
