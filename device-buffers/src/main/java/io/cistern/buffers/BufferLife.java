@@ -56,7 +56,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// Returns the address of the first byte; 0 for a buffer of 0 bytes. The address is valid until the buffer is
     /// closed: enqueue all work that uses it before the close.
     ///
-    /// @throws IllegalStateException if the buffer is closed, or its parent or arena has ended
+    /// @throws IllegalStateException if the buffer or its parent is closed, or its arena was reset or
+    ///     closed
     /// @throws io.cistern.errors.MemoryAsleepException if the buffer's pool is
     ///     [asleep][io.cistern.MemoryPool#sleep]; so does every other use of the memory
     public long address() {
@@ -86,7 +87,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return address();
     }
 
-    /// Returns whether the buffer is closed, or its parent or arena has ended.
+    /// Returns whether the buffer or its parent is closed, or its arena was reset or closed.
     public boolean isClosed() {
         if (address == CLOSED) {
             return true;
@@ -261,12 +262,14 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused only
-    /// after the work of all streams of the device. Closing twice does nothing.
+    /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused
+    /// only after the work of all streams of the device. A view or an arena's buffer only becomes unusable.
+    /// A block that several buffers hold is freed when the last of them is closed. Closing twice does
+    /// nothing.
     ///
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread: the buffer is
-    ///     still open then. Also for a stream in an unannounced capture while another capture is announced:
-    ///     the buffer is closed then, and its memory is freed later
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
+    ///     still open then. Also for a stream in an unannounced capture while another capture is announced;
+    ///     then the buffer is closed, and its memory is freed later
     /// @throws IllegalStateException if native code is using the [host view][DeviceBuffer#hostView]; the
     ///     buffer is still open then
     /// @throws io.cistern.errors.UnknownAddressException if the program already freed the block by its address; the

@@ -6,7 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /// A list of copies that are enqueued together. [#submit] checks all of them before it enqueues the first.
-/// A blocking batch waits once, after its last copy; only a copy to an array waits by itself.
+/// A blocking batch waits once, after its last copy. In addition, each copy to an array waits until that
+/// copy is done.
 ///
 /// ```java
 /// new CopyBatch().toDevice(x, floats).toDevice(y, more).onDevice(z, x).submit(stream, CopyMode.BLOCKING);
@@ -15,7 +16,8 @@ import java.util.List;
 /// The result is as if the copies ran one by one, in the order in which they were added. Sizes and modes
 /// follow the rules of [DeviceBuffer]'s copies.
 ///
-/// Successive copies share one driver call if all of this is true. Each other copy is a call of its own.
+/// Successive copies share one driver call if all of this is true. All other copies are enqueued one by
+/// one.
 ///
 /// - Each is a copy on one device, or one from or to a [PinnedBuffer].
 /// - None of them writes memory that another one reads or writes.

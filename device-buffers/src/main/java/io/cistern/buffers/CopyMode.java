@@ -12,11 +12,11 @@ package io.cistern.buffers;
 /// | an array, to the host | the same | refused |
 ///
 /// **In a capture** only non-blocking copies of native memory are possible. Each launch of the graph reads
-/// or writes that memory, so keep it as long as the graph. A [PinnedBuffer] may be closed: its memory stays
-/// until the graph is gone.
+/// or writes that memory, so keep it as long as the graph. A [PinnedBuffer] may be closed: its memory is
+/// not reused before the graph is gone.
 ///
 /// Only copies of pinned memory overlap other work. [CopyOptions#reportPageableCopies] reports non-blocking
-/// copies of other memory.
+/// copies of native memory that is not pinned.
 public enum CopyMode {
     /// The host waits until the stream has passed the copy.
     BLOCKING,

@@ -32,8 +32,8 @@ public final class CopyOptions {
     /// is not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`.
     /// Without this call the setting `cistern.copies.report` decides.
     ///
-    /// While this is on, each non-blocking copy of native memory asks the driver whether the memory is
-    /// pinned. While it is off, it costs nothing.
+    /// While reporting is on, each non-blocking copy of native memory asks the driver whether the memory is
+    /// pinned. While reporting is off, copies cost nothing extra.
     ///
     /// @return this
     public CopyOptions reportPageableCopies(boolean report) {
@@ -46,10 +46,10 @@ public final class CopyOptions {
     /// `cistern.copies.direct` decides.
     ///
     /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no
-    /// garbage collection can begin, and a thread that requests one waits. That takes longer if the driver
+    /// garbage collection can begin, and a thread that requests one waits. The wait is longer if the driver
     /// first waits for the stream. If the stream waits for Java code (a host function, or a thread that
-    /// sets a word which a kernel polls), the pending collection also stops that code, and the program
-    /// hangs forever.
+    /// sets a word that a kernel polls), the pending collection also stops that code, and the program hangs
+    /// forever.
     ///
     /// @return this
     public CopyOptions copyArraysDirectly(boolean direct) {

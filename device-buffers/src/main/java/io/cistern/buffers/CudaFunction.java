@@ -17,11 +17,11 @@ import org.jspecify.annotations.Nullable;
 /// checked: if the kernel expects 64 bits and the argument is an `Integer`, the upper half is undefined.
 ///
 /// **Writes.** The check of stream order (`cistern.check=streams`) assumes that the kernel writes each
-/// [DeviceBuffer] that is not passed as [#readOnly]. Kernels on several streams may read one buffer at the
-/// same time.
+/// [DeviceBuffer] that is not passed as [#readOnly]. If kernels on several streams read one buffer at the
+/// same time, pass it as [#readOnly] to each; otherwise the check reports a race.
 ///
 /// **Streams.** A launch records a use of each buffer that belongs to another stream, so buffers may be
-/// closed right after it. The program must order the kernel after the work that fills its buffers.
+/// closed right after the launch. The program must order the kernel after the work that fills its buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaFunction {

@@ -88,7 +88,8 @@ public final class CudaModule implements AutoCloseable {
         return closed;
     }
 
-    /// Unloads the kernels. Wait until their launches have finished first. Closing twice does nothing.
+    /// Unloads the kernels. Before the call, wait until their launches have finished. Closing twice does
+    /// nothing.
     ///
     /// @throws CudaException if the driver refuses; launches are rejected from then on, and another close tries
     ///     again

@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
 /// **Growth.** An arena allocates memory in chunks. When the current chunk is full, the arena allocates
 /// another one, as large as all its chunks so far together. If there is not that much memory, the new chunk
 /// has just the requested size. If a generation needed several chunks, the reset frees them, and the next
-/// generation begins with one chunk that is large enough. A new arena begins with about as much as earlier
-/// arenas of its name needed.
+/// generation begins with a single chunk that has room for as much. A new arena begins with about as much
+/// as earlier arenas of its name needed.
 ///
 /// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
 /// throws an [IllegalStateException] when it is used. An address from [#allocate] becomes invalid, too, but
@@ -174,7 +174,8 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    /// Ends the generation: all its buffers become stale, and the next generation reuses its memory.
+    /// Ends the generation: all its buffers become unusable, and its memory is free for the next
+    /// generation.
     ///
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if the arena is confined to another thread
@@ -328,9 +329,9 @@ public final class DeviceArena implements AutoCloseable {
             return this;
         }
 
-        /// Names the arena: it begins with as much memory as earlier arenas of that name needed. The 1,024
-        /// most recently used names are remembered. All unnamed arenas of a device memory count as arenas
-        /// of one name.
+        /// Names the arena, which then begins with about as much memory as earlier arenas of that name
+        /// needed. The 1,024 most recently used names are remembered. All unnamed arenas of a device memory
+        /// count as arenas of one name.
         public Builder name(String name) {
             this.name = name;
             return this;

@@ -29,12 +29,12 @@ import org.jspecify.annotations.Nullable;
 /// A buffer that is dropped without [#close] is a leak: nothing frees it, since work on any stream may
 /// still use the memory. At the leak levels [io.cistern.diagnostics.LeakLevel#SITES] and
 /// [io.cistern.diagnostics.LeakLevel#ALL], the leak is reported with the place that allocated the buffer,
-/// once the garbage collector has found it.
+/// once the garbage collector has found the buffer unreachable.
 ///
 /// **Reachability.** An address stays valid until the buffer is closed, even if the buffer becomes
 /// unreachable: `launch(x.address())` needs no reachability fence to keep the memory. But a leak report, or
 /// code of your own that closes unreachable buffers, may treat a buffer as dropped while a call still uses
-/// its address. [#withAddress] prevents that by such a fence.
+/// its address. [#withAddress] prevents that with a reachability fence.
 ///
 /// **After the close.** Closing twice does nothing. Any other use of a closed buffer's memory throws an
 /// [IllegalStateException]. So does the use of a slice whose parent is closed, and of an arena's buffer
@@ -47,9 +47,9 @@ import org.jspecify.annotations.Nullable;
 /// on another stream record that use themselves ([#recordUse]). If other work uses the bare address on
 /// another stream, the program must record the use or order the streams.
 ///
-/// **Threads.** Any thread may use or close it, virtual threads too; of several concurrent closes, only one frees
-/// the memory. The per-thread default stream is a different stream on each thread, so close a buffer of that stream
-/// on the thread that made it.
+/// **Threads.** Any thread, virtual threads included, may use or close a buffer; of several concurrent
+/// closes, only one frees the memory. The per-thread default stream is a different stream on each thread,
+/// so close a buffer of that stream on the thread that allocated the buffer.
 ///
 /// **Size.** A buffer is one Java object of 48 bytes.
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
@@ -69,7 +69,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Allocates on device 0 from the current allocator of the process.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @param stream the stream on which it is first used, and in whose order it is freed
+    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, long stream) {
@@ -80,7 +80,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is first used, and in whose order it is freed
+    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
@@ -103,7 +103,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param count number of elements
     /// @throws IllegalArgumentException if `count` is negative
-    /// @throws ArithmeticException if their size in bytes does not fit in a `long`
+    /// @throws ArithmeticException if the size in bytes does not fit in a `long`
     /// @throws IllegalStateException if the stream is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long count, MemoryLayout layout, CudaStream stream) {
@@ -118,7 +118,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param memory the device memory to allocate from
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is first used, and in whose order it is freed
+    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
@@ -131,7 +131,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is first used, and in whose order it is freed
+    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the allocator is closed
@@ -155,9 +155,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return allocate(from, byteSize, stream.device(), stream.handle());
     }
 
-    /// Allocates from the current allocator at an address with the given alignment. Takes up to
-    /// `byteAlignment - 256` bytes more than asked for. If all buffers need the alignment, open an allocator
-    /// that aligns, such as `caching:alignment=4096`.
+    /// Allocates from the current allocator at an address with the given alignment. The block takes up to
+    /// `byteAlignment - 256` bytes more than `byteSize`. If all buffers need the alignment, open an
+    /// allocator that aligns, such as `caching:alignment=4096`.
     ///
     /// @param byteAlignment a power of two that divides the address; values below 256 count as 256
     /// @throws IllegalArgumentException if `byteSize` is negative, or `byteAlignment` is not a power of two
@@ -213,16 +213,17 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Wraps memory that other code, such as another library, allocated and will free. The buffer is
-    /// metered as an allocation of an allocator named `foreign`. Closing the buffer ends only the metering;
-    /// after that, the owner may free the memory.
+    /// metered as an allocation of an allocator named `foreign`. Closing the buffer and its retained slices
+    /// ends only the metering. The owner may then free the memory, after the work that uses it.
     ///
-    /// @param address the first byte of the block, a multiple of 256 like every allocation
-    /// @param byteSize its length in bytes
-    /// @param device the device it lies on
-    /// @param stream the stream on which it is used first
+    /// @param address the address of the block's first byte, which must be a multiple of 256
+    /// @param byteSize the block's length in bytes
+    /// @param device the block's device
+    /// @param stream the stream on which the memory is used first
     /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there
     ///     already
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: foreign memory counts too
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: foreign memory counts
+    ///     against limits, too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         return ofForeign(memory, address, byteSize, device, stream, (_, _) -> {});
     }
@@ -231,7 +232,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// and notifies its owner when the memory is no longer used.
     ///
     /// @param owner called once, when the buffer and all its retained slices are closed; never if
-    ///     `byteSize` is 0. It stays reachable until then
+    ///     `byteSize` is 0. The owner stays reachable until that call
     /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there already;
     ///     the owner is not called then
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not called then
@@ -245,12 +246,12 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// [#retainedSlice] is unsupported. So the memory may begin at any address, and may be a part of memory
     /// that Cistern allocated or that is already wrapped.
     ///
-    /// @param address the first byte, at any alignment
-    /// @param byteSize its length in bytes
-    /// @param device the device whose streams use it
-    /// @param stream the stream on which it is used first
-    /// @param owner called once, when the buffer is closed, even if it has 0 bytes; if the owner throws,
-    ///     the close throws that exception and the buffer stays open
+    /// @param address the address of the first byte, at any alignment
+    /// @param byteSize the memory's length in bytes
+    /// @param device the device whose streams use the memory
+    /// @param stream the stream on which the memory is used first
+    /// @param owner called when the buffer is closed, even if it has 0 bytes. If the owner throws, the
+    ///     close throws that exception and the buffer stays open; the next close calls the owner again
     /// @throws IllegalArgumentException if the address or the length is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public static DeviceBuffer ofBorrowed(
@@ -263,16 +264,18 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
-    /// Called when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] or
-    /// [borrowed][#ofBorrowed] memory is no longer used.
+    /// Called when the program has closed all buffers of [foreign][#ofForeign(DeviceMemory, long, long,
+    /// int, long, ForeignOwner)] or [borrowed][#ofBorrowed] memory. Work that was enqueued before may still
+    /// use the memory.
     @FunctionalInterface
     public interface ForeignOwner {
         /// Takes the memory back, on the thread that closes the buffer. If this method throws, the
         /// exception is logged for foreign memory; for [borrowed][#ofBorrowed] memory, the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of the block's device: the buffer's, or another one if that has ended.
-        ///     Work enqueued on this stream from now on runs after all uses of the block
+        /// @param stream a stream of the block's device: usually the buffer's, but another one if that has
+        ///     ended or is a thread's own default stream. Work enqueued on `stream` from now on runs after
+        ///     all uses of the block
         void release(long address, long stream);
     }
 
@@ -310,14 +313,15 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Returns the allocator that made the memory; for a slice, the allocator of the whole block.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or the program already freed its
+    /// @throws io.cistern.errors.UnknownAddressException if Cistern has no live block there: the buffer has
+    ///     0 bytes, wraps [borrowed][#ofBorrowed] memory from elsewhere, or the program already freed the
     ///     block by its address
     public Allocator allocator() {
         return memory.ownerOf(block());
     }
 
-    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one
-    /// to it in stream order.
+    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this
+    /// buffer to it in stream order.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
@@ -335,13 +339,13 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of another size with the same contents, and closes this one. Up to
+    /// Returns a buffer of another size with the same contents, and closes this buffer. Up to
     /// [#capacityBytes], the new buffer keeps the block. For more bytes, this buffer's allocator allocates
     /// another block (the current allocator does, if this buffer has no memory), and the contents are
     /// copied there in stream order. The added bytes are undefined.
     ///
-    /// @param newByteSize bytes wanted; 0 is allowed, and keeps the block too
-    /// @throws IllegalArgumentException if it is negative
+    /// @param newByteSize bytes wanted; 0 is allowed, and keeps the block, too
+    /// @throws IllegalArgumentException if `newByteSize` is negative
     /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
     ///     closed
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's or borrowed, or if it is
@@ -356,8 +360,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return replacedBy(newByteSize <= capacityBytes() ? retained(0, newByteSize, stream) : another(newByteSize));
     }
 
-    /// Returns a buffer of the same size and contents that can grow to `capacityBytes` without another
-    /// block, and closes this one. If the block is too small, the contents move to another one as in
+    /// Returns a buffer of the same size and contents that can grow to `capacityBytes` within its block,
+    /// and closes this buffer. If the present block is too small, the contents move to another block as in
     /// [#resize].
     ///
     /// ```java
@@ -366,9 +370,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// rows = rows.shrinkToFit();
     /// ```
     ///
-    /// @param capacityBytes bytes that the buffer should have room for; if it has more room already, it
-    ///     keeps its block
-    /// @throws IllegalArgumentException if it is negative
+    /// @param capacityBytes bytes that the block should have room for; if it has at least that much
+    ///     already, the new buffer keeps the block
+    /// @throws IllegalArgumentException if `capacityBytes` is negative
     /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
     ///     closed
     /// @throws UnsupportedOperationException as for [#resize]
@@ -387,8 +391,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of the same size and contents in a block of just that size, and closes this one. If
-    /// the block is larger, the contents move to another one as in [#resize].
+    /// Returns a buffer of the same size and contents in a block of just that size, and closes this buffer.
+    /// If the present block is larger, the contents move to another block as in [#resize].
     ///
     /// @throws IllegalStateException if the buffer is closed, or another block is needed and the allocator is
     ///     closed
@@ -417,10 +421,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one.
-    /// Work enqueued on the new stream from now on runs after all work enqueued so far on this buffer's
-    /// stream. If this buffer's stream has [ended][DeviceMemory#streamClosing], the work runs after that of
-    /// all streams of the device.
+    /// Returns a buffer of the same memory that is used and freed on another stream, and closes this
+    /// buffer. Work enqueued on the new stream from now on runs after all work enqueued so far on this
+    /// buffer's stream. If this buffer's stream has [ended][DeviceMemory#streamClosing], that work runs
+    /// after all work enqueued so far on the device.
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed; or if the new stream is being captured and
@@ -488,7 +492,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param rowBytes bytes of a row
     /// @param rows number of rows
     /// @throws IndexOutOfBoundsException if the rows are not inside the buffer
-    /// @throws IllegalArgumentException if rows overlap
+    /// @throws IllegalArgumentException if rows overlap, or `rowBytes` or `rows` is negative
     public DeviceRows rows(long offset, long pitch, long rowBytes, long rows) {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
@@ -529,8 +533,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyFrom(source, stream, CopyMode.BLOCKING);
     }
 
-    /// Copies the remaining bytes of a JDK buffer, as [#copyFrom(MemorySegment)] does; its position does not
-    /// change.
+    /// Copies the remaining elements of a JDK buffer, as [#copyFrom(MemorySegment)] copies a segment. The
+    /// position of the JDK buffer does not change.
     public void copyFrom(Buffer source) {
         copyFrom(MemorySegment.ofBuffer(source));
     }
@@ -585,8 +589,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyTo(target, stream, CopyMode.BLOCKING);
     }
 
-    /// Copies to the remaining space of a JDK buffer, as [#copyTo(MemorySegment)] does; its position does not
-    /// change.
+    /// Copies this buffer to the remaining space of a JDK buffer, as [#copyTo(MemorySegment)] copies to a
+    /// segment. The position of the JDK buffer does not change.
     public void copyTo(Buffer target) {
         copyTo(MemorySegment.ofBuffer(target));
     }
@@ -629,10 +633,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyTo(target, stream.handle(), mode);
     }
 
-    /// Copies another buffer to the beginning of this one, without waiting on the host. On one GPU the copy
-    /// runs on this buffer's stream, after all work enqueued so far on the source's stream. Between two GPUs it
-    /// runs on the source's stream, and is ordered with both streams. A stream that has
-    /// [ended][DeviceMemory#streamClosing] is replaced by one that comes after all work of its device.
+    /// Copies another buffer to the beginning of this one. The host does not wait.
+    ///
+    /// - On one GPU, the copy runs on this buffer's stream, after all work enqueued so far on the source's
+    ///   stream. Later work on the source's stream does not wait for the copy.
+    /// - Between two GPUs, the copy runs on the source's stream, after all work enqueued so far on either
+    ///     stream. Later work on this buffer's stream waits for the copy; if the driver refuses that order,
+    ///     the host waits.
+    ///
+    /// If a stream has [ended][DeviceMemory#streamClosing], a stream whose work runs after all work of the
+    /// device takes its place.
     ///
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
     /// @throws IllegalArgumentException if the buffers overlap
@@ -643,7 +653,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Copies another buffer to the beginning of this one in the order of one stream. The program must
-    /// order the copy with the work of other streams.
+    /// order the copy with work on other streams that uses either buffer.
     ///
     /// @param stream a stream of the source's device
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
@@ -678,10 +688,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fill(value, stream.handle());
     }
 
-    /// Sets every 16 bits to a value, such as a half-precision number ([Float#floatToFloat16]), on the
-    /// buffer's stream.
+    /// Sets every 16-bit element to a value, such as a half-precision number ([Float#floatToFloat16]), on
+    /// the buffer's stream.
     ///
-    /// @param value the bits of a value, in the device's byte order
+    /// @param value the 16 bits of an element
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 2
     /// @throws IllegalStateException if the buffer is closed
     public void fillShorts(short value) {
@@ -703,7 +713,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Sets every 32-bit word to a value, on the buffer's stream. For other types see [DeviceElements].
     ///
-    /// @param value the bits of a word, in the device's byte order
+    /// @param value the 32 bits of a word
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 4
     /// @throws IllegalStateException if the buffer is closed
     public void fillWords(int value) {

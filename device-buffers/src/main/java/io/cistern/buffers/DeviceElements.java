@@ -17,7 +17,7 @@ import java.util.Objects;
 /// (`MemoryLayout.sequenceLayout(4, ValueLayout.JAVA_FLOAT)`). Such elements can be counted, addressed,
 /// sliced and copied, but typed methods such as [#getFloat], [#fill(float)] and [#toFloats] reject them.
 ///
-/// It is a view, like [DeviceBuffer#slice]: it ends with its buffer.
+/// Like a [slice][DeviceBuffer#slice], this is a view: it becomes unusable when the buffer is closed.
 ///
 /// @param buffer the buffer
 /// @param layout the type of an element
@@ -106,7 +106,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// the buffer's stream, each twice as long as the one before.
     ///
     /// @throws IllegalArgumentException if the elements are not longs, unless there are none
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public void fill(long value) {
         if (count() > 0) {
             set(0, value);
@@ -138,7 +138,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     ///
     /// @throws IndexOutOfBoundsException if there is no such element
     /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public float getFloat(long index) {
         return slice(index, 1).toFloats()[0];
     }
@@ -182,7 +182,7 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     ///
     /// @throws IndexOutOfBoundsException if there is no such element
     /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public void set(long index, float value) {
         requireCarrier(float.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new float[] {value}));
@@ -231,7 +231,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Returns a copy of the elements. Waits for all work enqueued so far on the buffer's stream.
     ///
     /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public float[] toFloats() {
         float[] array = new float[arrayLength(float.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
@@ -241,7 +242,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Returns a copy of the elements, as [#toFloats] does.
     ///
     /// @throws IllegalArgumentException if the elements are not doubles
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public double[] toDoubles() {
         double[] array = new double[arrayLength(double.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
@@ -251,7 +253,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Returns a copy of the elements, as [#toFloats] does.
     ///
     /// @throws IllegalArgumentException if the elements are not ints
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public int[] toInts() {
         int[] array = new int[arrayLength(int.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
@@ -261,7 +264,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Returns a copy of the elements, as [#toFloats] does.
     ///
     /// @throws IllegalArgumentException if the elements are not longs
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public long[] toLongs() {
         long[] array = new long[arrayLength(long.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
@@ -272,7 +276,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// [Float#float16ToFloat].
     ///
     /// @throws IllegalArgumentException if the elements are not shorts
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public short[] toShorts() {
         short[] array = new short[arrayLength(short.class)];
         buffer.copyTo(MemorySegment.ofArray(array));
@@ -282,7 +287,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     /// Returns a copy of the elements, as [#toFloats] does.
     ///
     /// @throws IllegalArgumentException if the elements are not bytes
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
+    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
+    ///     are more elements than an array can hold
     public byte[] toBytes() {
         byte[] array = new byte[arrayLength(byte.class)];
         buffer.copyTo(MemorySegment.ofArray(array));

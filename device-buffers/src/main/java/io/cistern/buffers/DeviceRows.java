@@ -11,7 +11,7 @@ import java.util.Objects;
 /// | rowBytes |  …  | rowBytes |  …  | rowBytes |
 /// ```
 ///
-/// It is a view, like [DeviceBuffer#slice].
+/// Like a [slice][DeviceBuffer#slice], this is a view: it becomes unusable when the buffer is closed.
 ///
 /// @param buffer the buffer that holds the rows
 /// @param offset byte in the buffer at which the first row begins
@@ -53,11 +53,11 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Copies rows of host memory to these rows, in the order of a stream. The memory may be changed as soon as
     /// this method returns.
     ///
-    /// @param source memory that begins with its first row
-    /// @param sourcePitch bytes from the beginning of one of its rows to the beginning of the next
+    /// @param source memory that begins with the first row to copy
+    /// @param sourcePitch bytes from the beginning of a row of `source` to the beginning of the next
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the source is too short for the rows
-    /// @throws IllegalArgumentException if its rows overlap
+    /// @throws IllegalArgumentException if `sourcePitch` is less than [#rowBytes]
     /// @throws IllegalStateException if the buffer, or the arena of `source`, is closed; or if the stream
     ///     is being captured
     /// @throws WrongThreadException if `source` is in another thread's confined arena
@@ -70,7 +70,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// closed right after this call.
     ///
     /// @throws IndexOutOfBoundsException if the source is too short for the rows
-    /// @throws IllegalArgumentException if its rows overlap
+    /// @throws IllegalArgumentException if `sourcePitch` is less than [#rowBytes]
     /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
     ///     is being captured
     public void copyFrom(PinnedBuffer source, long sourcePitch, long stream, CopyMode mode) {
@@ -81,7 +81,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Copies these rows to rows of host memory, in the order of a stream, and waits for the copy.
     ///
     /// @param target memory that begins with its first row; the bytes between rows do not change
-    /// @param targetPitch bytes from the beginning of one of its rows to the beginning of the next
+    /// @param targetPitch bytes from the beginning of a row of `target` to the beginning of the next
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the target is too short for the rows
     /// @throws IllegalArgumentException if `targetPitch` is less than [#rowBytes], or the target is
@@ -97,7 +97,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     /// Copies these rows to rows of pinned memory, in the order of a stream.
     ///
     /// @throws IndexOutOfBoundsException if the target is too short for the rows
-    /// @throws IllegalArgumentException if its rows overlap
+    /// @throws IllegalArgumentException if `targetPitch` is less than [#rowBytes]
     /// @throws IllegalStateException if either buffer is closed; or if the copy is blocking and the stream
     ///     is being captured
     public void copyTo(PinnedBuffer target, long targetPitch, long stream, CopyMode mode) {
@@ -109,7 +109,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
     ///
     /// @param stream a stream of the device
     /// @throws IllegalArgumentException if the shapes or devices differ, or if rows of the source and of
-    ///     the target overlap. If the pitches differ, the bytes between rows count as part of them
+    ///     the target overlap. If the pitches differ, the bytes between rows count as parts of the rows
     /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceRows source, long stream) {
         if (source.rowBytes != rowBytes || source.rows != rows || source.buffer.device() != buffer.device()) {

@@ -45,7 +45,7 @@ public final class ManagedMemory {
     /// faults. Pages for which the device has no room stay where they are, or displace other managed
     /// memory.
     ///
-    /// @param target a device, [the host][MemoryLocation#host()], or one of its NUMA nodes
+    /// @param target a device, [the host][MemoryLocation#host()], or one of the host's NUMA nodes
     /// @param stream a stream of the buffer's device
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
@@ -68,8 +68,8 @@ public final class ManagedMemory {
         prefetch(buffer, target, stream.handle());
     }
 
-    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer, MemoryLocation,
-    /// long)] does with each. All are checked before the first is moved.
+    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer,
+    /// MemoryLocation, long)] moves one. All buffers are checked before the first is moved.
     ///
     /// @throws IllegalArgumentException if a buffer is not managed
     /// @throws IllegalStateException if a buffer or the stream is closed, or the stream is being captured
@@ -99,11 +99,12 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the advice for a whole buffer, and the place of its last prefetch.
+    /// Returns the advice that holds for every page of a buffer, and the place to which all of them were
+    /// last prefetched.
     ///
     /// @return no advice and no prefetch for a buffer of 0 bytes
     /// @throws IllegalArgumentException if the buffer is not managed
-    /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
+    /// @throws IllegalStateException if the buffer is closed
     /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
     public static RangeAttributes attributes(DeviceBuffer buffer) {
         requireManaged(buffer);

@@ -14,19 +14,19 @@ import org.jspecify.annotations.Nullable;
 /// try (PinnedBuffer batch = pinned.allocate(bytes)) {
 ///     fill(batch.segment());
 ///     x.copyFrom(batch, stream, CopyMode.NON_BLOCKING);
-/// }                            // used again once the stream has passed the copy
+/// }                            // its memory is reused once the stream has passed the copy
 /// ```
 ///
-/// **Streams.** Copies of this library record the streams that use the memory; a program that hands its
-/// address to other work must call [#recordUse]. After [#close], the memory is not reused before those
-/// streams have passed that work. If a captured stream used the memory, it is not reused before the graph
-/// and its executables are gone, since each launch uses it.
+/// **Streams.** Copies and launches of this library record the streams that use the memory. A program that
+/// hands the address to other work must call [#recordUse]. After [#close], the memory is not reused before
+/// the recorded streams have passed their work. If a captured stream used the memory, it is not reused
+/// before the graph and its executables are gone, since each launch uses it.
 ///
 /// **Reachability.** If a buffer is dropped without a close, its memory is never reused. After the close,
 /// nothing checks the use of its segment, as with a pointer in C: other code may own the bytes, or they may
 /// be unmapped.
 ///
-/// **Threads.** Any thread may use or close it; of several concurrent closes, only one takes effect.
+/// **Threads.** Any thread may use or close a buffer; of several concurrent closes, only one takes effect.
 public final class PinnedBuffer implements HostMemory.HostBlock {
     private static final AtomicReferenceFieldUpdater<PinnedBuffer, @Nullable PinnedBlock> BLOCK =
             AtomicReferenceFieldUpdater.newUpdater(PinnedBuffer.class, PinnedBlock.class, "block");

@@ -28,9 +28,9 @@ import org.jspecify.annotations.Nullable;
 /// power of two to the next, so a large block is at most an eighth larger than the request. Blocks are not
 /// split, and a block serves only requests of its own size class.
 ///
-/// **Streams.** A freed block is reused only after each stream that used it has passed its last use. The
-/// free records fences on these streams, and the next requests for its size query them. Neither call waits
-/// for the device.
+/// **Streams.** A freed block is reused only after each stream that used the block has passed its last use
+/// there. The free records fences on these streams, and the next requests of the block's size class query
+/// the fences. Neither call waits for the device.
 ///
 /// **Graphs.** Each launch of a graph uses the blocks that the captured streams used. Such a block is not
 /// reused before the graph and its executables are gone, even if it is freed earlier
@@ -86,8 +86,8 @@ public final class PinnedMemory implements HostMemory {
         memory.listeners().onStreamClosing(this::streamClosing);
     }
 
-    /// Returns the pinned memory of a device memory. Closing the device memory closes it, too. Keep the result if
-    /// you allocate often.
+    /// Returns the pinned memory of a device memory. Closing the device memory closes its pinned memory,
+    /// too. Keep the result if you allocate often.
     public static PinnedMemory of(DeviceMemory memory) {
         return BufferSupport.of(memory).pinned;
     }
@@ -100,7 +100,7 @@ public final class PinnedMemory implements HostMemory {
     /// Allocates pinned memory, from an idle block or a new one.
     ///
     /// @param byteSize bytes wanted, up to 4 TiB; 0 gives a buffer without memory
-    /// @throws IllegalArgumentException if it is negative or more than 4 TiB
+    /// @throws IllegalArgumentException if `byteSize` is negative or more than 4 TiB
     /// @throws CudaException if the driver can't pin that much
     @Override
     public PinnedBuffer allocate(long byteSize) {
@@ -110,12 +110,12 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    /// Pins native memory that the program already has, such as a mapped file's or another library's. It is part
-    /// neither of this cache nor of its statistics.
+    /// Pins native memory that the program already has, such as a mapped file's or another library's. The
+    /// region is part neither of this cache nor of its statistics.
     ///
     /// @param memory native memory that lives at least until the region is closed; no other registered memory may
     ///     share a page with it
-    /// @throws IllegalArgumentException if it is on the Java heap, or empty
+    /// @throws IllegalArgumentException if `memory` is on the Java heap, or empty
     /// @throws CudaException if the driver can't pin it
     public PinnedRegion register(MemorySegment memory) {
         if (!memory.isNative() || memory.byteSize() == 0) {
@@ -124,7 +124,7 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedRegion(driver, memory);
     }
 
-    /// Returns the size of the block that is pinned for a buffer, if no idle block serves it.
+    /// Returns the size of the block that serves a buffer of a given size.
     ///
     /// @param byteSize the buffer's bytes, from 1 to 4 TiB
     public static long pinnedBytes(long byteSize) {
@@ -431,14 +431,14 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Returns counters under the names of PyTorch's `host_memory_stats`. Each of these has the values
-    /// `.current`, `.peak`, `.allocated` and `.freed`:
+    /// Returns counters under the names of PyTorch's `host_memory_stats`. Each of these counters has the
+    /// values `.current`, `.peak`, `.allocated` and `.freed`:
     ///
     /// - `allocations`, `allocated_bytes`: pinned blocks and their sizes, idle blocks included;
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs,
     ///   and their full sizes.
     ///
-    /// As in PyTorch, the peaks of `active_…` are the sums of the peaks of each size. The counters of
+    /// As in PyTorch, the peaks of `active_…` are the sums of the peaks of each size class. The counters of
     /// driver calls are:
     ///
     /// - `num_host_alloc`, `num_host_free`: calls that pin and unpin;

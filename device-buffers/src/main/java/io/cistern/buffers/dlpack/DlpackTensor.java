@@ -8,8 +8,8 @@ import java.util.Set;
 /// A tensor that was taken from another library: its memory as a buffer, its layout and its flags.
 ///
 /// Closing the tensor, or its buffer, waits until the work that uses the memory is done, and then calls the
-/// deleter. It has to wait because the producer may reuse the memory at once, on a stream that Cistern does
-/// not know. If you know that stream, [#closeBefore] avoids the wait.
+/// deleter. The wait is needed because the producer may reuse the memory immediately, on a stream that
+/// Cistern does not know. If you know that stream, [#closeBefore] avoids the wait.
 ///
 /// **Threads.** Any thread may call any method at any time. The deleter runs on the closing thread; the deleter
 /// of a Python tensor takes the interpreter's lock.
@@ -59,13 +59,13 @@ public final class DlpackTensor implements AutoCloseable {
         return layout;
     }
 
-    /// Returns the flags that the producer set; none in the form before DLPack 1.0.
+    /// Returns the flags that the producer set. A tensor in the format before DLPack 1.0 has none.
     public Set<TensorFlag> flags() {
         return EnumSet.copyOf(flags);
     }
 
-    /// Gives the tensor back: waits for the work of the buffer's stream and of other recorded streams, and
-    /// calls the deleter. Closing twice does nothing.
+    /// Gives the tensor back: waits for the work of the buffer's stream and, if uses on other streams were
+    /// recorded, for their work, and calls the deleter. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the buffer's stream is being captured; the tensor is still open then
     /// @throws io.cistern.cuda.CudaException if the driver refuses to wait; the tensor is still open then
@@ -74,10 +74,10 @@ public final class DlpackTensor implements AutoCloseable {
         buffer.close();
     }
 
-    /// Gives the tensor back without waiting on the host: makes later work of the producer's stream wait for
-    /// the work that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
+    /// Gives the tensor back without making the host wait: makes later work of the producer's stream wait
+    /// for the work that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
     ///
-    /// @param producer the stream on which its producer uses the memory next
+    /// @param producer the stream on which the tensor's producer uses the memory next
     /// @throws IllegalStateException if the stream is closed; the tensor is still open then
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the tensor is still open then
     public void closeBefore(CudaStream producer) {

@@ -2,7 +2,7 @@ package io.cistern.buffers.dlpack;
 
 /// Flags that DLPack 1.0 passes with a tensor.
 public enum TensorFlag {
-    /// Nobody may write to the tensor. Nothing enforces that.
+    /// The tensor must not be written to. Nothing enforces that.
     READ_ONLY(1),
     /// The producer copied the tensor for this consumer, so no other code uses it.
     COPIED(2);

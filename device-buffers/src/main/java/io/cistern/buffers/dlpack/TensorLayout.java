@@ -8,12 +8,12 @@ import java.util.List;
 ///
 /// @param type the type of each element
 /// @param shape elements along each dimension; empty for a single element
-/// @param strides distance between neighbours along each dimension, in elements; 0 repeats one element
+/// @param strides distance between neighbours along each dimension, in elements; 0 repeats the same element
 public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
     /// Copies the lists.
     ///
-    /// @throws IllegalArgumentException if the lists' lengths differ, a number is negative, or no address
-    ///     space has that many bytes
+    /// @throws IllegalArgumentException if the lists' lengths differ, if a number in them is negative, or
+    ///     if the size in bytes does not fit in a `long`
     public TensorLayout {
         shape = List.copyOf(shape);
         strides = List.copyOf(strides);
@@ -27,7 +27,8 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
 
     /// Returns the layout of a compact tensor in row-major order, like arrays in C.
     ///
-    /// @throws IllegalArgumentException if a number is negative, or no address space has that many bytes
+    /// @throws IllegalArgumentException if a number is negative, or the size in bytes does not fit in a
+    ///     `long`
     public static TensorLayout compact(TensorType type, long... shape) {
         List<Long> strides = new ArrayList<>();
         long stride = 1;
