@@ -84,8 +84,8 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// An ability that takes the address of a block passes the upstream's address of that block to the
-    /// upstream. Lending is not offered.
+    /// If a method of an ability takes the address of a block, the upstream gets its own address of that
+    /// block. Lending and compaction are not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

@@ -14,10 +14,10 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// allocation by another thread is an error.
 ///
 /// Any thread may free a block. A free by another thread waits until the owner's next call, which passes it
-/// on to the upstream. The stream of a waiting free must still exist at that call. So the owner makes a
+/// on to the upstream. The stream of a waiting free must still exist at that call. So the owner must make a
 /// call, such as a `trim`, before such a stream is destroyed. A free on the per-thread default stream (2)
-/// of another thread is passed on once that stream has passed the free, because on the owner, 2 names
-/// another stream.
+/// of another thread is passed on once that stream has passed the free, because on the owner's thread, the
+/// handle 2 names another stream.
 ///
 /// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
 /// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.

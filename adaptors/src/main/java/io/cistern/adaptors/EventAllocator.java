@@ -15,7 +15,8 @@ import java.util.function.Consumer;
 /// bytes of a device cross a threshold, in either direction.
 ///
 /// **Crossings.** A change of the count from b to b' crosses every threshold t with b < t ≤ b' upwards, and
-/// every t with b' < t ≤ b downwards. The count is one atomic number, so crossings of several threads add up.
+/// every t with b' < t ≤ b downwards. The count of a device is one atomic number, so each crossing is
+/// reported once, however many threads change the count.
 public final class EventAllocator extends AllocatorAdaptor {
     private static final System.Logger LOG = System.getLogger(EventAllocator.class.getName());
 

@@ -9,8 +9,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// Limits the live bytes on each device. It never refuses a request that fits under the limit.
 ///
-/// **Invariant.** For each device 0 ≤ used ≤ limit; while no call is under way, used = the bytes of
-/// its live blocks.
+/// **Invariant.** For each device 0 ≤ used ≤ limit; while no call is under way, used = the bytes of the
+/// device's live blocks.
 public final class LimitAllocator extends AllocatorAdaptor {
     private final long limitBytes;
     private final ConcurrentMap<Integer, AtomicLong> usedBytes = new ConcurrentHashMap<>();
@@ -38,7 +38,7 @@ public final class LimitAllocator extends AllocatorAdaptor {
     }
 
     /// @throws DeviceOutOfMemoryException if the live bytes would exceed the limit, or if the upstream
-    ///     throws it
+    ///     throws this exception
     @Override
     public long allocate(long byteSize, int device, long stream) {
         AtomicLong used = used(device);

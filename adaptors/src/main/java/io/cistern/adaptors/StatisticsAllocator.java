@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// try (var region = statistics.enter("forward")) {
-///     …                                      // allocations of this thread count for "forward", wherever they end
+///     …                                      // allocations of this thread count for "forward", wherever they are freed
 /// }
 /// statistics.statistics("forward").requestedPeakBytes()
 /// ```
@@ -40,7 +40,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     /// Enters a region on the calling thread.
     ///
     /// @param name any name; regions of one name share their counts
-    /// @return the region; closing it, on the same thread, leaves it
+    /// @return the region; close it on the same thread to leave it
     public StatisticsRegion enter(String name) {
         StatisticsRegion region = new StatisticsRegion(this, name, counts(name), innermost());
         innermost.set(region);

@@ -34,7 +34,7 @@ public final class StatisticsRegion implements AutoCloseable {
         }
     }
 
-    /// Leaves the region. Not idempotent.
+    /// Leaves the region. A second call throws.
     ///
     /// @throws IllegalStateException if this is not the innermost region of the calling thread
     @Override

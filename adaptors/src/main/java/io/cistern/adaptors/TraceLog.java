@@ -10,13 +10,13 @@ import org.jspecify.annotations.Nullable;
 /// Writes the events of a program's device memory as a trace of format 2, which `cistern replay` reads;
 /// see `docs/trace-format.md`. A [LoggingAllocator] logs allocations and frees, the uses that the
 /// program [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the ends of
-/// streams. It can't see waits that other code makes, or uses that are not recorded. The program can log
-/// these itself:
+/// streams. The allocator can't see waits that other code makes, or uses that are not recorded. The program
+/// can log these itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);
 /// driver.streams().await(device, consumer, event);
-/// log.streamWaits(device, consumer, producer);              // right after it
+/// log.streamWaits(device, consumer, producer);              // right after the wait
 /// launch(kernel, address, consumer);
 /// log.used(address, device, consumer);
 /// ```
@@ -63,7 +63,8 @@ public final class TraceLog implements AutoCloseable {
 
     /// Opens a log in a file, which is created or truncated; it is gzipped if its name ends in `.gz`.
     ///
-    /// @param maxRows the number of rows, at least 0, after which the log ends; later ones are counted as dropped
+    /// @param maxRows the number of rows, at least 0, after which the log ends; later rows are counted as
+    ///     dropped
     /// @throws IllegalArgumentException if `maxRows` is negative
     /// @throws UncheckedIOException if the file can't be written, or another log is writing it
     public static TraceLog open(Path path, long maxRows) {
@@ -86,8 +87,8 @@ public final class TraceLog implements AutoCloseable {
         add('w', awaited, 0, stream, device);
     }
 
-    /// Logs that work that uses a block was enqueued on `stream`. Needed only for a stream other than that
-    /// of the block's allocation.
+    /// Logs a use of a block: work that uses it was enqueued on `stream`. Needed only for a stream other
+    /// than that of the block's allocation.
     ///
     /// @param address the start of a live block; readers ignore other addresses
     public void used(long address, int device, long stream) {
@@ -128,8 +129,8 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Writes all rows logged so far to the file, so that others can read them. In a gzipped file some of
-    /// them stay with the compressor until [#close].
+    /// Writes all rows logged so far to the file, so that others can read them. In a gzipped file, some
+    /// rows stay in the compressor until [#close].
     ///
     /// @return whether all rows so far could be written; if not, [#failure] returns the error
     public boolean flush() {

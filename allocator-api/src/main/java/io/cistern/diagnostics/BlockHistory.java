@@ -4,8 +4,8 @@ import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 import java.util.List;
 
-/// The code that allocated a block, and the code that freed it, as an allocator that checks its callers
-/// remembers them.
+/// The code that allocated a block, and the code that freed it. An allocator that checks its callers
+/// remembers this.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for
@@ -28,12 +28,12 @@ public record BlockHistory(
         freedAt = List.copyOf(freedAt);
     }
 
-    /// Returns whether it has not been freed.
+    /// Returns whether the block has not been freed.
     public boolean isAlive() {
         return freedAt.isEmpty();
     }
 
-    /// Returns whether an address lies in it.
+    /// Returns whether an address lies in the block.
     public boolean covers(long other) {
         return other >= address && other < address + byteSize;
     }

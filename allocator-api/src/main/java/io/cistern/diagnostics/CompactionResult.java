@@ -3,14 +3,14 @@ package io.cistern.diagnostics;
 /// The result of a compaction of live memory.
 ///
 /// @param freedBytes bytes that went back to the driver
-/// @param movedBytes bytes of live memory that were copied to free the others
+/// @param movedBytes bytes of live memory that were copied
 /// @param pages pages that were replaced by smaller ones
 /// @param nanos how long it took in nanoseconds of the driver's clock, including the wait for the device
 /// @param obstacle why nothing, or nothing more, was moved, in words; empty if nothing prevented it
 public record CompactionResult(long freedBytes, long movedBytes, int pages, long nanos, String obstacle) {
     /// Returns a result for memory that stayed where it was.
     ///
-    /// @param obstacle why it stayed
+    /// @param obstacle why the memory stayed
     public static CompactionResult nothing(String obstacle) {
         return new CompactionResult(0, 0, 0, 0, obstacle);
     }

@@ -6,9 +6,9 @@ package io.cistern.diagnostics;
 /// **A block's life.** [Allocated] → [Freed]. After that its memory may be handed out again in stream order,
 /// unless [FreeDeferred] follows: then another stream, or a graph, may still use it, until [FreeCompleted].
 ///
-/// **Sources.** Events of blocks, trims, scopes, refusals and changes of the current allocator come for
-/// every allocator. Events of segments, pages and deferred frees come only for allocators that report them
-/// ([io.cistern.spi.EventSink]), as `caching` does.
+/// **Sources.** The events of blocks, trims, scopes, refusals and changes of the current allocator exist
+/// for every allocator. The events of segments, pages and deferred frees exist only for allocators that
+/// report them ([io.cistern.spi.EventSink]), as `caching` does.
 ///
 /// **Order.** Observers receive the events of one thread in order, except that they receive those of
 /// segments, pages and deferred frees only when the thread has left the allocator. Events of different
@@ -19,11 +19,11 @@ public sealed interface MemoryEvent {
         return -1;
     }
 
-    /// A program got a block.
+    /// The program allocated a block.
     ///
     /// @param allocator the spec, or the pool's name, of the allocator that made it
     /// @param device the device
-    /// @param stream the stream it is for
+    /// @param stream the stream that the block was allocated for
     /// @param address where it begins
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
@@ -32,17 +32,18 @@ public sealed interface MemoryEvent {
     record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 
-    /// A program is freeing a block. The event comes before the free, so before the address can be handed out
-    /// again.
+    /// The program is freeing a block. The event comes before the free, and so before the address can be
+    /// handed out again.
     ///
     /// @param allocator the spec, or the pool's name, of the allocator that made it
     /// @param device the device
-    /// @param stream the stream of its last use
+    /// @param stream the stream of the block's last use
     /// @param address where it begins
     /// @param byteSize bytes asked for
     record Freed(String allocator, int device, long stream, long address, long byteSize) implements MemoryEvent {}
 
-    /// A program noted that a block is used on another stream too ([io.cistern.DeviceMemory#recordUse]).
+    /// The program recorded that a block is used on another stream, too
+    /// ([io.cistern.DeviceMemory#recordUse]).
     ///
     /// @param device the device
     /// @param stream the stream that also uses the block, until its free
@@ -69,25 +70,25 @@ public sealed interface MemoryEvent {
     ///
     /// @param allocator its spec, or the pool's name
     /// @param device the device
-    /// @param address where it begins
-    /// @param byteSize its length
+    /// @param address where the range begins
+    /// @param byteSize the range's length in bytes
     record SegmentAcquired(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
 
     /// An allocator gave a range back to the driver, or unmapped pages from one.
     ///
     /// @param allocator its spec, or the pool's name
     /// @param device the device
-    /// @param address where it begins
-    /// @param byteSize its length
+    /// @param address where the range begins
+    /// @param byteSize the range's length in bytes
     record SegmentReleased(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
 
     /// An allocator uses a physical page at another address from now on.
     ///
     /// @param allocator its spec, or the pool's name
     /// @param device the device
-    /// @param formerAddress where it was used before
-    /// @param address where it is used now
-    /// @param byteSize its length
+    /// @param formerAddress where the page was used before
+    /// @param address where the page is used now
+    /// @param byteSize the page's length in bytes
     record PageMoved(String allocator, int device, long formerAddress, long address, long byteSize)
             implements MemoryEvent {}
 
@@ -96,27 +97,27 @@ public sealed interface MemoryEvent {
     /// @param allocator its spec, or the pool's name
     /// @param device the device
     /// @param keepBytes bytes that were allowed to stay reserved
-    /// @param waited whether it waited for running work
-    /// @param returnedBytes bytes that went back
-    /// @param nanos how long it took
+    /// @param waited whether the trim waited for running work
+    /// @param returnedBytes bytes that went back to the driver
+    /// @param nanos how long the trim took
     record Trimmed(String allocator, int device, long keepBytes, boolean waited, long returnedBytes, long nanos)
             implements MemoryEvent {}
 
     /// Another allocator became current on a device.
     ///
     /// @param device the device
-    /// @param former the spec of the former one; empty if there was none
-    /// @param allocator the spec of the new one
+    /// @param former the spec of the former current allocator; empty if there was none
+    /// @param allocator the spec of the new current allocator
     record CurrentChanged(int device, String former, String allocator) implements MemoryEvent {}
 
     /// A thread entered a scope.
     ///
-    /// @param allocator the allocator or pool that serves it
+    /// @param allocator the allocator or pool that serves the scope
     record ScopeEntered(String allocator) implements MemoryEvent {}
 
     /// A thread left a scope.
     ///
-    /// @param allocator the allocator or pool that served it
+    /// @param allocator the allocator or pool that served the scope
     record ScopeLeft(String allocator) implements MemoryEvent {}
 
     /// A request found no memory, and the framework tried a step to free some.
@@ -129,8 +130,8 @@ public sealed interface MemoryEvent {
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
     /// @param report the facts known at that moment
-    /// @param byLimit whether a limit refused it, or an option of the allocator, such as `max_bytes`, that
-    ///     allows less than the request
+    /// @param byLimit whether a limit refused the request, or an option of the allocator, such as
+    ///     `max_bytes`, allows less than the request
     record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
         @Override
         public int device() {
@@ -138,7 +139,7 @@ public sealed interface MemoryEvent {
         }
     }
 
-    /// A program made a stream wait for another one, by [io.cistern.CudaStream#await].
+    /// The program made a stream wait for another one, by [io.cistern.CudaStream#await].
     ///
     /// @param device the device of both streams
     /// @param stream the stream that waits
@@ -151,7 +152,7 @@ public sealed interface MemoryEvent {
     /// @param stream the stream
     record StreamClosed(int device, long stream) implements MemoryEvent {}
 
-    /// A program marked a moment by [io.cistern.Listeners#annotate].
+    /// The program marked a moment by [io.cistern.Listeners#annotate].
     ///
     /// @param text the label that the program gave the moment
     record Annotated(String text) implements MemoryEvent {}

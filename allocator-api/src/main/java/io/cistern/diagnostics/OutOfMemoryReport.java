@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param byteSize bytes that the caller asked for
 /// @param device the device
-/// @param stream the stream it was for
+/// @param stream the stream of the request
 /// @param freeBytes free bytes of the device, as the driver reported them; empty if it did not answer
 /// @param totalBytes all bytes of the device; empty if the driver did not answer
 /// @param allocators the allocators and pools of this process, the refusing one first

@@ -9,7 +9,7 @@ public enum ReclaimStep {
     OTHER_THREADS("other threads' caches"),
     /// Uses freed blocks that other streams used, if those streams have passed their uses.
     PASSED_FENCES("passed fences"),
-    /// Moves idle pages from other addresses and streams to the request.
+    /// Remaps idle pages from other addresses and streams for the request.
     IDLE_PAGES("moved idle pages"),
     /// Uses the memory of graphs that are gone.
     GRAPHS("graphs that are gone"),
@@ -17,14 +17,15 @@ public enum ReclaimStep {
     CALLBACKS("callbacks"),
     /// Uses an idle block of a pool that [lends][io.cistern.MemoryPool.Builder#lendsToOthers].
     LENDING("pools that lend"),
-    /// Gives idle memory of other streams back to the driver, without waiting: only memory that no work may
-    /// still use.
+    /// Gives idle memory of the refusing allocator back to the driver, without waiting: only memory that no
+    /// work may still use.
     TRIM("trim"),
     /// Waits for work that may still use freed memory, so that this memory can serve the request or go back
-    /// to the driver: first that of other streams, then also the pieces on the request's own stream. Does
-    /// not wait for captured streams.
+    /// to the driver: first for the work of other streams; then also for that of the request's own stream,
+    /// whose free memory may lie in pieces that are too small. Does not wait for captured streams.
     SYNCHRONIZE("synchronise"),
-    /// Gives idle memory of all other allocators and pools of the device back to the driver.
+    /// Gives idle memory of all other allocators and pools of the device back to the driver: first without
+    /// waiting; then, if [#SYNCHRONIZE] is on, after their work.
     OTHER_ALLOCATORS("other allocators' idle memory"),
     /// Replaces pages that hold little live memory by smaller ones at the same addresses, while the program
     /// [pauses][io.cistern.Listeners.WorkPause].

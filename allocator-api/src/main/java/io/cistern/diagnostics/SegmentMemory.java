@@ -7,7 +7,8 @@ import java.util.OptionalLong;
 ///
 /// @param address where it begins
 /// @param byteSize its length: the sum of its blocks' lengths
-/// @param stream the stream that its idle blocks serve; empty if they serve any stream, or if it has ended
+/// @param stream the stream that its idle blocks serve; empty if they serve any stream, or if that stream
+///     has ended
 /// @param expandable whether it lies in a larger range of addresses where it can grow, as a segment of pages does;
 ///     false for one that came whole from its source
 /// @param blocks the blocks by address, each beginning where the one before ends

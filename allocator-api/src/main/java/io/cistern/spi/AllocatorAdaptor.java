@@ -3,14 +3,14 @@ package io.cistern.spi;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that adds something to another allocator, its upstream. Every call but [#close] goes on to the
-/// upstream unless the subclass overrides it.
+/// An allocator that adds something to another allocator, its upstream. Every call except [#close] goes on
+/// to the upstream, unless the subclass overrides the method.
 ///
 /// The code that opened the upstream closes it, after the adaptor. For an adaptor opened from a spec, that is
 /// the framework.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
-/// `free`: as soon as that call begins, another thread may get the address.
+/// **Book-keeping by address.** A subclass that remembers blocks must forget a block *before* it calls the
+/// upstream's `free`: as soon as that call begins, another thread may get the address.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {
@@ -56,10 +56,10 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamWaits(device, stream, awaited);
     }
 
-    /// Returns an ability of this allocator if it has it, else of its upstream. Asked for an adaptor's class, it
-    /// returns that adaptor. An adaptor that keeps freed blocks, or hands out addresses other than its
-    /// upstream's, overrides this method and returns only abilities of its own. Above all, it must not
-    /// return these abilities of the upstream:
+    /// Returns this adaptor if it has the ability, else what the upstream returns. Given the class of an
+    /// adaptor, the method returns that adaptor. An adaptor that keeps freed blocks, or hands out addresses
+    /// other than its upstream's, must override this method and return only abilities of its own. Above
+    /// all, it must not return these abilities of the upstream:
     ///
     /// - [StreamUses] and [MemorySharing], which take the address of a block of the upstream. The upstream
     ///   would also wait for recorded uses at its own `free`, which the adaptor may call later.

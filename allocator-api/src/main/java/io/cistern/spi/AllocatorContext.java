@@ -4,33 +4,34 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
-/// Gives a plug-in its options, the devices, memory to build on and fences. A plug-in may keep the context as
-/// long as it is open.
+/// Gives a plug-in its options, the devices, memory to build on and fences. A plug-in may use the context
+/// until the plug-in is closed.
 ///
-/// **Threads.** Any thread may call any method. [#options], [#upstream] and [#segments] are for the plug-in's
-/// `open` only.
+/// **Threads.** Any thread may call any method. Only the plug-in's `open` may call [#options], [#upstream],
+/// [#segments] and [#ranges].
 public interface AllocatorContext {
-    /// Returns the options of the plug-in's spec. The plug-in reads each with its type. An option that it
-    /// has not read when its `open` returns is an error.
+    /// Returns the options of the plug-in's spec. The plug-in reads each with its type. If the spec has an
+    /// option that the plug-in has not read when its `open` returns, opening fails.
     AllocatorOptions options();
 
     /// Returns the devices.
     DeviceEnvironment devices();
 
     /// Returns the sink to which the plug-in reports the memory that it holds from the driver. A plug-in that
-    /// reports nothing works, but [thresholds][io.cistern.MemoryMeasure#RESERVED] see only the bytes requested
-    /// from it.
+    /// reports nothing works, but [thresholds][io.cistern.MemoryMeasure#RESERVED] see only the bytes
+    /// requested from the plug-in.
     EventSink events();
 
-    /// Opens another allocator to build on, from a spec. The framework closes it after this one.
+    /// Opens another allocator to build on, from a spec. The framework closes it after whatever the
+    /// plug-in's `open` returned.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`
     /// @throws io.cistern.errors.ConfigurationException if there is no such allocator, it can't run here, or an
     ///     option is invalid
     DeviceAllocator upstream(String spec);
 
-    /// Opens a source of memory to build on, from the driver in use. The framework closes it after this
-    /// allocator. Options of the plug-in's spec that the plug-in has not read before this call go to the
+    /// Opens a segment source to build on. The framework closes it after whatever the plug-in's `open`
+    /// returned. Options of the plug-in's spec that the plug-in has not read before this call go to the
     /// source: `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
@@ -43,7 +44,8 @@ public interface AllocatorContext {
 
     /// Opens a source of plain ranges to build on: see [#segments].
     ///
-    /// @throws io.cistern.errors.ConfigurationException as [#segments] does; also if it is a source of pages
+    /// @throws io.cistern.errors.ConfigurationException as [#segments] does; also if the spec names a
+    ///     source of pages
     default RangeSource ranges(String spec) {
         if (segments(spec) instanceof RangeSource ranges) {
             return ranges;

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Optional;
 
 /// Names and opens an allocator. [java.util.ServiceLoader] finds a provider that its JAR declares in
-/// `META-INF/services/io.cistern.spi.AllocatorProvider`, or its module by `provides`.
+/// `META-INF/services/io.cistern.spi.AllocatorProvider`, or that its module declares with `provides`.
 public interface AllocatorProvider {
     /// The version of this SPI. The constant is compiled into a plug-in, so the framework sees which version the
     /// plug-in was built for.
@@ -43,7 +43,7 @@ public interface AllocatorProvider {
     ///
     /// @param options the options of the spec. If another allocator is opened, an option that this method has not
     ///     read is an error
-    /// @return empty to open this one, which is the default
+    /// @return empty to open this provider's own allocator, which is the default
     /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator can't take
     default Optional<AllocatorSpec> redirect(AllocatorOptions options) {
         return Optional.empty();
@@ -62,8 +62,8 @@ public interface AllocatorProvider {
         return false;
     }
 
-    /// Opens a private allocator that serves streams while they are captured into graphs. It lives until those
-    /// graphs and their last blocks are gone.
+    /// Opens a private allocator that serves streams while they are captured into graphs. The framework
+    /// closes it when those graphs and their last blocks are gone.
     ///
     /// @throws UnsupportedOperationException if [#servesGraphs] is false
     default GraphAllocator openForGraphs(AllocatorContext context) {

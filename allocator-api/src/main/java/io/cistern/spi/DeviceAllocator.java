@@ -79,7 +79,7 @@ import java.util.OptionalLong;
 ///
 /// **Threads.** Any thread may call any method at any time, and several threads may call concurrently, even
 /// for the same device and stream. Closing an [allocator][io.cistern.Allocator] waits for the calls that
-/// are under way, so an allocator that closes itself in [#allocate] or [#free] gets an
+/// are under way. So a call of [#allocate] or [#free] that closes the allocator that it serves gets an
 /// [IllegalStateException].
 ///
 /// **Devices.** One allocator serves all devices, with ordinals below [DeviceEnvironment#deviceCount]. The
@@ -113,7 +113,7 @@ public interface DeviceAllocator extends AutoCloseable {
     ///
     /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
     ///     device. Such a call must not throw, even if the context is dead.
-    /// @param stream the stream of the last use. Usually the handle names the stream that has it now. The
+    /// @param stream the stream of the last use. Usually this is the stream that has the handle now. The
     ///     exception is a block that was allocated before the end of a stream with this handle was
     ///     [announced][#streamClosing]: that stream may be gone while its work goes on, and the handle may
     ///     already name another stream. The allocator then keeps the block until all streams of the device
@@ -137,11 +137,11 @@ public interface DeviceAllocator extends AutoCloseable {
         return 0;
     }
 
-    /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
-    /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
-    /// recorded fences stay valid: see [StreamOrder]. Later frees may still name the stream: see [#free].
-    /// In an allocation or a [recorded use][StreamUses], a handle always names the stream that has it now.
-    /// If a stream ends without being announced, this method is not called.
+    /// Called when a stream is about to end. Its handle may name another stream later, so the allocator
+    /// must forget everything that it keeps under the handle. This call is the last chance to record fences
+    /// on the stream; recorded fences stay valid: see [StreamOrder]. Later frees may still name the stream:
+    /// see [#free]. In an allocation or a [recorded use][StreamUses], a handle always names the stream that
+    /// has it now. If a stream ends without being announced, this method is not called.
     default void streamClosing(int device, long stream) {}
 
     /// Called after the program made a stream wait for another stream of the same device. Later work of

@@ -10,8 +10,8 @@ public interface EventSink {
     void segmentReleased(int device, long address, long byteSize);
 
     /// Reports that the allocator obtained memory or gave it back, so that its [DeviceAllocator#reservedBytes]
-    /// changed. Without this report, [thresholds][io.cistern.MemoryMeasure] see only the bytes requested from
-    /// it.
+    /// changed. Without this report, [thresholds][io.cistern.MemoryMeasure] see only the bytes requested
+    /// from the allocator.
     ///
     /// @param change bytes obtained; negative for bytes given back
     default void reservedChanged(int device, long change) {}
@@ -19,7 +19,7 @@ public interface EventSink {
     /// Reports that a physical page now serves another address, at which it is mapped, too. The former
     /// address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
     ///
-    /// @param formerAddress where it was used before
+    /// @param formerAddress where the page was used before
     default void pageMoved(int device, long formerAddress, long address, long byteSize) {}
 
     /// Reports that a freed block can't be handed out again yet, since another stream may still use it.

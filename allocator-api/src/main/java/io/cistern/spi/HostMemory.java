@@ -17,7 +17,7 @@ public interface HostMemory {
         /// Returns the memory, of the requested size.
         MemorySegment segment();
 
-        /// Frees the block; no work may use it any more. Does not throw.
+        /// Frees the block. The caller ensures that no work uses it any more. Does not throw.
         @Override
         void close();
     }

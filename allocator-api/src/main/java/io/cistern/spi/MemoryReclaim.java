@@ -19,9 +19,10 @@ import java.util.Set;
 /// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
     /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a refused request
-    /// needs it. The framework calls it after the steps [ReclaimStep#CALLBACKS] and [ReclaimStep#LENDING].
-    /// It may call a few times more, as long as the last call gave something and the request is still
-    /// refused. [Choice#reclaimsLater] tells the allocator whether this call will come.
+    /// needs it. The framework calls this method after the steps [ReclaimStep#CALLBACKS] and
+    /// [ReclaimStep#LENDING]. It may repeat the call a few times, as long as the last call gave something
+    /// and the request is still refused. [Choice#reclaimsLater] tells the allocator whether this call will
+    /// come.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
     ///     work, but not for that of captured streams
@@ -34,7 +35,8 @@ public interface MemoryReclaim {
         return OptionalLong.empty();
     }
 
-    /// Called when no step helped and the caller gets the error.
+    /// Called when no step helped and the caller gets the error. Not called if a limit of the program
+    /// refused the request.
     ///
     /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
@@ -49,14 +51,14 @@ public interface MemoryReclaim {
         return Optional.empty();
     }
 
-    /// Compacts live memory, and gives the freed memory back to the driver. No address changes. It waits
-    /// for all work of the device first.
+    /// Compacts live memory, and gives the freed memory back to the driver. No address changes. The
+    /// allocator first waits for all work of the device.
     ///
     /// Only the framework calls it, while the program [pauses][io.cistern.Listeners.WorkPause]. Allocations and
     /// frees by other threads go on.
     ///
     /// @param byteSize bytes of a refused request, or 0 to free as much as possible. For a request, live
-    ///     memory moves only if the request fits afterwards, and no more of it than that takes
+    ///     memory moves only if the request fits afterwards, and only as much as that takes
     /// @return the result; empty if the allocator can't move live memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     default Optional<CompactionResult> compact(int device, long byteSize) {

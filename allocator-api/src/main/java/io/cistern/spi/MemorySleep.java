@@ -3,8 +3,8 @@ package io.cistern.spi;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver on
-/// all devices, while the blocks keep their addresses, and to bring it back under them later. An allocator
-/// whose [#canSleep] answers yes implements all methods.
+/// all devices, while the blocks keep their addresses, and to bring memory back at these addresses later.
+/// An allocator whose [#canSleep] answers yes implements all methods.
 ///
 /// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the waking,
 /// that earlier allocations have ended, and that no stream of a device on which the allocator has memory is
@@ -28,7 +28,7 @@ public interface MemorySleep {
     ///
     /// @param host takes the contents that are kept
     /// @return the bytes given back, and the memory that stays, with reasons
-    /// @throws UnsupportedOperationException if it [can't][#canSleep]
+    /// @throws UnsupportedOperationException if this allocator [can't sleep][#canSleep]
     /// @throws io.cistern.cuda.CudaException if the driver refuses. Then the memory is awake again. If waking
     ///     failed too, [#isAsleep] is true, nothing is lost, and waking can be tried again
     default TrimResult sleep(SleepMode mode, HostMemory host) {
@@ -40,10 +40,10 @@ public interface MemorySleep {
         return false;
     }
 
-    /// Brings memory back under all addresses, with the contents that were kept.
+    /// Brings memory back at all addresses, with the contents that were kept.
     ///
     /// @return a waking that the caller commits or closes; the memory must not be used before the commit
-    /// @throws UnsupportedOperationException if it [can't][#canSleep]
+    /// @throws UnsupportedOperationException if this allocator [can't sleep][#canSleep]
     /// @throws DeviceOutOfMemoryException if there is not enough memory now; then everything is asleep as
     ///     before
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then everything is asleep as before

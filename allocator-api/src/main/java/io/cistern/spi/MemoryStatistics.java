@@ -40,8 +40,8 @@ public interface MemoryStatistics {
         return OptionalLong.empty();
     }
 
-    /// Returns the memory that each stream holds on a device now, for out-of-memory reports. Takes constant
-    /// time per stream and makes no driver call.
+    /// Returns the memory that the allocator holds for each stream of a device now, for out-of-memory
+    /// reports. Takes constant time per stream and makes no driver call.
     ///
     /// @return empty if the allocator doesn't know
     default List<StreamMemory> heldByStream(int device) {

@@ -27,8 +27,8 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @param address the address of the mapping; the allocator hands out blocks there from now on
     default void mapped(int device, long address, long byteSize, long handle) {}
 
-    /// Called before the allocator removes a mapping; returns whether it may. No work uses the mapping any
-    /// more. Must not throw.
+    /// Called before the allocator removes a mapping; returns whether the allocator may do so. No work uses
+    /// the mapping any more. Must not throw.
     ///
     /// @return false if other code still needs the memory at its address; then the mapping stays
     default boolean unmapping(int device, long address, long byteSize) {
@@ -36,11 +36,11 @@ public non-sealed interface PageSource extends SegmentSource {
     }
 
     /// Called when the allocator has closed, for addresses that it reserved and in which mappings have
-    /// [stayed][#unmapping]. From now on they are the source's: it frees them (`cuMemAddressFree`) once it has
-    /// unmapped the last mapping there. Must not throw.
+    /// [stayed][#unmapping]. From now on these addresses belong to the source, which must free them
+    /// (`cuMemAddressFree`) once it has unmapped the last mapping there. Must not throw.
     ///
     /// @param address the first of the reserved addresses
-    /// @param byteSize their number
+    /// @param byteSize the length of the reserved range in bytes
     default void abandoned(int device, long address, long byteSize) {}
 
     /// Releases a handle. Its memory goes back to the driver when the last mapping of it is gone.

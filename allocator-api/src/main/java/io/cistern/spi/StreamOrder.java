@@ -18,12 +18,13 @@ package io.cistern.spi;
 /// driver refuses or the Java heap is full. They fall back in this order:
 ///
 /// 1. The fence marks the end of the stream.
-/// 2. If the driver can't mark that stream (it is captured, or ended without being announced), the fence marks
-/// the end of all streams of the device.
+/// 2. If the driver can't mark that stream, for example because it ended without being announced, the fence
+/// marks the end of all streams of the device.
 /// 3. If the driver can't mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host waits for
 /// them. The result is then 0, a fence that has passed and that all methods accept.
-/// 4. If the driver refuses that too, as it does during captures, the fence is *owed*: each query of it asks
-/// the driver again, and it passes some time after the driver has accepted.
+/// 4. If none of that is possible, as during a capture or when the Java heap is full, the fence is *owed*:
+/// each query of the fence asks the driver again, and the fence passes some time after the driver has
+/// accepted.
 ///
 /// In a dead context nothing runs any more, and all fences have passed.
 ///
@@ -50,23 +51,24 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Records a fence at the current end of all streams of a device, for work on a stream that can't be named
-    /// here: another thread's default stream, or a stream that ended. The fence is like any other, but waits
-    /// for more work than necessary.
+    /// Records a fence at the current end of all streams of a device, for work on a stream that no handle
+    /// names on this thread now: another thread's default stream, or a stream that ended. Use the fence
+    /// like any other. It covers more work than necessary, so it may pass later.
     long recordAll(int device);
 
     /// Returns whether the stream has passed the fence. Does not wait, with one exception: for an owed
     /// fence the host may wait for all streams of the device, as in step 3 of [StreamOrder].
     ///
     /// @param device the device that the fence was recorded on
-    /// @return true if it has; false if not, or if the driver doesn't know now
+    /// @return true if the stream has passed it; false if not, or if the driver doesn't know now
     boolean passed(int device, long fence);
 
     /// Returns whether a stream is independent of the legacy default stream, as [#finished] requires. The
     /// answer for a stream does not change.
     ///
     /// @param stream a stream that exists
-    /// @return true if it is; false if not, or if unknown. The default implementation returns false
+    /// @return true if the stream is independent; false if not, or if unknown. The default implementation
+    ///     returns false
     default boolean independent(int device, long stream) {
         return false;
     }
@@ -77,7 +79,8 @@ public interface StreamOrder {
     /// wait for unfinished work there.
     ///
     /// @param stream a stream that exists
-    /// @return true if it has; false if not, or if unknown now. The default implementation returns false
+    /// @return true if the stream has finished; false if not, or if unknown now. The default implementation
+    ///     returns false
     default boolean finished(int device, long stream) {
         return false;
     }
@@ -89,7 +92,7 @@ public interface StreamOrder {
     void await(int device, long stream, long fence);
 
     /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver
-    /// call. For an owed fence, the answer is no for as long as the driver refuses to record it.
+    /// call. For an owed fence, the answer is no as long as the driver refuses to record the fence.
     default boolean awaitable(int device, long fence) {
         return true;
     }
@@ -102,8 +105,8 @@ public interface StreamOrder {
     ///     fence is owed and streams are captured
     void synchronize(int device, long fence);
 
-    /// Releases a fence, whether it has passed or not. Call it once for each fence. Streams that were made to
-    /// wait for the fence still do.
+    /// Releases a fence, whether it has passed or not. Call this method once for each fence. Streams that
+    /// were made to wait for the fence still do.
     ///
     /// @param device the device that the fence was recorded on
     void release(int device, long fence);

@@ -10,9 +10,10 @@ public interface StreamUses {
     /// Records that a live block is also used on another stream, by work enqueued there until the block is
     /// freed.
     ///
-    /// @implSpec After the free, on whichever stream, the memory may be handed out only to work that runs after
-    ///     all work that the recorded stream had been given by then, or by its end if
-    ///     [DeviceAllocator#streamClosing] came first. A second call for the same stream changes nothing.
+    /// @implSpec After the free, on whichever stream, the memory may be handed out only to work that runs
+    ///     after all work that the recorded stream had been given when the block was freed, or when the
+    ///     stream ended if [DeviceAllocator#streamClosing] came first. A second call for the same stream
+    ///     changes nothing.
     /// @param address where a live block of this allocator begins
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists

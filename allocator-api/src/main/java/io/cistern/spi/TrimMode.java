@@ -6,6 +6,6 @@ public enum TrimMode {
     WITHOUT_WAITING,
 
     /// First waits for all work that was given to the device, so that all idle memory can go back. While a
-    /// stream is captured, it waits only if the capture allows it.
+    /// stream is captured, the trim waits only if the capture allows it.
     SYNCHRONIZE
 }

@@ -15,7 +15,7 @@ public interface Catalog {
     /// Returns the provider of an allocator.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message lists the known
-    ///     ones, the nearest first), if two JARs claim it, or if the provider is built for a newer SPI
+    ///     names, the nearest first), if two JARs claim it, or if the provider is built for a newer SPI
     AllocatorProvider allocator(String name);
 
     /// Returns the provider of a segment source.
@@ -85,7 +85,7 @@ public interface Catalog {
         return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
     }
 
-    /// Returns a catalogue of only the given providers; the first allocator is the choice.
+    /// Returns a catalogue of only the given providers; [#choose] returns the first allocator.
     ///
     /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have the same name, if a
     ///     name is illegal, or if a provider is built for a newer version of the SPI
@@ -104,7 +104,7 @@ public interface Catalog {
     /// One provider that was found.
     ///
     /// @param kind what it provides
-    /// @param name its name, or its class's name if it failed to give one
+    /// @param name the provider's name; its class's name if the provider failed to give one
     /// @param origin where it came from, in words: a JAR, a folder, a module or the program; for a plug-in
     ///     also its digest
     /// @param priority its priority; 0 for a source

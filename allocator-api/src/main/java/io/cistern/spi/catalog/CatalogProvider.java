@@ -10,8 +10,8 @@ public interface CatalogProvider {
     /// Looks for providers with the given class loader.
     Catalog discover(ClassLoader loader);
 
-    /// Looks for providers with the given class loader, and adds the program's own, with the same rules for
-    /// names.
+    /// Looks for providers with the given class loader, and adds the program's own. The same rules for
+    /// names apply to all of them.
     ///
     /// @param allocators the program's own
     /// @param sources the program's own

@@ -54,7 +54,7 @@ public class SpecOption<T> {
     public interface Reader<T> {
         /// Returns the value, or empty if the key is not given.
         ///
-        /// @throws ConfigurationException if it is of another type
+        /// @throws ConfigurationException if the value is of another type
         Optional<T> read(AllocatorOptions options, String key);
     }
 
@@ -63,7 +63,7 @@ public class SpecOption<T> {
     /// @param owner the allocator's name, for messages
     /// @param key the key
     /// @param legal its legal values
-    /// @param usual the value or behaviour without it
+    /// @param usual the value or behaviour without the option
     /// @param meaning its effect
     /// @param reader reads its value, for example `AllocatorOptions::bytes`
     public static <T> SpecOption<T> of(
@@ -75,7 +75,7 @@ public class SpecOption<T> {
     ///
     /// @param owner the allocator's name, for messages
     /// @param legal its legal values
-    /// @param usual the value or behaviour without it
+    /// @param usual the value or behaviour without the option
     /// @param meaning its effect
     /// @param writer returns the text of a value in specs, or the texts of a list
     protected SpecOption(

@@ -21,7 +21,8 @@ public final class SpecText {
         values.put(option.key(), option.write(value));
     }
 
-    /// Returns the spec of an allocator or a source with these values. They are checked when it is opened.
+    /// Returns the spec of an allocator or a source with these values. The values are checked when the
+    /// allocator or the source is opened.
     public AllocatorSpec of(String name) {
         StringBuilder text = new StringBuilder(name);
         values.forEach((key, value) -> text.append(text.indexOf(":") < 0 ? ':' : ',')
