@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 /// | in a spec | meaning |
 /// |---|---|
 /// | `release_threshold=zero` | nothing is kept: the driver's own default |
-/// | `release_threshold=keep_all` | everything is kept: the default here, as in other frameworks |
+/// | `release_threshold=keep_all` | everything is kept: the default of `async`, as in other frameworks |
 /// | `release_threshold=2g` | that many bytes are kept |
 /// | `release_threshold=0.3` | that share of the device's memory is kept, as with `30%` |
 /// | `release_threshold=adaptive` | memory that the program will probably soon need again is kept |
@@ -50,7 +50,7 @@ public sealed interface ReleaseThreshold {
     }
 
     /// A threshold that the allocator adapts, for each pool, to the way in which the program uses memory.
-    /// Until it knows enough about that, the pool keeps everything.
+    /// Until the allocator has seen enough of the program, the pool keeps everything.
     record Adaptive() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {
@@ -84,7 +84,8 @@ public sealed interface ReleaseThreshold {
 
     /// Reads an option of a spec; returns empty if the spec does not have it.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the value has none of the forms above
+    /// @throws io.cistern.errors.ConfigurationException if the value has none of the forms in the table of
+    ///     [ReleaseThreshold]
     static Optional<ReleaseThreshold> read(AllocatorOptions options, String key) {
         return options.text(key).map(text -> Syntax.read(text, options, key));
     }

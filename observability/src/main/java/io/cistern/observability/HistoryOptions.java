@@ -19,7 +19,7 @@ public record HistoryOptions(
 
     /// Checks the capacity and rounds it up.
     ///
-    /// @throws IllegalArgumentException if it is less than 1 or more than 2^28
+    /// @throws IllegalArgumentException if `capacity` is less than 1 or more than 2^28
     public HistoryOptions {
         if (capacity < 1 || capacity > MAX_CAPACITY) {
             throw new IllegalArgumentException("capacity must be 1 to " + MAX_CAPACITY + ", not " + capacity);

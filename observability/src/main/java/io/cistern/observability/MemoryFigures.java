@@ -17,8 +17,8 @@ import java.util.OptionalLong;
 /// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator, so that a monitor
 /// reads all of them in one call. All parts are plain numbers and texts, so JMX transfers them unchanged.
 ///
-/// Figures are weakly consistent while other threads allocate. A figure that an allocator or the driver does not report
-/// is [#UNKNOWN], also if it fails to.
+/// Figures are weakly consistent while other threads allocate. A figure is [#UNKNOWN] if the allocator or
+/// the driver does not report it, or fails to report it.
 ///
 /// @param nanoTime the process's [System#nanoTime] at the time of reading, for computing rates from totals
 /// @param devices the figures of each device, by ordinal
@@ -39,9 +39,9 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// Holds the figures of one device.
     ///
-    /// @param device its ordinal
-    /// @param name the driver's name for it; empty if the driver fails to report it
-    /// @param totalBytes the size of its memory
+    /// @param device the device's ordinal
+    /// @param name the driver's name for the device; empty if the driver fails to report it
+    /// @param totalBytes the size of the device's memory
     /// @param freeBytes bytes that no process uses, as the driver reports; unknown while this process does not use
     ///     the device, because asking would cost memory there
     /// @param allocators the allocators and pools that are open or still have live blocks, in
@@ -55,22 +55,23 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// Holds the figures of one allocator on one device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
-    /// @param id its number among the allocators with the same name and pool, from 1; it stays the same as
-    ///     long as the same allocators are open
-    /// @param name its spec
-    /// @param pool the pool's tag, or its number if it has none; empty if it belongs to no pool
+    /// @param id the allocator's number among those with the same name and pool, from 1; it stays the same
+    ///     as long as the same allocators are open
+    /// @param name the allocator's spec
+    /// @param pool the pool's tag, or the pool's number if it has no tag; empty if the allocator belongs to
+    ///     no pool
     /// @param current whether it is the current allocator of the device
     /// @param liveBlocks live blocks
     /// @param allocations allocations since the totals were last reset, or since the allocator was opened
-    /// @param frees frees since then
+    /// @param frees frees since the same moment
     /// @param requestedBytes bytes requested for the live blocks
     /// @param requestedPeakBytes the highest value of `requestedBytes` since the peaks were last reset, or
     ///     since the allocator was opened
-    /// @param requestedTotalBytes bytes requested in these allocations
-    /// @param reservedBytes bytes that it holds from the driver
-    /// @param largestFreeBytes the size of its largest free block
+    /// @param requestedTotalBytes bytes requested in the counted `allocations`
+    /// @param reservedBytes bytes that the allocator holds from the driver
+    /// @param largestFreeBytes the size of the allocator's largest free block
     /// @param strandedBytes idle or waiting bytes kept for the stream that used them
-    /// @param tiers the hit rate of each tier of its cache; empty if it has none
+    /// @param tiers the hit rate of each tier of the allocator's cache; empty if it has no such tiers
     public record OfAllocator(
             int id,
             String name,
@@ -94,9 +95,9 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// Shows how often one tier of a cache served the requests that reached it.
     ///
-    /// @param tier its name, such as `thread_cache`
-    /// @param hitPercent the percentage of these requests that it served, 0 to 100; [#UNKNOWN] if none
-    ///     reached it
+    /// @param tier the tier's name, such as `thread_cache`
+    /// @param hitPercent the percentage that the tier served, of the requests that reached it: 0 to 100;
+    ///     [#UNKNOWN] if no request reached it
     public record TierHits(String tier, int hitPercent) {}
 
     /// Reads the figures of all devices and allocators.

@@ -5,8 +5,9 @@ import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 
 /// Counts the live bytes and blocks of one device, over all allocators and pools together, and their peaks
-/// since a reset. The counts are exact at every moment, even while many threads allocate, unless the Java
-/// heap was full and [events were lost][io.cistern.Listeners#lostEvents].
+/// since a reset. The counts are exact at every moment, even while many threads allocate. The exceptions:
+/// other threads allocated or freed during [#open], or the Java heap was full and [events were
+/// lost][io.cistern.Listeners#lostEvents].
 ///
 /// The framework's own counters ([DeviceMemory#statistics]) cost nothing, but they add up the allocators'
 /// peaks, which may have occurred at different moments. This object receives every event instead, so
@@ -27,8 +28,8 @@ public final class MemoryPeaks implements AutoCloseable {
         this.registration = memory.listeners().onEvent(this::hear);
     }
 
-    /// Starts to count on a device, beginning with its present live blocks. If another thread allocates or
-    /// frees there meanwhile, its blocks may be counted twice or not at all.
+    /// Starts to count on a device, beginning with its present live blocks. If other threads allocate or
+    /// free there during this call, their blocks may be counted twice or not at all.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public static MemoryPeaks open(DeviceMemory memory, int device) {

@@ -50,8 +50,8 @@ public final class MemoryProfiler implements AutoCloseable {
 
     /// Holds the figures of one function, over all its calls.
     ///
-    /// @param name its name
-    /// @param calls how often it was called
+    /// @param name the function's name
+    /// @param calls how often the function was called
     /// @param allocations blocks allocated, over all calls
     /// @param totalBytes bytes of those blocks
     /// @param peakBytes the most bytes that one call had live at once, of the blocks that it allocated
@@ -100,7 +100,7 @@ public final class MemoryProfiler implements AutoCloseable {
 
         /// Ends the call.
         ///
-        /// @throws IllegalStateException if it is not the innermost call of the calling thread
+        /// @throws IllegalStateException if this is not the innermost call of the calling thread
         @Override
         public void close() {
             if (innermost.get() != this) {
@@ -118,7 +118,7 @@ public final class MemoryProfiler implements AutoCloseable {
 
     /// Begins a call of a function.
     ///
-    /// @param name its name, for the figures
+    /// @param name the function's name, for the figures
     public Call begin(String name) {
         Call call = new Call(name, innermost.get());
         innermost.set(call);

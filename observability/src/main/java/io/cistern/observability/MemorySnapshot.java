@@ -26,10 +26,11 @@ import java.util.OptionalLong;
 /// itself, but different segments may show different moments. Blocks have their stream, thread, age and
 /// site if the history or the [leak level][io.cistern.diagnostics.LeakLevel] knows them.
 ///
-/// **Threads.** Immutable. Any thread may take one, even in an [observer][io.cistern.Listeners#onEvent].
+/// **Threads.** Immutable. Any thread may take a snapshot, even in an
+/// [observer][io.cistern.Listeners#onEvent].
 ///
-/// @param takenAt when it was taken
-/// @param reason why it was taken, in words: `on demand`, `out of memory`, `peak of a replay`
+/// @param takenAt when the snapshot was taken
+/// @param reason why the snapshot was taken, in words: `on demand`, `out of memory`, `peak of a replay`
 /// @param settings the `cistern.…` properties and `CISTERN_…` variables that are set, by name
 /// @param driver the driver, in words
 /// @param devices the devices that this process uses, without those whose free memory the driver fails to report
@@ -37,7 +38,8 @@ import java.util.OptionalLong;
 ///     figure is not 0
 /// @param segments the memory, by device and address
 /// @param history the recorded history; empty if there was none
-/// @param outOfMemory the report of the refused request for which it was taken; empty if there was none
+/// @param outOfMemory the report of the refused request for which the snapshot was taken; empty if there
+///     was no such request
 public record MemorySnapshot(
         Instant takenAt,
         String reason,
@@ -51,9 +53,9 @@ public record MemorySnapshot(
 
     /// Describes one device.
     ///
-    /// @param ordinal its number
-    /// @param name its name
-    /// @param totalBytes the size of its memory
+    /// @param ordinal the device's ordinal
+    /// @param name the device's name
+    /// @param totalBytes the size of the device's memory
     /// @param freeBytes bytes that no process uses, as the driver reports
     public record Device(int ordinal, String name, long totalBytes, long freeBytes) {}
 
@@ -155,7 +157,7 @@ public record MemorySnapshot(
     /// Writes the snapshot to a file: as PyTorch's pickle if the name ends in `.pickle` or
     /// `.pkl`, else as JSON.
     ///
-    /// @throws IOException if it can't be written
+    /// @throws IOException if the snapshot can't be written
     public void write(Path file) throws IOException {
         String name = String.valueOf(file.getFileName()).toLowerCase(Locale.ROOT);
         try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(file))) {
@@ -167,7 +169,7 @@ public record MemorySnapshot(
         }
     }
 
-    /// Returns the JSON schema of what [#writeJson] writes; the caller closes it.
+    /// Returns a stream over the JSON schema of what [#writeJson] writes; the caller closes the stream.
     public static InputStream schema() {
         return Objects.requireNonNull(MemorySnapshot.class.getResourceAsStream("snapshot.schema.json"));
     }
@@ -175,7 +177,7 @@ public record MemorySnapshot(
     /// Writes the snapshot as JSON, in the format of the [schema][#schema].
     ///
     /// @param out the stream to write to; it stays open
-    /// @throws IOException if it can't be written
+    /// @throws IOException if the snapshot can't be written
     public void writeJson(OutputStream out) throws IOException {
         JsonWriter.write(this, out);
     }
@@ -184,7 +186,7 @@ public record MemorySnapshot(
     /// torch.cuda._memory_viz` and PyTorch's viewer.
     ///
     /// @param out the stream to write to; it stays open
-    /// @throws IOException if it can't be written
+    /// @throws IOException if the snapshot can't be written
     public void writePickle(OutputStream out) throws IOException {
         TorchPickle.write(this, out);
     }

@@ -9,14 +9,16 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/// An allocation that other processes can map by its name, with stream order between this process and theirs.
+/// An allocation that other processes can map by its name. Each process can make its work run after that of
+/// the other.
 ///
 /// ```java
-/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come after stream
-/// …
+/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);
+/// …                                          // importers map it: their work runs after the stream's present work
 /// weights.await();                           // later work comes after the work that importers recorded
-/// fill(address, stream); weights.record(stream); // importers that await again come after this …
-/// weights.close(); // nobody else maps it, all have released it: free it
+/// fill(address, stream);
+/// weights.record(stream);                    // importers that await again come after the fill
+/// weights.close();                           // all importers have released it: the program may free the memory
 /// ```
 ///
 /// The program owns the memory, and must not free it before [#close].
@@ -69,12 +71,12 @@ public final class ExportedBuffer implements AutoCloseable {
     /// @param event the event that the importer records, as this process knows it
     record Use(Importer importer, long id, long event) {}
 
-    /// Returns the name under which it is published.
+    /// Returns the name under which the buffer is published.
     public String name() {
         return name;
     }
 
-    /// Returns its address in this process.
+    /// Returns the buffer's address in this process.
     public long address() {
         return address;
     }
@@ -85,10 +87,10 @@ public final class ExportedBuffer implements AutoCloseable {
     }
 
     /// Records the present work of a stream. Work that an importer enqueues after a later
-    /// [ImportedBuffer#await] or [ImportedPool#map] runs after it.
+    /// [ImportedBuffer#await] or [ImportedPool#map] runs after the recorded work.
     ///
     /// @param ofStream a stream of the pool's device
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void record(long ofStream) {
         publications.locked(() -> {
@@ -98,13 +100,13 @@ public final class ExportedBuffer implements AutoCloseable {
     }
 
     /// Waits until all work that importers have recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, runs after it. If an importer is killed, the method waits until its
-    /// process, and with it its work, is gone.
+    /// afterwards, on any stream, runs after the recorded work. If an importer is killed, the method waits
+    /// until its process, and with it its work, is gone.
     ///
     /// The host waits, not a stream: a stream that waited for a killed importer would wait for ever. An
     /// importer that closes its buffer has waited for its own work.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void await() {
         List<Use> waitedFor = publications.locked(() -> new ArrayList<>(uses));

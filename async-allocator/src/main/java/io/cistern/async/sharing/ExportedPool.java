@@ -43,8 +43,8 @@ import java.util.function.LongPredicate;
 /// }
 /// ```
 ///
-/// If a program has a pool that was created for sharing, it can [serve][Builder#pool(long)] that one
-/// instead, and so share the memory of any allocator over it.
+/// If a program has a pool that was created for sharing, it can [serve][Builder#pool(long)] that pool
+/// instead, and so share the memory of any allocator that uses the pool.
 ///
 /// **Who may connect:** processes of the same user, on this machine. They can write to memory that they map.
 ///
@@ -192,17 +192,17 @@ public final class ExportedPool implements AutoCloseable {
     /// buffer's stream. Close the returned buffer before `buffer`.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed
-    /// @throws SharingException [Reason#NOT_SHAREABLE] if it does not come from this pool, is empty, or is a slice
-    ///     that begins later than its buffer
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if `buffer` does not come from this pool, is empty,
+    ///     or is a slice that does not begin where its block begins
     public ExportedBuffer publish(String name, DeviceBuffer buffer) {
         return publish(name, buffer.address(), buffer.byteSize(), buffer.stream());
     }
 
     /// Opens an allocator whose blocks come from this pool, so that they can be [published][#publish(String,
-    /// DeviceBuffer)]. The program closes it, before the pool.
+    /// DeviceBuffer)]. The program must close the allocator before the pool.
     ///
     /// @param memory device memory on this pool's driver
-    /// @throws IllegalArgumentException if it is on another driver
+    /// @throws IllegalArgumentException if `memory` is on another driver
     /// @throws IllegalStateException if the pool is closed
     public Allocator allocator(DeviceMemory memory) {
         if (!memory.driver().equals(driver)) {
@@ -387,13 +387,13 @@ public final class ExportedPool implements AutoCloseable {
         /// Sets how long closing waits for importers that have memory mapped; by default 10 s.
         ///
         /// @return this
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if `most` is negative
         public Builder patience(Duration most) {
             patience = ExporterLink.checked(most);
             return this;
         }
 
-        /// Sets the factory of the thread that serves; by default it creates a daemon thread.
+        /// Sets the factory of the thread that serves; the default factory creates a daemon thread.
         ///
         /// @return this
         public Builder threads(ThreadFactory factory) {

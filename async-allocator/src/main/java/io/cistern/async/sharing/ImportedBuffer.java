@@ -113,30 +113,30 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Returns the name under which it is published.
+    /// Returns the name under which the buffer is published.
     public String name() {
         return name;
     }
 
-    /// Returns its address in this process.
+    /// Returns the buffer's address in this process.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     public synchronized long address() {
         requireOpen();
         return address;
     }
 
-    /// Returns its length in bytes.
+    /// Returns the buffer's length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
     /// Waits until all work that the exporter has recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, runs after it.
+    /// afterwards, on any stream, runs after the recorded work.
     ///
     /// The host waits, not a stream: a stream that waited for a killed exporter would wait for ever.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: its work will never complete
     /// @throws CudaException if the driver refuses
     public synchronized void await() {
@@ -155,10 +155,10 @@ public final class ImportedBuffer implements AutoCloseable {
     }
 
     /// Records the present work of a stream. Work that the exporter enqueues after a later
-    /// [ExportedBuffer#await] runs after it.
+    /// [ExportedBuffer#await] runs after the recorded work.
     ///
     /// @param ofStream a stream of the pool's device
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     /// @throws CudaException if the driver refuses
     public synchronized void record(long ofStream) {
         requireOpen();

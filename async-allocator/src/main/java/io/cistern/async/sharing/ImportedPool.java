@@ -20,20 +20,20 @@ import java.util.function.LongPredicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// A memory pool that another process [serves][ExportedPool]. It maps buffers that the other process
-/// publishes, by their names.
+/// A memory pool that another process [serves][ExportedPool]. Through it, this process maps buffers that
+/// the other process publishes, by their names.
 ///
 /// ```java
 /// try (ImportedPool pool = ImportedPool.connect(driver, Path.of("/run/user/1000/model"));
 ///         ImportedBuffer weights = pool.map("weights", byteSize, stream)) {
 ///     launch(weights.address(), stream);            // comes after the exporter's work
-/// }                                                 // the exporter's next work comes after this
+/// }                                                 // waits for the launch, and tells the exporter
 /// ```
 ///
 /// **Order of closing.** Close the buffers before the pool. [#close] closes the buffers that are still
 /// open; their streams must still exist.
 ///
-/// **If the exporter ends**, the next call that needs it, or waits for it, throws a [SharingException] with
+/// **If the exporter ends**, the next call that needs the exporter throws a [SharingException] with
 /// [Reason#PEER_LOST]. Mapped buffers stay mapped until they are closed, and closing works as usual.
 ///
 /// **Threads.** Any, at any time; one thread maps at a time. A virtual thread holds its carrier while it waits
@@ -131,7 +131,8 @@ public final class ImportedPool implements AutoCloseable {
         return link.pid();
     }
 
-    /// Returns whether the exporter is still connected. It may exit at any time.
+    /// Returns whether the exporter is still connected. The exporter may exit at any time, even right after
+    /// this call.
     public boolean isConnected() {
         return link.isPresent();
     }
@@ -145,8 +146,8 @@ public final class ImportedPool implements AutoCloseable {
     /// Maps the buffer that is published under a name, and waits until the work that the exporter recorded last
     /// is done.
     ///
-    /// @param name the name under which the exporter published it
-    /// @param byteSize its expected length in bytes; 0 for any
+    /// @param name the name under which the exporter published the buffer
+    /// @param byteSize the buffer's expected length in bytes; 0 for any
     /// @param stream a stream of the pool's device, for the first use and for [ImportedBuffer#close()]
     /// @return the mapped buffer; closing it unmaps it
     /// @throws IllegalArgumentException if the name is not legal, or the size is negative
@@ -165,11 +166,12 @@ public final class ImportedPool implements AutoCloseable {
         return ImportedBuffer.map(this, name, byteSize, stream);
     }
 
-    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing it
-    /// unmaps it, after the work of its stream, and tells the exporter. It is not an allocation here, so no
-    /// limit applies and no statistics count it.
+    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing
+    /// the returned buffer unmaps the memory after the work of the buffer's stream, and tells the exporter.
+    /// In this process the buffer does not count as an allocation: no limit applies to it, and no
+    /// statistics include it.
     ///
-    /// @param stream a stream of the pool's device, on which it is used first
+    /// @param stream a stream of the pool's device, on which the buffer is used first
     /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device
     /// @throws IllegalStateException if the pool or the stream is closed
     /// @throws SharingException if the exporter can't provide the buffer or is gone: [Reason#UNKNOWN_NAME],
@@ -277,7 +279,7 @@ public final class ImportedPool implements AutoCloseable {
         /// Sets how long to wait for each answer of the exporter; by default 10 s.
         ///
         /// @return this
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if `most` is negative
         public Builder patience(Duration most) {
             patience = ExporterLink.checked(most);
             return this;

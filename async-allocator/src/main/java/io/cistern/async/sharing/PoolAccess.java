@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 /// `cuCtxEnablePeerAccess` nor the rights of another pool change them. Setting the rights takes time for
 /// all memory that the pool has reserved at that moment, and later for each piece that it reserves.
 ///
-/// **Threads.** Any. Calls on the access of an [ExportedPool] or [ImportedPool] fail once that one has
+/// **Threads.** Any. Calls on the access of an [ExportedPool] or [ImportedPool] fail once that object has
 /// destroyed its pool.
 public final class PoolAccess {
     private final CudaDriver driver;
@@ -48,7 +48,7 @@ public final class PoolAccess {
     /// Lets a device read and write the pool's memory.
     ///
     /// @param peer the device's ordinal; for the pool's own device the call does nothing
-    /// @throws SharingException [Reason#NOT_SUPPORTED] if that device can't reach this one
+    /// @throws SharingException [Reason#NOT_SUPPORTED] if `peer` can't reach the pool's device
     /// @throws IllegalStateException if the pool is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void grant(int peer) {
@@ -64,7 +64,7 @@ public final class PoolAccess {
         set(peer, AccessRights.READ_WRITE);
     }
 
-    /// Revokes the access of a device. Its work on the memory must have ended.
+    /// Revokes the access of a device. The device's work on the memory must have finished.
     ///
     /// @param peer the device's ordinal
     /// @throws IllegalArgumentException for the pool's own device
@@ -96,7 +96,7 @@ public final class PoolAccess {
         return pool.access(peer).orElseThrow(this::closed);
     }
 
-    /// Returns the ordinals of the devices that have access, the pool's own first if it has.
+    /// Returns the ordinals of the devices that have access, the pool's own device first, if it has access.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses

@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// The host can't read or write through a pointer to device memory: methods of JavaCPP such as `get` and
 /// `put` crash the process.
 ///
-/// Nothing here needs native parts of JavaCPP, or a GPU.
+/// The methods of this class need neither the native libraries of JavaCPP and its presets nor a GPU: they
+/// also work on a simulated one.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DevicePointer extends Pointer {
@@ -126,7 +127,7 @@ public final class DevicePointer extends Pointer {
     /// @param pointer the pointer that `cudaMalloc` wrote
     /// @param byteSize the length of the allocation in bytes
     /// @param device the device of the memory
-    /// @param stream the stream on which it is used
+    /// @param stream the stream on which the memory is used first
     /// @throws IllegalArgumentException if the pointer can't be the beginning of an allocation, or the
     ///     memory is already registered
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached

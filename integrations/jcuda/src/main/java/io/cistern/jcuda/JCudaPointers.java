@@ -58,7 +58,7 @@ public final class JCudaPointers {
     /// @param pointer the pointer that `cuMemAlloc` or `cudaMalloc` wrote
     /// @param byteSize the length of the allocation in bytes
     /// @param device the device of the memory
-    /// @param stream the stream on which it is used
+    /// @param stream the stream on which the memory is used first
     /// @throws IllegalArgumentException if the pointer can't be the beginning of an allocation, or the
     ///     memory is already registered
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached

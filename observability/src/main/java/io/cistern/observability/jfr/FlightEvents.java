@@ -29,13 +29,14 @@ import jdk.jfr.FlightRecorder;
 /// | `cistern.CurrentChanged` | another allocator became current |
 /// | `cistern.Annotation` | the program [marked][io.cistern.Listeners#annotate] a moment |
 /// | `cistern.DeviceStatistics`, `.AllocatorStatistics` | once a second |
-/// | `cistern.Leak` | blocks are live at the close, or on [demand][#recordLeaks]: one for each place |
+/// | `cistern.Leak` | blocks are live when the device memory closes, or on [demand][#recordLeaks]: one for each place |
 ///
 /// Events have the program's call stack if it is informative. Change their settings like those of the JDK's
 /// events: `jcmd 4711 JFR.start +cistern.AllocationSample#interval=1MiB`.
 ///
 /// Without a recording, events cost an allocation nothing. With a recording, every allocation takes a
-/// little longer, even one for which no event is written. The recorder never makes these methods throw.
+/// little longer, even one for which no event is written. Writing events never makes an allocation or a
+/// free fail.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class FlightEvents {

@@ -31,7 +31,8 @@ public interface DeviceMemoryMXBean {
     /// Gives idle memory of all allocators on a device back to the driver: see [io.cistern.DeviceMemory#trim].
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
-    /// @param wait whether to wait for running work first, so that memory that it uses can go back, too
+    /// @param wait whether to wait for running work first, so that the memory that this work uses can go
+    ///     back, too
     /// @return the bytes given back
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -43,8 +44,8 @@ public interface DeviceMemoryMXBean {
     /// Resets the totals of all allocators on all devices to 0.
     void resetTotals();
 
-    /// Starts to record a [history][io.cistern.observability.MemoryHistory], and discards the one recorded
-    /// before.
+    /// Starts to record a [history][io.cistern.observability.MemoryHistory], and discards the events
+    /// recorded before.
     ///
     /// @param capacity events kept for each device, 1 to 2^28
     /// @param stacks whether to record the call stack of each event
@@ -59,7 +60,8 @@ public interface DeviceMemoryMXBean {
 
     /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] to a file on the program's machine.
     ///
-    /// @param file its path; a name that ends in `.pickle` or `.pkl` gets PyTorch's pickle, any other name JSON
-    /// @throws IOException if it can't be written
+    /// @param file the file's path. If the name ends in `.pickle` or `.pkl`, the format is PyTorch's
+    ///     pickle, else JSON
+    /// @throws IOException if the file can't be written
     void snapshot(String file) throws IOException;
 }

@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// ```
 ///
 /// The library is the one that the setting `cistern.nvtx.library` names, else `libnvToolsExt.so.1`, else
-/// `libnvtx3interop.so.1`. Without a profiler its calls do nothing. Java must allow native access to the module
-/// `io.cistern.observability`, as for the driver.
+/// `libnvtx3interop.so.1`. Without a profiler, the library's functions do nothing. Java must allow native
+/// access to the module `io.cistern.observability`, as for the driver.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class NvtxRanges {
