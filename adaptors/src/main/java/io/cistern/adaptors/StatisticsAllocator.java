@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// try (var region = statistics.enter("forward")) {
-///     …                                      // allocations of this thread count for "forward", wherever they are freed
+///     …                        // this thread's allocations count for "forward", wherever they are freed
 /// }
 /// statistics.statistics("forward").requestedPeakBytes()
 /// ```

@@ -200,7 +200,7 @@ public record OutOfMemoryReport(
     }
 
     /// Returns a human-readable text that says why compaction did not help, and what it could have freed:
-    /// "; compaction: …". Empty if it was not tried, or there is nothing to say about it.
+    /// "; compaction: …". Empty if compaction was not tried, or there is nothing to say about it.
     public String compactionText() {
         return steps.stream()
                 .filter(tried ->

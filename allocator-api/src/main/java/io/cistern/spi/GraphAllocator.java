@@ -2,9 +2,9 @@ package io.cistern.spi;
 
 /// A private allocator for streams that are captured into graphs: see [AllocatorProvider#openForGraphs].
 ///
-/// Each launch of a graph uses the memory that was allocated in its capture, even memory that was freed
-/// there. So until [#graphsGone] the allocator gives no memory back, not even for [#trim], and maps no
-/// other memory at its addresses.
+/// Each launch of a graph uses the memory that was allocated in its capture, even memory that was freed in
+/// the capture. So until [#graphsGone] the allocator gives no memory back, not even for [#trim], and maps
+/// no other memory at its addresses.
 ///
 /// The allocator may immediately hand a freed block to the stream of the free, because the graph orders the
 /// two uses. It may hand the block to another stream of the capture once a fence on the stream of the free,

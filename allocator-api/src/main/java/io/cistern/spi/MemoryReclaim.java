@@ -14,7 +14,7 @@ import java.util.Set;
 /// **Failures.** If [#reclaim] throws, the framework goes on as if it had given nothing. If the request
 /// then fails, its [DeviceOutOfMemoryException] has that exception among its suppressed exceptions, and
 /// also any exception that [#failed] throws. If [#reclaim] throws a [io.cistern.cuda.CudaException] after
-/// which the context is dead, that one reaches the caller instead.
+/// which the context is dead, that exception reaches the caller instead.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
@@ -101,7 +101,7 @@ public interface MemoryReclaim {
     ///     steps itself within the call, if `steps` contains them. It is false for an adaptor's upstream,
     ///     because the adaptor may act on a refusal before the framework does. It is also false for an
     ///     allocator that [serves graphs][AllocatorProvider#openForGraphs], because the framework's steps
-    ///     do not ask that one
+    ///     do not ask such an allocator
     record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
         /// Copies the set.
         public Choice {

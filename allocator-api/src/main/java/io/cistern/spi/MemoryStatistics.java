@@ -15,8 +15,9 @@ import java.util.OptionalLong;
 /// **Names of figures.** If PyTorch's `torch.cuda.memory_stats` has the same figure, its name and meaning are
 /// PyTorch's: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`,
 /// `allocated` (the sum of all increases) or `freed` (the sum of all decreases); `NAME.METRIC`; or `num_…` for
-/// events. Other figures are the allocator's own, and documented there. A figure with `bytes` in its name
-/// is a number of bytes. PyTorch's other figures are counts; the allocator documents the units of its own.
+/// events. Other figures are the allocator's own, and its documentation explains them. A figure with
+/// `bytes` in its name is a number of bytes. PyTorch's other figures are counts; the allocator's
+/// documentation gives the units of its own.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other
 /// threads allocate, and exact while none does.

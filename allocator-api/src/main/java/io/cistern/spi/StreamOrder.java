@@ -75,8 +75,8 @@ public interface StreamOrder {
 
     /// Returns whether an [independent][#independent] stream has finished all work enqueued so far. Does
     /// not wait. It takes one driver call; recording a fence and querying it take two. Do not call it for
-    /// other streams: a stream that waits for the legacy default stream may be idle although its next work must
-    /// wait for unfinished work there.
+    /// other streams: a stream that waits for the legacy default stream may be idle although its next work
+    /// must wait for unfinished work on the legacy default stream.
     ///
     /// @param stream a stream that exists
     /// @return true if the stream has finished; false if not, or if unknown now. The default implementation

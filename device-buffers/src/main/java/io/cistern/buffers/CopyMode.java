@@ -4,8 +4,8 @@ package io.cistern.buffers;
 ///
 /// | host memory | blocking | non-blocking |
 /// |---|---|---|
-/// | [PinnedBuffer] | once the bytes have arrived | at once; the buffer may be closed right away |
-/// | other pinned memory | the same | at once; keep the memory, unchanged, until the stream has passed the copy |
+/// | [PinnedBuffer] | once the bytes have arrived | immediately; the buffer may be closed right away |
+/// | other pinned memory | the same | immediately; keep the memory, unchanged, until the stream has passed the copy |
 /// | memory not pinned, to the device | the same | once the driver has read the bytes |
 /// | memory not pinned, to the host | the same | once the bytes have arrived |
 /// | an array, to the device | the same | once the bytes are in pinned memory |

@@ -340,7 +340,7 @@ public final class DeviceArena implements AutoCloseable {
         /// Sets a lower bound for the first chunk, whatever earlier arenas needed.
         ///
         /// @param bytes the lower bound; 0, the default, sets none
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if `bytes` is negative
         public Builder firstBytes(long bytes) {
             if (bytes < 0) {
                 throw new IllegalArgumentException("firstBytes is negative: " + bytes);

@@ -229,7 +229,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     /// Wraps memory that other code allocated, as [#ofForeign(DeviceMemory, long, long, int, long)] does,
-    /// and notifies its owner when the memory is no longer used.
+    /// and notifies the owner when the program has closed all buffers of the memory.
     ///
     /// @param owner called once, when the buffer and all its retained slices are closed; never if
     ///     `byteSize` is 0. The owner stays reachable until that call
@@ -313,9 +313,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Returns the allocator that made the memory; for a slice, the allocator of the whole block.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnknownAddressException if Cistern has no live block there: the buffer has
-    ///     0 bytes, wraps [borrowed][#ofBorrowed] memory from elsewhere, or the program already freed the
-    ///     block by its address
+    /// @throws io.cistern.errors.UnknownAddressException if Cistern has no live block at the buffer's
+    ///     address: the buffer has 0 bytes, wraps [borrowed][#ofBorrowed] memory from elsewhere, or the
+    ///     program already freed the block by its address
     public Allocator allocator() {
         return memory.ownerOf(block());
     }

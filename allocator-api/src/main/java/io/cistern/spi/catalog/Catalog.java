@@ -61,7 +61,7 @@ public interface Catalog {
     /// Looks for providers and configuration again, and returns them as a new catalogue. This one does not
     /// change.
     ///
-    /// @return the new catalogue; this one if it is fixed, as that of [#of] is
+    /// @return the new catalogue; this catalogue if its providers are fixed, as those of [#of] are
     default Catalog refreshed() {
         return this;
     }

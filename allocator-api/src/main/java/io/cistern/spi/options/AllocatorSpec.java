@@ -23,8 +23,8 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
 
     /// Parses a spec.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows
-    ///     where
+    /// @throws io.cistern.errors.ConfigurationException if `text` does not follow the grammar; the message
+    ///     shows where
     public static AllocatorSpec parse(String text) {
         return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }

@@ -33,8 +33,8 @@ public record TensorType(int code, int bits, int lanes) {
 
     /// Checks that an element takes whole bytes.
     ///
-    /// @throws IllegalArgumentException if it does not, or if an argument does not fit its field of
-    ///     `DLDataType`
+    /// @throws IllegalArgumentException if an element would take parts of bytes, or if an argument does not
+    ///     fit its field of `DLDataType`
     public TensorType {
         boolean fits = code >= 0 && code < 256 && bits > 0 && bits < 256 && lanes > 0 && lanes < 65_536;
         if (!fits || bits * lanes % 8 != 0) {
