@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// The rows of all threads are in one order; in it, each thread's rows are in the order of its calls. A row
-/// costs a short lock, a look at the clock and some bytes in a buffer, without garbage. The log ends after a
-/// given number of rows.
+/// costs a short lock, a reading of the clock and some bytes in a buffer, without garbage. The log ends
+/// after a given number of rows.
 ///
 /// A log never makes the program fail: after an I/O error it writes no more, and [#failure] returns the
 /// error. A log that is still open when the process ends is completed by a shutdown hook.

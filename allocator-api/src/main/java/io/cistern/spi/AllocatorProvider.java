@@ -19,10 +19,10 @@ public interface AllocatorProvider {
     /// Returns the name of the allocator in specs: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Returns the priority. If no allocator was chosen, the available one with the highest priority above 0
-    /// becomes current. An allocator with priority 0, the default, is opened only by its name. A priority
-    /// below 0 marks an allocator for a single purpose: commands of the program `cistern` that run with
-    /// every allocator skip it.
+    /// Returns the priority. If neither the program nor a setting chooses an allocator, the available one
+    /// with the highest priority above 0 becomes current. An allocator with priority 0, the default, is
+    /// opened only by its name. A priority below 0 marks an allocator for a single purpose: commands of the
+    /// program `cistern` that run with every allocator skip it.
     default int priority() {
         return 0;
     }

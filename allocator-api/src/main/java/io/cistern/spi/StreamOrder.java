@@ -7,12 +7,12 @@ package io.cistern.spi;
 /// when it needs memory, for all memory that was freed on the stream until then.
 ///
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
-/// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's, and
-/// a virtual thread has none. A handle names a stream from its creation until its end is announced
-/// ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not record a fence on the
-/// stream or make it wait; so it records the fences that it needs when the end is announced. If the handle is
-/// reused, it names another stream, and whatever the allocator has noted about the first stream does not
-/// apply to the second. Fences outlive their streams.
+/// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's
+/// default stream, and a virtual thread has none. A handle names a stream from its creation until its end
+/// is announced ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not record a
+/// fence on the stream or make it wait; so it records the fences that it needs when the end is announced.
+/// If the handle is reused, it names another stream, and whatever the allocator has noted about the first
+/// stream does not apply to the second. Fences outlive their streams.
 ///
 /// **Recording never fails.** A free can't be undone, so [#record] and [#recordAll] do not fail, even if the
 /// driver refuses or the Java heap is full. They fall back in this order:

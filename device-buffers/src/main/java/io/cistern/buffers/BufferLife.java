@@ -264,8 +264,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
 
     /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused
     /// only after the work of all streams of the device. A view or an arena's buffer only becomes unusable.
-    /// A block that several buffers hold is freed when the last of them is closed. Closing twice does
-    /// nothing.
+    /// A block that several buffers hold is freed when the last of them is closed. Foreign or borrowed
+    /// memory goes back to its owner instead. Closing twice does nothing.
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
     ///     still open then. Also for a stream in an unannounced capture while another capture is announced;

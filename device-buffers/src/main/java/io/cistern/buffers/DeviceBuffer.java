@@ -51,7 +51,8 @@ import org.jspecify.annotations.Nullable;
 /// closes, only one frees the memory. The per-thread default stream is a different stream on each thread,
 /// so close a buffer of that stream on the thread that allocated the buffer.
 ///
-/// **Size.** A buffer is one Java object of 48 bytes.
+/// **Size.** A buffer that has its block to itself is one Java object of 48 bytes, with compressed
+/// references and at leak levels below [io.cistern.diagnostics.LeakLevel#SITES].
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// The alignment of every allocation.
     private static final long ALIGNMENT = 256;
@@ -264,9 +265,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
-    /// Called when the program has closed all buffers of [foreign][#ofForeign(DeviceMemory, long, long,
-    /// int, long, ForeignOwner)] or [borrowed][#ofBorrowed] memory. Work that was enqueued before may still
-    /// use the memory.
+    /// Called when the program has closed all buffers of
+    /// [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] or
+    /// [borrowed][#ofBorrowed] memory. Work that was enqueued before may still use the memory.
     @FunctionalInterface
     public interface ForeignOwner {
         /// Takes the memory back, on the thread that closes the buffer. If this method throws, the

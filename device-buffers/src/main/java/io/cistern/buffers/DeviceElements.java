@@ -102,8 +102,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
         buffer.fillWords(Float.floatToRawIntBits(value));
     }
 
-    /// Sets every element. Copies the value to the first element and waits for that copy; then enqueues copies on
-    /// the buffer's stream, each twice as long as the one before.
+    /// Sets every element. Copies the value to the first element and waits for that copy; then enqueues
+    /// copies on the buffer's stream that double the part already set, until all elements are set.
     ///
     /// @throws IllegalArgumentException if the elements are not longs, unless there are none
     /// @throws IllegalStateException if the buffer is closed, or its stream is being captured

@@ -68,8 +68,9 @@ public final class ManagedMemory {
         prefetch(buffer, target, stream.handle());
     }
 
-    /// Moves several buffers to a place in the order of a stream, as [#prefetch(DeviceBuffer,
-    /// MemoryLocation, long)] moves one. All buffers are checked before the first is moved.
+    /// Moves several buffers to a place in the order of a stream, as
+    /// [#prefetch(DeviceBuffer, MemoryLocation, long)] moves one. All buffers are checked before the first is
+    /// moved.
     ///
     /// @throws IllegalArgumentException if a buffer is not managed
     /// @throws IllegalStateException if a buffer or the stream is closed, or the stream is being captured

@@ -37,8 +37,8 @@ import org.jspecify.annotations.Nullable;
 /// ([io.cistern.graph.GraphMemory]).
 ///
 /// **Fast path.** One idle block of each size sits in a front slot, and is taken and returned without a
-/// lock. All other calls take one lock. They hold it during the driver calls that record and query fences,
-/// but not while the driver pins memory.
+/// lock. All other calls take one lock. They hold the lock during the driver calls that record and query
+/// fences, but not while the driver pins memory.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {

@@ -58,7 +58,8 @@ public class SpecOption<T> {
         Optional<T> read(AllocatorOptions options, String key);
     }
 
-    /// Declares an option whose values are written as their `toString`. The texts are Markdown.
+    /// Declares an option whose values are written as their `toString`. `legal`, `usual` and `meaning` are
+    /// Markdown.
     ///
     /// @param owner the allocator's name, for messages
     /// @param key the key
@@ -71,7 +72,7 @@ public class SpecOption<T> {
         return new SpecOption<>(owner, key, legal, usual, meaning, reader, SpecOption::text);
     }
 
-    /// Declares an option. The texts are Markdown.
+    /// Declares an option. `legal`, `usual` and `meaning` are Markdown.
     ///
     /// @param owner the allocator's name, for messages
     /// @param legal its legal values
