@@ -134,7 +134,7 @@ final class FitText {
                         .map(leak -> List.of(
                                 title,
                                 name(leak.site()) + ": " + ByteSize.format(leak.byteSize()) + " that grew in "
-                                        + (leak.rises() + 1) + " of 10 parts of the time; " + leak.freed()
+                                        + (leak.rises() + 1) + " of 10 parts of the recording; " + leak.freed()
                                         + count(" of ", leak.made(), "block") + " freed"))
                         .toList();
     }

@@ -25,8 +25,6 @@ public record ShownLeaks(int device, Leaks leaks) {
             json.writeStartObject();
             json.writeNumberField("device", each.device);
             json.writeStringField("unknown", each.leaks.unknown());
-            json.writeNumberField("workedNanos", each.leaks.workedNanos());
-            json.writeNumberField("recordedNanos", each.leaks.recordedNanos());
             json.writeArrayFieldStart("found");
             for (Leak leak : each.leaks.found()) {
                 json.writeStartObject();

@@ -7,17 +7,18 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// The sites of a recorded program that look like leaks: their live bytes only grow. The minimum of each tenth of the
-/// time is above that of the tenth before, in nearly all tenths or in the last half.
+/// The sites of a recorded program that look like leaks: their live bytes grow. The minimum of each tenth of the
+/// recorded
+/// allocations and frees is above that of the tenth before, in nearly all tenths or in the last half, and they still
+/// grow in
+/// the second half of the time.
 ///
 /// Blocks from before the recording that are never freed do not hide growth. A block counts until the program frees
 /// it, whether other streams still use it or not.
 ///
 /// @param unknown why leaks can't be found, for people; empty if they can
 /// @param found the leaks, those that hold most first
-/// @param workedNanos the time whose tenths were compared: that of the recording without pauses as long as a tenth
-/// @param recordedNanos the time from the first row to the last
-public record Leaks(String unknown, List<Leak> found, long workedNanos, long recordedNanos) {
+public record Leaks(String unknown, List<Leak> found) {
     /// A site whose live bytes only grow.
     ///
     /// @param byteSize its live bytes at the end
@@ -30,17 +31,12 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
     public static Leaks of(Recording recording) {
         Search search = new Search(recording);
         String unknown = search.whyUnknown();
-        long[] nanos = recording.nanos();
-        return new Leaks(
-                unknown,
-                unknown.isEmpty() ? search.leaks() : List.of(),
-                search.workedNanos(),
-                nanos[nanos.length - 1] - nanos[0]);
+        return new Leaks(unknown, unknown.isEmpty() ? search.leaks() : List.of());
     }
 
     /// The search in one recording.
     private static final class Search {
-        /// Equal parts of the time, for growth.
+        /// Equal parts of the recording, for growth.
         private static final int PARTS = 10;
         /// Rises from part to part that make a leak.
         private static final int MANY_RISES = 8;
@@ -82,7 +78,6 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
 
         List<Leak> leaks() {
             Growths growths = new Growths();
-            int[] parts = parts();
             int rows = trace.ops().length;
             int[] waiting = recording.waitingSince();
             // Lists of the blocks that began to wait before each row.
@@ -96,8 +91,12 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
                 }
             }
             int[] madeBy = new int[trace.slotCount()];
+            int half = secondHalf();
             for (int row = 0; row <= rows; row++) {
-                int part = row < rows ? parts[row] : PARTS - 1;
+                if (row == half) {
+                    growths.halfTime();
+                }
+                int part = part(row);
                 for (int made = firstWaiting[row]; made >= 0; made = nextWaiting[made]) {
                     growths.change(made, false, part);
                 }
@@ -115,6 +114,7 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
         /// The memory of each site over time.
         private final class Growths {
             private final long[] now = new long[sites.names().size()];
+            private long[] atHalf = new long[sites.names().size()];
             /// The live bytes of blocks from before the recording.
             private final long[] older = new long[sites.names().size()];
             private final long[] made = new long[sites.names().size()];
@@ -127,6 +127,10 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
                 for (long[] floor : floors) {
                     Arrays.fill(floor, Long.MAX_VALUE);
                 }
+            }
+
+            void halfTime() {
+                atHalf = now.clone();
             }
 
             /// @param row the row that allocated the block
@@ -154,6 +158,7 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
                     long growth = floor[PARTS - 1] - floor[0];
                     int rises = rises(floor, 1);
                     boolean isMuch = growth > Math.max(MIN_GROWTH, all / 50)
+                            && now[site] - atHalf[site] > (now[site] - older[site]) / 10
                             && floor[PARTS - 1] - older[site] > 1.5 * (floor[1] - older[site]);
                     if (!sites.names().get(site).isEmpty()
                             && isMuch
@@ -180,33 +185,22 @@ public record Leaks(String unknown, List<Leak> found, long workedNanos, long rec
             return rises;
         }
 
-        /// Returns how much of the time had passed at each row, without pauses as long as a tenth. Without times, all
-        /// rows count as equally long.
-        private long[] worked() {
-            int rows = trace.ops().length;
+        /// Returns the first row in the second half of the time; −1 if the rows have no times.
+        private int secondHalf() {
             long[] nanos = recording.nanos();
-            long pause = (nanos[rows - 1] - nanos[0]) / PARTS;
-            long[] worked = new long[rows];
-            for (int row = 1; row < rows; row++) {
-                long passed = nanos[row] - nanos[row - 1];
-                worked[row] = worked[row - 1] + (pause == 0 ? 1 : passed < pause ? Math.max(0, passed) : 0);
-            }
-            return worked;
+            long half = nanos[0] + (nanos[nanos.length - 1] - nanos[0]) / 2;
+            return IntStream.range(0, nanos.length)
+                    .filter(row -> nanos[row] > half)
+                    .findFirst()
+                    .orElse(-1);
         }
 
-        /// Returns the time without pauses.
-        long workedNanos() {
-            long[] worked = worked();
-            return worked[worked.length - 1];
-        }
-
-        /// Returns the tenth of that time that each row lies in.
-        private int[] parts() {
-            long[] worked = worked();
-            double all = Math.max(1, worked[worked.length - 1]);
-            return Arrays.stream(worked)
-                    .mapToInt(each -> (int) Math.min(PARTS - 1, PARTS * (each / all)))
-                    .toArray();
+        /// Returns which tenth of the recorded allocations and frees a row lies in. Not of the time, most of
+        /// which may pass before a program's first step or in pauses.
+        private int part(int row) {
+            long older = recording.recorder().olderBlocks();
+            long recorded = Math.max(1, trace.ops().length - older);
+            return (int) (Math.max(0L, Math.min(row, trace.ops().length - 1) - older) * PARTS / recorded);
         }
     }
 }

@@ -49,12 +49,6 @@ function whyNoLeaks(run) {
   return devices.length === 0 ? TOO_FEW_EVENTS : devices.every(({ unknown }) => unknown !== "") ? devices[0].unknown : "";
 }
 
-/** The time whose tenths were compared. */
-function tenthsText({ workedNanos, recordedNanos }) {
-  return recordedNanos === 0 ? "the recording" : "the " + secondsText(workedNanos / 1e9)
-    + " between the first event and the last" + (workedNanos < 0.99 * recordedNanos ? ", without long pauses" : "");
-}
-
 function leakFinding(run, leak, device) {
   const { lives, seconds, size } = run.history;
   const site = isReplay(run) ? -1 : run.sites.numbers.get(leak.site) ?? -1; // A replay has other times, and fewer.
@@ -79,7 +73,7 @@ function leakFinding(run, leak, device) {
     title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(leak.byteSize) + " live from "
       + shortened(leak.site) + place,
     text: "It holds " + counted(leak.allocated - leak.freed, "live block") + ", and grew in " + (leak.rises + 1)
-      + " of 10 equal parts of " + tenthsText(device) + ". "
+      + " of 10 parts of the recording, with equally many events in each. "
       + (rate > 0 ? "From its first recorded allocation to its last, in " + secondsText(last - first)
         + ", it grew by " + bytesText(growth) + ", that is " + bytesText(rate) + "/s. " : "")
       + (isNeverFreed ? "None of its " + countText(leak.allocated) + " blocks was ever freed."

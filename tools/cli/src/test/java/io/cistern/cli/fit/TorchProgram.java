@@ -106,6 +106,12 @@ public final class TorchProgram {
         return event("oom", deviceFree, byteSize, line);
     }
 
+    /// Lets time pass.
+    public TorchProgram pass(long passedMicros) {
+        micros += passedMicros;
+        return this;
+    }
+
     public TorchProgram mark(String name) {
         marks.add(Map.of("device", device, "time_us", micros, "name", name, "stage", "START"));
         return this;

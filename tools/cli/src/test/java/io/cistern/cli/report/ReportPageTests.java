@@ -79,7 +79,7 @@ final class ReportPageTests {
                 .contains("Likely leak: 600 MiB live from " + SampleSnapshots.LEAKING_SITE)
                 .contains("None of its 200 blocks", "All are from thread indexer", "the device is full in")
                 .contains("From its first recorded allocation to its last, in 19.7 s")
-                .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 equal parts of the 19.8 s");
+                .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 parts of the recording");
     }
 
     @Test
@@ -251,7 +251,7 @@ final class ReportPageTests {
                 .contains("looks like a leak     train.py:41 (step): 956 MiB that grew in 10 of 10 parts\n");
         assertThat(findings().getFirst().toString())
                 .contains("Likely leak: 956 MiB live from train.py:41 (step)")
-                .contains("It holds 478 live blocks, and grew in 10 of 10 equal parts of the 388 ms between")
+                .contains("It holds 478 live blocks, and grew in 10 of 10 parts of the recording, with")
                 .contains("None of its 478 blocks was ever freed.");
 
         browser.evaluate("cisternReport.change({ index: 1 })");
@@ -456,7 +456,7 @@ final class ReportPageTests {
     }
 
     @Test
-    void growthIsMeasuredInTime() throws Exception {
+    void aBurstIsNoLeakAndAPauseHidesNone() throws Exception {
         show("light", WIDE, SampleSnapshots.burst(folder.resolve("burst.json")));
         assertThat(findings()).isEmpty();
 
@@ -464,10 +464,7 @@ final class ReportPageTests {
         assertThat(findings())
                 .singleElement()
                 .asString()
-                .contains(
-                        "Likely leak: 300 MiB",
-                        "in 9.9 s, it grew by 300 MiB, that is 30.3 MiB/s",
-                        "without long pauses");
+                .contains("Likely leak: 300 MiB", "in 9.9 s, it grew by 300 MiB, that is 30.3 MiB/s");
     }
 
     @Test
