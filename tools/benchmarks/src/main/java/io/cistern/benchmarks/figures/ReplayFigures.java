@@ -44,8 +44,7 @@ final class ReplayFigures {
     }
 
     private static String ending(RawOutput raw) {
-        return "\nThe lowest and the highest of two turns; the driver's pool had one turn. " + raw.source(FILE)
-                + ".\n";
+        return "\nThe lowest and the highest of two turns; the driver's pool had one turn. " + raw.source(FILE) + ".\n";
     }
 
     /// Makes a row for each program and one of their means; that of ratios is geometric.
