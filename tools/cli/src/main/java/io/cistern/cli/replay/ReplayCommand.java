@@ -42,7 +42,8 @@ import picocli.CommandLine.Parameters;
         name = "replay",
         description =
                 "Replays allocation traces through allocators and reports how fast they were, how much memory they"
-                        + " reserved, and how often they called the driver.",
+                        + " reserved, and how often they called the driver. It leaves out requests that were refused during"
+                        + " recording; cistern fit makes them again.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false,
@@ -321,6 +322,7 @@ public final class ReplayCommand implements Callable<Integer> {
                 session.plan().layer(),
                 session.trace().operations(),
                 session.trace().origins().sumOfPeakBytes(),
+                session.trace().skippedRefusals(),
                 reported,
                 observed.reservedPeakBytes().orElseThrow(),
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty(),

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// @param layer the form in which blocks were held
 /// @param operations allocations and frees of the trace
 /// @param requestedPeakBytes the peak of requested bytes; on several devices, the sum of their peaks
+/// @param skippedRefusals requests that were refused during recording, which the replay leaves out
 /// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed ones
 /// @param reservedPeakBytes the most bytes reserved in the observed passes
 /// @param unreturnedBytes bytes that closing the allocator did not give back; empty if other programs
@@ -33,6 +34,7 @@ record ReplayResult(
         Layer layer,
         int operations,
         long requestedPeakBytes,
+        int skippedRefusals,
         ReplaySession.Outcome outcome,
         long reservedPeakBytes,
         OptionalLong unreturnedBytes,
@@ -105,6 +107,7 @@ record ReplayResult(
         fields.put("work", work.name().toLowerCase(java.util.Locale.ROOT));
         fields.put("layer", layer.name().toLowerCase(java.util.Locale.ROOT));
         fields.put("operations", operations);
+        fields.put("skippedRefusals", skippedRefusals);
         fields.put("passes", outcome.passes().size());
         fields.put("failures", failures());
         fields.put("nanosPerOperation", orNull(nanosPerOperation()));

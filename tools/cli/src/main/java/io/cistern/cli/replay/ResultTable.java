@@ -108,7 +108,21 @@ final class ResultTable {
         text.append(passes).append(passes == 1 ? " pass.\n" : " passes.\n");
         text.append(any.work() == Work.CHECK ? untimed(results) : TIMED);
         text.append(COUNTED);
-        return text.append(simulated ? SIMULATED : "").append(played(results)).toString();
+        return text.append(simulated ? SIMULATED : "")
+                .append(played(results))
+                .append(skippedRefusals(results))
+                .toString();
+    }
+
+    private static String skippedRefusals(List<ReplayResult> results) {
+        return results.stream()
+                .filter(result -> result.skippedRefusals() > 0)
+                .map(result -> result.trace() + ": "
+                        + String.format(Locale.ROOT, "%,d", result.skippedRefusals())
+                        + (result.skippedRefusals() == 1 ? " refused request is" : " refused requests are")
+                        + " not replayed: see cistern fit\n")
+                .distinct()
+                .collect(Collectors.joining());
     }
 
     /// Shows how many threads and devices took part, if the command line asked for them.

@@ -30,6 +30,7 @@ import java.util.Arrays;
 /// @param streamCount number of streams
 /// @param operations number of rows that allocate or free
 /// @param requestedPeakBytes the most requested bytes live at once, on all devices together
+/// @param skippedRefusals requests that were refused during recording and that no row makes again
 /// @param origins the threads and devices of the rows
 @SuppressWarnings("ArrayRecordComponent") // Nobody compares or prints traces; the loops want plain arrays.
 public record Trace(
@@ -42,6 +43,7 @@ public record Trace(
         int streamCount,
         int operations,
         long requestedPeakBytes,
+        int skippedRefusals,
         Origins origins) {
     public static final byte ALLOCATE = 0;
     public static final byte FREE = 1;
@@ -142,6 +144,7 @@ public record Trace(
                 streamCount,
                 some,
                 peakBytes,
+                skippedRefusals,
                 new Origins(new int[rows.length], 1, new int[streamCount], new long[] {peakBytes}, false));
     }
 
@@ -156,6 +159,7 @@ public record Trace(
                 streamCount,
                 operations,
                 requestedPeakBytes,
+                skippedRefusals,
                 otherOrigins);
     }
 

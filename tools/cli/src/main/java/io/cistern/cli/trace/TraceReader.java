@@ -150,7 +150,9 @@ public final class TraceReader {
                 case "e" -> builder.end(device, stream);
                 case "t" -> builder.trim(device);
                 case "o" -> { // An allocation that was refused during recording took no memory.
-                    if (refused != null) {
+                    if (refused == null) {
+                        builder.skipRefused();
+                    } else {
                         builder.refused(byteSize, device, stream, refused.hasNext() ? refused.next() : Refused.UNKNOWN);
                     }
                 }

@@ -55,6 +55,7 @@ public final class TraceRows {
 
     private final Map<Long, Integer> threadNumbers = new HashMap<>();
     private final List<Refusal> refusals = new ArrayList<>();
+    private int skippedRefusals;
     private long thread;
     private long time;
     private int stack;
@@ -78,6 +79,11 @@ public final class TraceRows {
         refusals.add(new Refusal(rows, byteSize, then));
         allocate(REFUSED, byteSize, device, stream);
         free(REFUSED);
+    }
+
+    /// Counts a request that was refused, and adds no row for it.
+    void skipRefused() {
+        skippedRefusals++;
     }
 
     /// Adds an allocation.
@@ -222,6 +228,7 @@ public final class TraceRows {
                 streamNumbers.count(),
                 operations,
                 peakBytes,
+                skippedRefusals,
                 new Trace.Origins(
                         Arrays.copyOf(threads, rows),
                         threadNumbers.size(),

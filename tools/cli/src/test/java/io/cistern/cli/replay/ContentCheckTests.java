@@ -44,6 +44,7 @@ final class ContentCheckTests {
                 1,
                 4,
                 2 * byteSize,
+                0,
                 new Trace.Origins(new int[4], 1, new int[1], new long[] {2 * byteSize}, false));
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)

@@ -48,12 +48,27 @@ final class ReplayCommandTests {
         assertThat(run.out().lines()).hasSize(1);
         assertThat(run.out())
                 .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
-                .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
+                .contains("\"operations\":7,\"skippedRefusals\":0,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
                 .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.0")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
                         + ",\"requestedPeakBytes\":" + 6 * MIB
                         + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,\"unreturnedBytes\":0}");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1 refused request is", "2, 2 refused requests are"})
+    void refusedRequestsThatAreNotReplayedAreCounted(int count, String words) throws IOException {
+        Path trace = Files.writeString(
+                folder.resolve("refused.csv"),
+                "op,id,bytes,stream,device,thread,nanos\na,0,1024,0,0,0,1\n" + "o,0,4096,0,0,0,2\n".repeat(count));
+        String line = "replay " + trace + " --device=simulated --repeat=1 --allocator=direct --allocator=caching";
+
+        assertThat(ProgramRun.inProcess(line.split(" ")).out())
+                .containsOnlyOnce("\nrefused: " + words + " not replayed: see cistern fit\n");
+        assertThat(ProgramRun.inProcess((line + " --format=json").split(" ")).out())
+                .contains("\"operations\":1,\"skippedRefusals\":" + count + ",");
+        assertThat(replay("--allocator", "direct").out()).doesNotContain("refused");
     }
 
     @Test
@@ -373,7 +388,8 @@ final class ReplayCommandTests {
     @Test
     void helpVersionAndCompletionAreFine() {
         assertThat(ProgramRun.inProcess("--help").exitCode()).isZero();
-        assertThat(ProgramRun.inProcess("replay", "--help").out()).contains("--allocator", "--capacity", "--repeat");
+        assertThat(ProgramRun.inProcess("replay", "--help").out())
+                .contains("--allocator", "--capacity", "--repeat", "refused");
         assertThat(ProgramRun.inProcess("--version").out()).matches("cistern \\d.*\\s*");
         assertThat(ProgramRun.inProcess("generate-completion").out()).contains("complete -F", "replay", "doctor");
         assertThat(ProgramRun.inProcess().exitCode()).isEqualTo(2);

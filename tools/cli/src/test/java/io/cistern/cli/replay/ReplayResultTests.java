@@ -48,7 +48,7 @@ final class ReplayResultTests {
         assertThat(ResultWriter.line(result(Work.MEMSET, PASSES).fields()))
                 .isEqualTo(
                         "{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\",\"layer\":\"raw\","
-                                + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.0,"
+                                + "\"operations\":10,\"skippedRefusals\":2,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.0,"
                                 + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.5,\"wallMillis\":20.0,"
                                 + "\"driverCalls\":10,\"firstPassMillis\":90.0,\"firstPassDriverCalls\":70,"
                                 + "\"passDriverCalls\":[70,20,10],\"simulatedDriverMillis\":3.0,\"mismatches\":null,"
@@ -67,6 +67,7 @@ final class ReplayResultTests {
                 Layer.RAW,
                 10,
                 1000,
+                2,
                 new ReplaySession.Outcome(
                         passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
                 1500,
