@@ -88,6 +88,7 @@ record Fit(
         fields.put("devices", recording.ordinals());
         fields.put("operations", recording.recordedOperations());
         fields.put("olderBlocks", recording.recorder().olderBlocks());
+        fields.put("settingsNotFollowed", UnfollowedSettings.of(recording.recorder()));
         fields.put("requestedPeakBytes", peak.requestedBytes());
         fields.put("servedPeakBytes", servedPeakBytes);
         fields.put("recordedReservedPeakBytes", orNull(recordedBytes()));

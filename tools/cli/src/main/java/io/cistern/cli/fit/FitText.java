@@ -202,6 +202,7 @@ final class FitText {
                         refusals(fit),
                         allocators(fit),
                         models(fit),
+                        settings(fit),
                         context(fit.answers().getFirst()),
                         doubt(fit))
                 .flatMap(String::lines)
@@ -254,11 +255,23 @@ final class FitText {
         };
     }
 
+    /// Says which settings of the program the models that are shown do not follow.
+    private static String settings(Fit fit) {
+        List<String> unfollowed = UnfollowedSettings.of(fit.recording().recorder());
+        return unfollowed.isEmpty() || fit.answers().stream().map(Answer::spec).noneMatch(Fitting.MODELS::contains)
+                ? ""
+                : "the program ran with " + listed(unfollowed, " and ") + ", which the models do not follow\n";
+    }
+
     /// Says that the recording lacks something, if the model of the allocator that wrote it serves what that one
     /// refused.
     private static String doubt(Fit fit) {
-        String own = isExpandable(fit.recording().recorder()) ? "pytorch-expandable" : "pytorch-native";
-        boolean serves = fit.room().isPresent()
+        Recorder recorder = fit.recording().recorder();
+        String own = isExpandable(recorder) ? "pytorch-expandable" : "pytorch-native";
+        boolean isModelled = !recorder.settings().isEmpty()
+                && UnfollowedSettings.of(recorder).isEmpty();
+        boolean serves = recorder.name().equals("PyTorch")
+                && fit.room().isPresent()
                 && fit.room().equals(Room.of(fit.recording()))
                 && fit.refusal().isPresent()
                 && fit.answers().stream()
@@ -266,7 +279,9 @@ final class FitText {
                                 && !answer.failures()
                                         .contains(fit.refusal().orElseThrow().row()));
         return serves
-                ? own + " serves what PyTorch refused, so the recording is incomplete: do not rely on a small margin\n"
+                ? own + " serves what PyTorch refused, so the recording is incomplete"
+                        + (isModelled ? "" : ", or the program used settings that the model does not have")
+                        + ": do not rely on a small margin\n"
                 : "";
     }
 

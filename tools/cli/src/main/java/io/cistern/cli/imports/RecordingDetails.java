@@ -176,7 +176,8 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
         }
         Map<String, String> settings = new LinkedHashMap<>();
         object(fields.getOrDefault("settings", Map.of()))
-                .forEach((key, value) -> settings.put(String.valueOf(key), String.valueOf(value)));
+                .forEach((key, value) -> settings.put(
+                        InputException.oneLine(String.valueOf(key)), InputException.oneLine(String.valueOf(value))));
         return new RecordingDetails(
                 stacks,
                 new Recorder(

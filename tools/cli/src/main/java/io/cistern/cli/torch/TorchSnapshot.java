@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -420,13 +421,28 @@ public record TorchSnapshot(
             Map<String, String> texts = new LinkedHashMap<>();
             if (entries.get(name) instanceof Dictionary inner) {
                 for (String key : inner.names()) {
-                    Object value = inner.get(key);
-                    if (value instanceof String || value instanceof Number || value instanceof Boolean) {
-                        texts.put(key, String.valueOf(value));
+                    String text = text(inner.get(key));
+                    if (text != null) {
+                        texts.put(Reader.beginning(key), Reader.beginning(text));
                     }
                 }
             }
             return texts;
+        }
+
+        /// Returns the text of a setting; of one that is a dictionary of numbers, those that are not 0, as
+        /// `[256:1,512:2]`.
+        private static @Nullable String text(@Nullable Object value) {
+            if (value instanceof Dictionary inner) {
+                String entries = inner.names().stream()
+                        .filter(key -> inner.get(key) instanceof Number number && number.longValue() != 0)
+                        .map(key -> key + ":" + inner.get(key))
+                        .collect(Collectors.joining(","));
+                return entries.isEmpty() ? null : "[" + entries + "]";
+            }
+            return value instanceof String || value instanceof Number || value instanceof Boolean
+                    ? String.valueOf(value)
+                    : null;
         }
 
         /// Returns the dictionaries of a list.

@@ -66,7 +66,7 @@ class FitCommandTests {
         Path doubtful =
                 TorchProgram.fragmented(0).refused(7 * MIB, 5 * MIB, 91).write(folder.resolve("doubtful.pickle"));
 
-        assertThat(fit(doubtful).out()).contains(doubt);
+        assertThat(fit(doubtful).out()).containsIgnoringWhitespaces(doubt + ": do not rely");
         assertThat(fit(doubtful, "--capacity=900MiB").out()).doesNotContain(doubt);
         Path withoutRoom = Files.writeString(
                 folder.resolve("without-room.csv"),
@@ -75,6 +75,66 @@ class FitCommandTests {
         assertThat(fit(TorchProgram.fragmented(0).write(folder.resolve("oom.pickle")))
                         .out())
                 .doesNotContain(doubt);
+    }
+
+    @Test
+    void settingsThatTheModelsDoNotFollowAreNamed() throws Exception {
+        TorchProgram program = TorchProgram.fragmented(0)
+                .refused(7 * MIB, 5 * MIB, 91)
+                .settings(Map.of(
+                        "PYTORCH_CUDA_ALLOC_CONF",
+                        "max_split_size_mb:128, roundup_power2_divisions:[256:1,>:4],expandable_segments:False,pinned_x:8",
+                        "max_split_size",
+                        128 * MIB,
+                        "garbage_collection_threshold",
+                        0.8,
+                        "release_lock_on_cudamalloc",
+                        true,
+                        "roundup_power2_divisions",
+                        Map.of("256", 1, "512", 0)));
+        Path file = program.write(folder.resolve("set.pickle"));
+        String named = "the program ran with max_split_size_mb:128, roundup_power2_divisions:[256:1,>:4] and"
+                + " garbage_collection_threshold:0.8, which the models do not follow";
+        Path trace = folder.resolve("set.csv");
+        ProgramRun.inProcess("import", file.toString(), "-o", trace.toString());
+
+        for (Path each : List.of(file, trace)) {
+            assertThat(fit(each).out())
+                    .containsIgnoringWhitespaces(
+                            named,
+                            "pytorch-native serves what PyTorch refused, so the recording is incomplete, or the program"
+                                    + " used settings that the model does not have: do not rely");
+        }
+        assertThat(fit(file, "--allocator=direct").wholeLines()).doesNotContain(named);
+        assertThat(fit(file, "--allocator=direct", "--format=json").out())
+                .contains("\"settingsNotFollowed\":[\"max_split_size_mb:128\",\"roundup_power2_divisions:[256:1,>:4]\","
+                        + "\"garbage_collection_threshold:0.8\"]");
+        assertThat(fit(program.settings(Map.of()).write(folder.resolve("unknown.pickle")))
+                        .wholeLines())
+                .doesNotContain("which the models do not follow")
+                .containsIgnoringWhitespaces(
+                        "the recording is incomplete, or the program used settings that the model does not have");
+    }
+
+    /// As PyTorch records them if nobody sets any, and after the program has set one back.
+    @ParameterizedTest
+    @ValueSource(strings = {"", "expandable_segments:True", "backend:native", "garbage_collection_threshold:0.9"})
+    void defaultSettingsAreNotNamed(String given) throws Exception {
+        Path file = TorchProgram.fragmented(0)
+                .settings(Map.of(
+                        "PYTORCH_CUDA_ALLOC_CONF",
+                        given,
+                        "max_split_size",
+                        -1,
+                        "garbage_collection_threshold",
+                        0.0,
+                        "graph_capture_record_stream_reuse",
+                        false,
+                        "roundup_power2_divisions",
+                        Map.of("1", 0, "2", 0)))
+                .write(folder.resolve("usual.pickle"));
+
+        assertThat(fit(file, "--allocator=direct", "--format=json").out()).contains("\"settingsNotFollowed\":[]");
     }
 
     @Test

@@ -21,6 +21,7 @@ public final class TorchProgram {
     private final Map<Long, Long> segments = new TreeMap<>();
     private final Map<Long, Map<String, Object>> live = new TreeMap<>();
     private final List<Object> marks = new ArrayList<>();
+    private Map<String, ?> settings = Map.of("expandable_segments", false);
     private long micros = 1_795_687_399_000_000L;
 
     public TorchProgram(int device) {
@@ -112,6 +113,12 @@ public final class TorchProgram {
         return this;
     }
 
+    /// Sets what the snapshot records of the allocator's settings.
+    public TorchProgram settings(Map<String, ?> recorded) {
+        settings = recorded;
+        return this;
+    }
+
     public TorchProgram mark(String name) {
         marks.add(Map.of("device", device, "time_us", micros, "name", name, "stage", "START"));
         return this;
@@ -137,7 +144,7 @@ public final class TorchProgram {
                 "segments",
                 segments,
                 "allocator_settings",
-                Map.of("expandable_segments", false),
+                programs[0].settings,
                 "external_annotations",
                 marks);
         return Files.write(file, new Pickler().dumps(snapshot));
