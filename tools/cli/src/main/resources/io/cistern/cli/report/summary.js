@@ -63,10 +63,12 @@ function deviceMeters(run) {
   });
 }
 
-/** When the most was live on a device, or freed but waiting for another stream, and from where. */
-function peakOf(run, device) {
-  const { lives, seconds, peaks } = run.history;
-  const at = peaks.get(device) ?? peakEvent(run, device);
+/**
+ * What was live on a device, or freed but waiting for another stream, after an event, and from where; without an event,
+ * when that was most.
+ */
+function peakOf(run, device, at = run.history.peaks.get(device) ?? peakEvent(run, device)) {
+  const { lives, seconds } = run.history;
   const sites = new Map();
   for (let i = 0; i < lives.size; i++) {
     if (lives.device[i] === device && lives.blocks[i] > 0 && lives.born[i] <= at && lives.died[i] > at) {
@@ -107,14 +109,17 @@ function peakLines(run) {
   return run.history ? run.devices.map(({ device }) => peakLine(run, device)) : [];
 }
 
+/** The moment is that of fit: the peak of requested bytes. */
 function peakLine(run, device) {
-  const peak = peakOf(run, device);
+  const peak = peakOf(run, device, requestedPeak(run, device));
   const waiting = waitingAt(run, peak.at, device).bytes;
-  const isRefused = run.history.marks.some(({ event }) => event.event === "outOfMemory" && event.device === device);
+  const refused = run.history.marks.find(({ at, event }) => at === peak.at && event.event === "outOfMemory")?.event;
   const parts = waiting > 0 ? [[WAITING, waiting], ...peak.sites] : peak.sites;
-  return element("p", {}, "Live bytes " + (run.devices.length > 1 ? "of device " + device + " " : "") + "peaked at "
-    + bytesText(peak.bytes) + (isRefused ? ", without the request that was refused, at " : ", at ") + secondsText(peak.seconds)
-    + ": " + parts.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes)
+  return element("p", {}, "Live bytes" + (run.devices.length > 1 ? " of device " + device : "")
+    + (refused ? ", with the refused request of " + bytesText(refused.byteSize) + "," : "") + " peaked at "
+    + bytesText(peak.bytes + (refused ? refused.byteSize : 0)) + ", at " + secondsText(peak.seconds)
+    + (refused ? ". Of the " + bytesText(peak.bytes) + " without it, " : ": ")
+    + parts.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes)
       + (site === WAITING ? " " + site : site === NO_STACK ? " without a call stack" : " from " + site)).join(", ") + ".");
 }
 

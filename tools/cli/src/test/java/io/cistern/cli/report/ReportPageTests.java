@@ -327,6 +327,30 @@ final class ReportPageTests {
         assertThat(text("#holders caption")).contains("2 blocks, 3.00 MiB at the peak, at 2 ms; ");
     }
 
+    /// Before the refusal more was live, but less was requested.
+    @Test
+    void theSummaryIsAboutThePeakOfFit() throws Exception {
+        long base = 1L << 40;
+        Path file = new TorchProgram(0)
+                .segment(base, 64 << 20)
+                .allocate(base, 9 << 20, 10)
+                .allocate(base + (9 << 20), 1 << 20, 20)
+                .allocate(base + (10 << 20), 4 << 20, 30)
+                .free(base + (10 << 20))
+                .refused(80 << 20, 1 << 20, 40)
+                .write(folder.resolve("refused.pickle"));
+        show("light", WIDE, 9, file);
+
+        assertThat(text("#fit"))
+                .contains(
+                        "peak requested        90.0 MiB after 6 ms",
+                        "held at the peak      9.00 MiB, 90 % of 10.0 MiB");
+        assertThat(text("#summary"))
+                .contains(
+                        "Live bytes, with the refused request of 80.0 MiB, peaked at 90.0 MiB, at 6 ms. Of the 10.0 MiB"
+                                + " without it, 90 % from train.py:10 (step), 10 % from train.py:20 (step).");
+    }
+
     @Test
     void whatWaitsForAnotherStreamIsCountedApart() throws Exception {
         TorchProgram program = new TorchProgram(0).segment(1L << 40, 64 << 20);
