@@ -5,12 +5,15 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /// The content of a file by its first bytes, whatever its name.
 public enum Content {
     /// Python's, of protocol 2 or later, or a dictionary.
     PICKLE("a pickle", "cistern fit reads it, and cistern import makes a trace from it"),
-    JSON("JSON", "cistern report makes a page from a snapshot"),
+    JSON("JSON", "cistern report makes a page from Cistern's snapshots"),
+    /// As `json.dump` writes what `torch.cuda.memory._snapshot` returns.
+    TORCH_JSON("a PyTorch snapshot as JSON", "name the pickle that torch.cuda.memory._dump_snapshot writes"),
     TRACE("a trace", "cistern fit and cistern replay read it"),
     /// Of its `logging_resource_adaptor`.
     RMM_LOG("an RMM log", "cistern fit reads it, and cistern import makes a trace from it"),
@@ -29,6 +32,9 @@ public enum Content {
     private static final Set<Integer> PICKLES = Set.of(0x80, (int) '(', (int) '}');
     /// Some spreadsheets put it before the first line: U+FEFF in UTF-8, read byte by byte.
     private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
+
+    private static final Pattern TORCH_FIELD =
+            Pattern.compile("\\s*\\{\\s*\"(segments|device_traces|allocator_settings|external_annotations)\"");
 
     private static final int MAX_BYTES = 64;
 
@@ -78,6 +84,9 @@ public enum Content {
         }
         if (begin.startsWith("op,id,bytes")) {
             return TRACE;
+        }
+        if (TORCH_FIELD.matcher(begin).lookingAt()) {
+            return TORCH_JSON;
         }
         String word = begin.stripLeading().toLowerCase(Locale.ROOT);
         return word.startsWith("{")

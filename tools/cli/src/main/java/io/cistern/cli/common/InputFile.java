@@ -46,7 +46,8 @@ public final class InputFile {
                 InputStream content = unpacked(name, in)) {
             return parser.parse(name, content);
         } catch (IOException e) {
-            throw new InputException(name, why(e));
+            boolean isDash = name.equals("-") && e instanceof NoSuchFileException;
+            throw new InputException(name, why(e) + (isDash ? "; name standard input /dev/stdin" : ""));
         }
     }
 

@@ -8,12 +8,10 @@ import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
 import io.cistern.cli.common.TextTable;
-import io.cistern.cli.common.UsageException;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
-import io.cistern.cuda.settings.ByteSizes;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
@@ -52,8 +50,6 @@ import picocli.CommandLine.Spec;
             "      allocator named with --allocator"
         })
 public final class FitCommand implements Callable<Integer> {
-    private static final long LEAST_CAPACITY = 1 << 20;
-
     @Spec
     private @Nullable CommandSpec command;
 
@@ -61,7 +57,7 @@ public final class FitCommand implements Callable<Integer> {
             arity = "1..*",
             paramLabel = "FILE",
             description =
-                    "A recording, plain, gzipped or zipped: a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with"
+                    "A recording, plain, gzipped or zipped (/dev/stdin is standard input): a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with"
                             + " history), an RMM log (logging_resource_adaptor) or a Cistern trace; or the name of a bundled trace."
                             + " With exactly two, it first shows what grew from one to the other, by call stack.")
     private List<Path> files = List.of();
@@ -99,13 +95,6 @@ public final class FitCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         OutputFile.check("--html", html, files);
-        if (capacity != null && capacity < LEAST_CAPACITY) {
-            throw new UsageException("--capacity " + ByteSizes.print(capacity) + " is "
-                    + (capacity >= 1024
-                            ? "less than 1MiB"
-                            : (capacity == 1 ? "one byte" : capacity + " bytes") + "; write " + capacity + "GiB or "
-                                    + capacity + "MiB"));
-        }
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Fitting fitting =
                 Fitting.with(allocators, capacity, command.commandLine().getErr());

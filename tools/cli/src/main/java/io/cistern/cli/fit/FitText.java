@@ -198,13 +198,7 @@ final class FitText {
     }
 
     private static String notes(Fit fit) {
-        return Stream.of(
-                        refusals(fit),
-                        allocators(fit),
-                        models(fit),
-                        settings(fit),
-                        context(fit.answers().getFirst()),
-                        doubt(fit))
+        return Stream.of(refusals(fit), allocators(fit), models(fit), settings(fit), context(fit), doubt(fit))
                 .flatMap(String::lines)
                 .map(line -> TextTable.wrapped(line, 2) + "\n")
                 .collect(Collectors.joining());
@@ -231,11 +225,29 @@ final class FitText {
         return words;
     }
 
-    private static String context(Answer first) {
+    /// Says how large a GPU the first allocator needs, and the one that the program used, if it is modelled.
+    private static String context(Fit fit) {
+        Answer first = fit.answers().getFirst();
+        String others = own(fit).filter(
+                        own -> !own.equals(first) && own.smallestBytes().isPresent())
+                .map(own -> "; " + own.spec() + ", which the program used, needs one with " + gpu(own))
+                .orElse("");
         return first.smallestBytes().isEmpty()
                 ? ""
-                : "with about 0.5 GiB for the CUDA context, " + first.spec() + " needs a GPU with "
-                        + ByteSize.formatUp(first.smallestBytes().getAsLong() + CONTEXT_BYTES) + "\n";
+                : "with about 0.5 GiB for the CUDA context, " + first.spec() + " needs a GPU with " + gpu(first)
+                        + others + "\n";
+    }
+
+    private static String gpu(Answer answer) {
+        return ByteSize.formatUp(answer.smallestBytes().orElseThrow() + CONTEXT_BYTES);
+    }
+
+    /// Returns the answer for the model of the allocator that served the program; empty if none is or none is shown.
+    private static Optional<Answer> own(Fit fit) {
+        Recorder recorder = fit.recording().recorder();
+        return recorder.name().equals("PyTorch")
+                ? answer(fit, Fitting.MODELS.get(isExpandable(recorder) ? 1 : 0))
+                : Optional.empty();
     }
 
     private static String models(Fit fit) {
@@ -267,22 +279,17 @@ final class FitText {
     /// refused.
     private static String doubt(Fit fit) {
         Recorder recorder = fit.recording().recorder();
-        String own = isExpandable(recorder) ? "pytorch-expandable" : "pytorch-native";
         boolean isModelled = !recorder.settings().isEmpty()
                 && UnfollowedSettings.of(recorder).isEmpty();
-        boolean serves = recorder.name().equals("PyTorch")
-                && fit.room().isPresent()
-                && fit.room().equals(Room.of(fit.recording()))
-                && fit.refusal().isPresent()
-                && fit.answers().stream()
-                        .anyMatch(answer -> answer.spec().equals(own)
-                                && !answer.failures()
-                                        .contains(fit.refusal().orElseThrow().row()));
-        return serves
-                ? own + " serves what PyTorch refused, so the recording is incomplete"
+        return own(fit).filter(own -> fit.room().isPresent()
+                        && fit.room().equals(Room.of(fit.recording()))
+                        && fit.refusal()
+                                .filter(refusal -> !own.failures().contains(refusal.row()))
+                                .isPresent())
+                .map(own -> own.spec() + " serves what PyTorch refused, so the recording is incomplete"
                         + (isModelled ? "" : ", or the program used settings that the model does not have")
-                        + ": do not rely on a small margin\n"
-                : "";
+                        + ": do not rely on a small margin\n")
+                .orElse("");
     }
 
     private static String verdict(Fit fit, Answer answer) {

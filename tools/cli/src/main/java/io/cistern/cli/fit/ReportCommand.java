@@ -50,7 +50,7 @@ public final class ReportCommand implements Callable<Integer> {
             arity = "1..*",
             paramLabel = "SNAPSHOT",
             description =
-                    "Snapshots, as JSON or pickles of PyTorch or Cistern, plain, gzipped or zipped. If there are several,"
+                    "Snapshots: PyTorch's pickles, Cistern's JSON or pickles; plain, gzipped or zipped. If there are several,"
                             + " the others are compared with the first. For exactly two PyTorch snapshots with history, the"
                             + " report also shows what grew.")
     private List<Path> files = List.of();

@@ -178,17 +178,17 @@ public record TorchSnapshot(
 
         TorchSnapshot snapshot(Fields top) throws InputException {
             List<?> histories = top.has("device_traces") ? top.list("device_traces") : List.of();
-            for (Object trace : histories) {
-                for (Fields entry : counted(top.maps("device_traces", trace))) {
+            for (int device = 0; device < histories.size(); device++) {
+                for (Fields entry : counted(top.maps("device_traces", device, histories.get(device)))) {
                     if (ACTIONS.matcher(entry.text("action", "")).matches()) { // Others may have any time.
                         firstMicros = Math.min(firstMicros, entry.micros());
                     }
                 }
             }
             List<List<Event>> traces = new ArrayList<>();
-            for (Object trace : histories) {
+            for (int device = 0; device < histories.size(); device++) {
                 List<Event> events = new ArrayList<>();
-                for (Fields entry : top.maps("device_traces", trace)) {
+                for (Fields entry : top.maps("device_traces", device, histories.get(device))) {
                     events.add(event(entry));
                 }
                 traces.add(events);
@@ -455,8 +455,8 @@ public record TorchSnapshot(
         }
 
         /// Returns the dictionaries of one of the lists in a list.
-        List<Fields> maps(String name, Object value) throws InputException {
-            return maps(file, name + "[…]", value);
+        List<Fields> maps(String name, int index, Object value) throws InputException {
+            return maps(file, name + "[" + index + "]", value);
         }
 
         private static List<Fields> maps(String file, String name, @Nullable Object value) throws InputException {

@@ -473,8 +473,58 @@ class FitCommandTests {
 
         assertThat(fit(packed).err()).contains("is xz-compressed, not a", "; unpack it");
         assertThat(fit(file, "--capacity=3.4").err()).contains("'3.4' has no unit; write 3.4GiB");
-        assertThat(fit(file, "--capacity=1").err()).contains("--capacity 1 is one byte; write 1GiB or 1MiB");
-        assertThat(fit(file, "--capacity=100k").err()).contains("--capacity 100KiB is less than 1MiB");
+        assertThat(fit(Path.of("-")).err()).contains("-: no such file; name standard input /dev/stdin");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 1GiB or 1MiB",
+        "1023, 1023GiB or 1023MiB",
+        "0, it like",
+        "-1, it like",
+        "-3GiB, it like",
+        "100k, it like"
+    })
+    void aCapacityBelowOneMebibyteIsExplained(String capacity, String advice) throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        assertThat(fit(file, "--capacity=" + capacity).err())
+                .contains("'" + capacity + "' is less than 1MiB; write " + advice);
+        assertThat(fit(file, "--capacity", capacity).err()).contains("'" + capacity + "' is less than 1MiB");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"fit", "report", "import"})
+    void aSnapshotOfPyTorchAsJsonIsRefusedWithTheWayOut(String reader) throws Exception {
+        Path file = Files.writeString(folder.resolve("torch.json"), "{\n  \"segments\": [], \"device_traces\": [[]]}");
+
+        assertThat(ProgramRun.inProcess(reader, file.toString()).err().lines())
+                .singleElement()
+                .asString()
+                .contains(
+                        "is a PyTorch snapshot as JSON, not ",
+                        "; name the pickle that torch.cuda.memory._dump_snapshot writes");
+    }
+
+    @Test
+    void anImpossibleEventIsNamedWithItsDevice() throws Exception {
+        List<Object> traces = List.of(List.of(), List.of(event("alloc", "addr", 4096, -1)));
+        Path file = Files.write(
+                folder.resolve("bad.pickle"),
+                new Pickler().dumps(Map.of("segments", List.of(), "device_traces", traces)));
+
+        assertThat(fit(file).err()).contains("'device_traces[1][0]' has an impossible 'size': -1");
+    }
+
+    @Test
+    void theGpuForTheProgramsOwnAllocatorIsNamed() throws Exception {
+        Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
+
+        assertThat(fit(file).out())
+                .containsIgnoringWhitespaces(
+                        "caching needs a GPU with 1.29 GiB; pytorch-native, which the program used,"
+                                + " needs one with 1.40 GiB");
+        assertThat(fit(file, "--allocator=pytorch-native").out()).doesNotContain("which the program used");
     }
 
     @Test
