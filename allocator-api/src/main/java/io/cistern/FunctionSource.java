@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -10,7 +11,8 @@ record FunctionSource(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter d
     public Segment acquire(long byteSize, long byteAlignment, int device) {
         long address = maker.allocate(byteSize, device);
         if (address == 0) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "the pool's function returned 0");
+            throw new DeviceOutOfMemoryException(
+                    byteSize, device, "the pool's function returned 0 for " + ByteSizes.exact(byteSize));
         }
         try {
             return new Segment(address, byteSize, device);

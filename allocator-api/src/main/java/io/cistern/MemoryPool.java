@@ -550,15 +550,12 @@ public final class MemoryPool extends Allocator {
             try {
                 memory.outOfMemory.serve(request, failure);
             } catch (DeviceOutOfMemoryException refused) {
-                throw new DeviceOutOfMemoryException(
+                throw refused.passedOn(
                         initialBytes,
-                        initialDevice,
                         "initialBytes(" + initialBytes + ") are not available: "
                                 + ByteSizes.exact(memory.environment().freeBytes(initialDevice))
                                 + " are free; lower it, or free memory"
-                                + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
-                        refused,
-                        refused.steps());
+                                + (refused.detail().isEmpty() ? "" : "; " + refused.detail()));
             }
         }
 

@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.spi.DeviceAllocator;
@@ -19,6 +20,7 @@ final class UpstreamSource implements RangeSource {
     private static final long ALIGNMENT = 256;
 
     private final DeviceAllocator upstream;
+    private final String name;
     private final StreamOrder order;
     private final DeviceReserves noReserves;
 
@@ -29,6 +31,7 @@ final class UpstreamSource implements RangeSource {
         DeviceMemory memory = allocator.memory();
         this.noReserves =
                 new DeviceReserves(memory.driver(), memory.environment().deviceCount());
+        this.name = allocator.toString();
         this.upstream = allocator.asUpstream();
         this.order = memory.moduleSupport().streams();
     }
@@ -39,7 +42,7 @@ final class UpstreamSource implements RangeSource {
         if (byteSize > Long.MAX_VALUE - spare) {
             throw new DeviceOutOfMemoryException(byteSize, device, "more than any address space has");
         }
-        long block = upstream.allocate(byteSize + spare, device, Streams.LEGACY_DEFAULT);
+        long block = block(byteSize, spare, device);
         try {
             long address = (block + byteAlignment - 1) & -byteAlignment;
             if (spare > 0) {
@@ -51,6 +54,17 @@ final class UpstreamSource implements RangeSource {
             around.remove((block + byteAlignment - 1) & -byteAlignment);
             upstream.free(block, byteSize + spare, device, Streams.LEGACY_DEFAULT);
             throw failure;
+        }
+    }
+
+    private long block(long byteSize, long spare, int device) {
+        try {
+            return upstream.allocate(byteSize + spare, device, Streams.LEGACY_DEFAULT);
+        } catch (DeviceOutOfMemoryException refusal) {
+            throw refusal.passedOn(
+                    byteSize,
+                    "no segment of " + ByteSizes.exact(byteSize) + (refusal.isByLimit() ? "" : " from " + name)
+                            + (refusal.detail().isEmpty() ? "" : ": " + refusal.detail()));
         }
     }
 

@@ -160,8 +160,8 @@ final class OutOfMemoryAdviceTests {
         String pieces = "full has enough idle memory, in pieces that are too small";
         assertThat(refused(10 * MIB + 1).advice())
                 .as("of a device that has plenty")
-                .containsExactly("the device has enough free memory, so full itself refused it: raise the limit in its"
-                        + " options, or free its blocks");
+                .containsExactly("the device has enough free memory, so full itself refused it: free its blocks, or"
+                        + " check its options");
         assertThat(refused(10 * MIB).advice()).containsExactly(pieces);
         unusable = List.of(
                 new UnusableMemory(Reason.WAITING, 5 * MIB, "", "wait"),

@@ -74,7 +74,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
             return upstream().allocate(byteSize + padBytes, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
             String detail = failure.detail().isEmpty() ? padded() : padded() + "; " + failure.detail();
-            throw new DeviceOutOfMemoryException(byteSize, device, detail, failure);
+            throw failure.passedOn(byteSize, detail);
         }
     }
 

@@ -45,6 +45,15 @@ final class AlignedAllocatorTests extends AdaptorContract {
     }
 
     @Test
+    void aRefusalThatARetryCanNotChangeIsPassedOn() {
+        assertThatThrownBy(() -> over(new LimitAllocator(upstream, 100)).allocate(10, DEVICE, STREAM))
+                .hasMessageContaining("limit of 100 bytes")
+                .isInstanceOfSatisfying(
+                        DeviceOutOfMemoryException.class,
+                        failure -> assertThat(failure.isAboveLimit()).isTrue());
+    }
+
+    @Test
     void anAddressThatIsNoBlockIsRefused() {
         AlignedAllocator aligned = over(upstream);
         assertThatThrownBy(() -> aligned.free(512, 100, DEVICE, STREAM))

@@ -89,6 +89,28 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return new DeviceOutOfMemoryException(byteSize, device, detail, false, true, List.of());
     }
 
+    /// Makes an exception for an allocator to throw instead of this one of its upstream or source, which
+    /// becomes the cause. The new exception has the same answers to [#isByLimit] and [#isAboveLimit], and the
+    /// same [#steps].
+    ///
+    /// @param byteSize bytes requested by the caller
+    /// @param detail facts that the allocator knows, and the [detail][#detail] of this exception
+    public DeviceOutOfMemoryException passedOn(long byteSize, String detail) {
+        return passedOn(byteSize, detail, steps());
+    }
+
+    /// Makes an exception to [pass on][#passedOn(long, String)] this one with other steps.
+    ///
+    /// @param byteSize bytes requested by the caller
+    /// @param detail facts that the allocator knows, and the [detail][#detail] of this exception
+    /// @param steps the steps in the order in which they were tried
+    public DeviceOutOfMemoryException passedOn(long byteSize, String detail, List<TriedStep> steps) {
+        DeviceOutOfMemoryException same =
+                new DeviceOutOfMemoryException(byteSize, device, detail, byLimit, aboveLimit, steps);
+        same.initCause(this);
+        return same;
+    }
+
     /// Adds the framework's report, and returns this exception.
     public DeviceOutOfMemoryException with(OutOfMemoryReport known) {
         report = known;
@@ -125,8 +147,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byteSize;
     }
 
-    /// Returns whether a [io.cistern.MemoryLimit] refused the request. This is false if the device had too
-    /// little memory, or if an option of an allocator, such as `max_bytes`, caused the refusal.
+    /// Returns whether a [io.cistern.MemoryLimit] refused the request: one that the block would be charged to,
+    /// or that of a pool's [upstream][io.cistern.MemoryPool.Builder#upstream]. This is false if the device had
+    /// too little memory, or if an option of an allocator, such as `max_bytes`, caused the refusal.
     public boolean isByLimit() {
         return byLimit;
     }

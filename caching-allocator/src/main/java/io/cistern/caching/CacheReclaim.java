@@ -125,7 +125,7 @@ final class CacheReclaim {
     }
 
     private long allocateAfterSteps(Shard shard, long size, long asked, RuntimeException refusal) {
-        Set<ReclaimStep> allowed = allowed(asked, refusal);
+        Set<ReclaimStep> allowed = allowed(size, asked, refusal);
         boolean idleFirst = allowed.contains(ReclaimStep.IDLE_PAGES);
         List<TriedStep> tried = new ArrayList<>();
         for (Step each : steps(shard, size)) {
@@ -150,12 +150,12 @@ final class CacheReclaim {
                 tried.add(new TriedStep(each.step(), given, nanoTime.getAsLong() - begun));
             }
         }
-        throw nothingHelped(asked, refusal, tried);
+        throw nothingHelped(size, asked, refusal, tried);
     }
 
-    private Set<ReclaimStep> allowed(long asked, RuntimeException refusal) {
+    private Set<ReclaimStep> allowed(long size, long asked, RuntimeException refusal) {
         Set<ReclaimStep> allowed = new HashSet<>(choice.steps());
-        if (asked > limit.maxBytes()) {
+        if (asked > limit.maxBytes() || isAboveSource(size, refusal)) {
             allowed.clear();
         }
         if (!givesBack || isRejection(refusal)) {
@@ -178,22 +178,41 @@ final class CacheReclaim {
         }
     }
 
-    private DeviceOutOfMemoryException nothingHelped(long asked, RuntimeException refusal, List<TriedStep> tried) {
+    /// Returns whether the source can never serve the request, and this cache's own memory can't either. The cache may
+    /// hold more than the source gives now: a limit of the upstream may have been lowered.
+    private boolean isAboveSource(long size, RuntimeException refusal) {
+        return refusal instanceof DeviceOutOfMemoryException told
+                && told.isAboveLimit()
+                && counters.reservedBytes() < size;
+    }
+
+    private DeviceOutOfMemoryException nothingHelped(
+            long size, long asked, RuntimeException refusal, List<TriedStep> tried) {
         DeviceOutOfMemoryException failure = asked > limit.maxBytes()
                 ? DeviceOutOfMemoryException.aboveLimit(
                         asked,
                         counters.device,
                         ByteSizes.exact(limit.maxBytes()) + " is all that max_bytes allows: raise it, or request less")
-                : new DeviceOutOfMemoryException(
-                        asked, counters.device, ReserveCap.told(refusal) + detail(tried), refusal, tried);
+                : refused(size, asked, refusal, tried);
         if (!givesBack && !isRejection(refusal)) {
-            return new DeviceOutOfMemoryException(
-                    asked, counters.device, "graphs keep their memory until they are closed", failure);
+            return failure.passedOn(asked, "graphs keep their memory until they are closed; " + failure.detail());
         }
         if (!choice.reclaimsLater()) {
             failed(failure);
         }
         return failure;
+    }
+
+    /// Returns an exception with the source's reason first. If a limit is the reason, the memory of this cache
+    /// is not.
+    private DeviceOutOfMemoryException refused(long size, long asked, RuntimeException refusal, List<TriedStep> tried) {
+        String reason = refusal instanceof DeviceOutOfMemoryException told ? told.detail() : "";
+        String detail = reason.isEmpty() ? detail(tried) : reason + "; " + detail(tried);
+        if (!(refusal instanceof DeviceOutOfMemoryException told)
+                || (told.isAboveLimit() && !isAboveSource(size, told))) {
+            return new DeviceOutOfMemoryException(asked, counters.device, detail, refusal, tried);
+        }
+        return told.passedOn(asked, told.isByLimit() || told.isAboveLimit() ? reason : detail, tried);
     }
 
     private String detail(List<TriedStep> tried) {

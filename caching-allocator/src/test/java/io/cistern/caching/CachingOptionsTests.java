@@ -167,7 +167,7 @@ class CachingOptionsTests extends PoolFixture {
                             refused -> assertThat(refused.report().orElseThrow().advice())
                                     .singleElement()
                                     .asString()
-                                    .contains("the device has enough free memory", "raise the limit in its options"))
+                                    .contains("the device has enough free memory", "that max_bytes allows: raise it"))
                     .satisfies(refused ->
                             assertThat(refused.report().orElseThrow().text()).contains("\ntried without success: "));
             free(half);

@@ -58,7 +58,7 @@ public final class PageSourceProvider implements SegmentSourceProvider {
                 return driver.virtualMemory().create(byteSize, PhysicalMemory.onDevice(device));
             } catch (CudaException failure) {
                 if (failure.result() == CudaResult.OUT_OF_MEMORY) {
-                    throw new DeviceOutOfMemoryException(byteSize, device, "cuMemCreate refused", failure);
+                    throw new DeviceOutOfMemoryException(byteSize, device, "", failure);
                 }
                 throw failure;
             }

@@ -207,8 +207,9 @@ final class OutOfMemoryReporter {
                 advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
                         + (settings.isEmpty() ? "" : ": " + settings));
             } else if (asked != null && free.orElse(0) >= failure.byteSize()) {
-                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: raise the"
-                        + " limit in its options, or free its blocks");
+                String reason = failure.getCause() instanceof DeviceOutOfMemoryException told ? told.detail() : "";
+                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: "
+                        + (reason.isEmpty() ? "free its blocks, or check its options" : reason));
             }
             return advice;
         }

@@ -237,7 +237,7 @@ final class ReclaimAttempt {
     }
 
     private DeviceOutOfMemoryException refused() {
-        if (!last.isByLimit()) {
+        if (!isByOwnLimit()) {
             route.extension(MemoryReclaim.class).ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
@@ -249,9 +249,15 @@ final class ReclaimAttempt {
         return last.with(report);
     }
 
-    /// If a limit refused, idle memory that goes back to the driver does not help.
+    /// Returns whether a limit refused that the route's blocks are charged to. The limit of an upstream is another
+    /// case: the idle memory of the pools on that upstream is charged to it.
+    private boolean isByOwnLimit() {
+        return last.isByLimit() && last.getCause() == null;
+    }
+
+    /// If a limit of the route refused, idle memory that goes back does not help.
     private long takeIdle() {
-        if (last.isByLimit()) {
+        if (isByOwnLimit()) {
             return 0;
         }
         long address = takeOwnIdle();

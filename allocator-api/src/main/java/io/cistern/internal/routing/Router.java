@@ -252,7 +252,7 @@ public final class Router implements OwnerTable.Freeing {
     /// throw checked exceptions too.
     private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
         if (failure instanceof DeviceOutOfMemoryException told) {
-            return told.isByLimit() ? told : outOfMemory(route, byteSize, told);
+            return told.isByLimit() && told.getCause() == null ? told : outOfMemory(route, byteSize, told);
         }
         FailureNote.add(
                 failure,
@@ -272,12 +272,7 @@ public final class Router implements OwnerTable.Freeing {
                 "allocator " + route.name + " has " + ByteSizes.exact(statistics.requestedBytes()) + " requested in "
                         + blocks + (blocks == 1 ? " live block" : " live blocks")
                         + (told.detail().isEmpty() ? "" : "; " + told.detail());
-        if (!told.isAboveLimit()) {
-            return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
-        }
-        DeviceOutOfMemoryException above = DeviceOutOfMemoryException.aboveLimit(byteSize, route.device, detail);
-        above.initCause(told);
-        return above;
+        return told.passedOn(byteSize, detail);
     }
 
     /// Frees a block, through whichever route made it.

@@ -59,17 +59,11 @@ public final class ReserveCap {
 
     /// Whether a cap caused the failure, at any depth, so that the driver was not asked.
     public static boolean isReached(Throwable failure) {
-        return !told(failure).isEmpty();
-    }
-
-    /// Returns the cap's message for people; empty for other failures.
-    public static String told(Throwable failure) {
-        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
-            if (cause.getCause() instanceof Reached && cause instanceof DeviceOutOfMemoryException reached) {
-                return reached.detail() + "; ";
-            }
+        Throwable cause = failure;
+        while (cause != null && !(cause instanceof Reached)) {
+            cause = cause.getCause();
         }
-        return "";
+        return cause != null;
     }
 
     /// Tells a reached cap from a driver that is out of memory.
