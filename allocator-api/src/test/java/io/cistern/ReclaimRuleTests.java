@@ -67,6 +67,7 @@ final class ReclaimRuleTests {
         long trimmed;
         Runnable whenTrimmed = () -> {};
         Optional<CompactionResult> compacted = Optional.empty();
+        Optional<CompactionResult> planned = Optional.empty();
 
         Scripted(String name) {
             this.name = name;
@@ -103,6 +104,11 @@ final class ReclaimRuleTests {
         public Optional<CompactionResult> compact(int device, long byteSize) {
             calls.add(name + " compact");
             return compacted;
+        }
+
+        @Override
+        public Optional<CompactionResult> planCompaction(int device) {
+            return planned;
         }
 
         @Override
@@ -281,7 +287,7 @@ final class ReclaimRuleTests {
     void ownMemoryIsCompactedBeforeThatOfOthers() {
         DeviceMemory memory = open(Set.of(ReclaimStep.COMPACTION));
         memory.listeners().onCompaction(Listeners.WorkPause.ofOneThread());
-        other.compacted = Optional.of(CompactionResult.nothing("in a test"));
+        own.compacted = Optional.of(CompactionResult.nothing("in a test"));
         DeviceOutOfMemoryException refusal = refused(memory);
         assertThat(calls).containsExactly("own compact", "other compact", "own failed");
         assertThat(tried(refusal, ReclaimStep.COMPACTION).note()).isEqualTo("in a test");
@@ -291,6 +297,31 @@ final class ReclaimRuleTests {
         assertThat(calls).containsExactly("own compact", "own compact", "own compact", "own failed");
         assertThat(tried(refusal, ReclaimStep.COMPACTION).byteSize()).isEqualTo(30);
         assertThat(tried(refusal, ReclaimStep.COMPACTION).note()).isEqualTo("40 bytes moved");
+    }
+
+    @Test
+    void anotherAllocatorIsNamedIfItMovesMemoryAndElseNotMentioned() {
+        DeviceMemory memory = open(Set.of(ReclaimStep.COMPACTION));
+        memory.listeners().onCompaction(Listeners.WorkPause.ofOneThread());
+        other.compacted = Optional.of(CompactionResult.nothing("it holds nothing"));
+        assertThat(refused(memory)).hasMessageNotContaining("compaction");
+        other.compacted = Optional.of(new CompactionResult(10, 40, 1, 0, ""));
+        assertThat(refused(memory)).hasMessageEndingWith("; compaction: 40 bytes moved in other");
+    }
+
+    @Test
+    void withoutAPauseAnotherAllocatorIsNamedIfItCouldFreeMemory() {
+        DeviceMemory memory = open(Set.of(ReclaimStep.COMPACTION));
+        other.planned = Optional.of(CompactionResult.nothing("it holds nothing"));
+        assertThat(refused(memory)).hasMessageNotContaining("compaction");
+        own.planned = Optional.of(CompactionResult.nothing("it can't"));
+        assertThat(refused(memory)).hasMessageEndingWith("; compaction: it can't");
+        other.planned = Optional.of(new CompactionResult(10, 40, 1, 0, ""));
+        assertThat(refused(memory))
+                .hasMessageContaining("; compaction: 10 bytes would be freed in other; live memory moves only while");
+        own.planned = Optional.of(new CompactionResult(20, 40, 1, 0, ""));
+        assertThat(refused(memory))
+                .hasMessageContaining("; compaction: 20 bytes would be freed, 10 bytes would be freed in other; live");
     }
 
     @Test

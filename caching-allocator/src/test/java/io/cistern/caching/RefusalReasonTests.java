@@ -115,6 +115,15 @@ class RefusalReasonTests extends PoolFixture {
     }
 
     @Test
+    void theCompactionOfAnotherAllocatorIsNotMentioned() {
+        memory.setCurrent("caching");
+        MemoryPool pool = builder().open();
+        long block = pool.allocate(200 * MIB, DEVICE, stream);
+        assertThat(refused(pool, 100 * MIB)).message().doesNotContain("compaction", "caching has no memory");
+        free(block);
+    }
+
+    @Test
     void theReserveThatRefusesIsTold() {
         memory.limits().setReserve(DEVICE, 200 * MIB);
         MemoryPool pool = builder().open();

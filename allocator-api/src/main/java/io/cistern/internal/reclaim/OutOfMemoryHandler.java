@@ -100,15 +100,14 @@ public final class OutOfMemoryHandler implements AutoCloseable {
                 () -> allocator.compact(device, 0).orElse(unable),
                 why -> allocator
                         .planWithUpstream(device)
-                        .map(plan -> unmoved(List.of(plan), why))
+                        .map(plan -> unmoved(plan, why))
                         .orElse(unable));
     }
 
     /// Returns the result where the program did not pause.
     ///
-    /// @param plans what would have been done
-    static CompactionResult unmoved(List<CompactionResult> plans, String why) {
-        CompactionResult plan = plans.stream().reduce(CompactionResult.nothing(""), CompactionResult::plus);
+    /// @param plan what would have been done
+    private static CompactionResult unmoved(CompactionResult plan, String why) {
         return CompactionResult.nothing(
                 plan.freedBytes() > 0
                         ? ByteSizes.exact(plan.freedBytes()) + " would be freed; " + why

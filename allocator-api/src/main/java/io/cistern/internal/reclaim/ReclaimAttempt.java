@@ -2,6 +2,7 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
@@ -29,6 +30,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// Takes one request through the steps of an [OutOfMemoryHandler].
@@ -51,8 +54,6 @@ final class ReclaimAttempt {
     /// The longest pause: still short for people.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
-    private static final CompactionResult FAILED = CompactionResult.nothing("it failed");
-
     /// Stands for the address if a driver call has succeeded.
     private static final long DONE = 1;
 
@@ -74,6 +75,7 @@ final class ReclaimAttempt {
     /// @param mayGiveMore whether the same step may give more when it is taken again
     private record Given(long bytes, String note, boolean mayGiveMore) {
         static final Given NOTHING = new Given(0, "", false);
+        static final Given BROKEN = new Given(0, "it failed", false);
 
         static Given of(long bytes) {
             return new Given(bytes, "", false);
@@ -319,31 +321,58 @@ final class ReclaimAttempt {
     }
 
     private Given compactAll() {
-        CompactionResult done = unlessBroken(
-                () -> handler.pause().during(route.device(), this::compactWhileNothingRuns, this::unmoved), FAILED);
-        String note = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
-        return new Given(done.freedBytes(), note, done.freedBytes() > 0);
+        return unlessBroken(
+                () -> handler.pause().during(route.device(), this::compactWhileNothingRuns, this::unmoved),
+                Given.BROKEN);
     }
 
-    private CompactionResult compactWhileNothingRuns() {
-        CompactionResult done = CompactionResult.nothing("");
+    /// The note says why the refusing allocator moved nothing, or what moved in another one.
+    private Given compactWhileNothingRuns() {
+        String note = "";
         for (boolean own : new boolean[] {true, false}) {
             for (OpenAllocator allocator : registry.all()) {
-                if (allocator.leads(route) == own && done.freedBytes() == 0) {
-                    done = done.plus(unlessBroken(
-                                    () -> allocator.compact(route.device(), request.byteSize()), Optional.of(FAILED))
-                            .orElse(CompactionResult.nothing("")));
+                if (allocator.leads(route) != own) {
+                    continue;
+                }
+                CompactionResult done = compacting(() -> allocator.compact(route.device(), request.byteSize()));
+                if (done.movedBytes() > 0) {
+                    note = done.movedBytes() + " bytes moved" + (own ? "" : " in " + allocator);
+                } else if (own) {
+                    note = done.obstacle();
+                }
+                if (done.freedBytes() > 0) {
+                    return new Given(done.freedBytes(), note, true);
                 }
             }
         }
-        return done;
+        return new Given(0, note, false);
     }
 
-    private CompactionResult unmoved(String why) {
-        List<CompactionResult> plans = registry.all().stream()
-                .flatMap(allocator -> allocator.planCompaction(route.device()).stream())
-                .toList();
-        return OutOfMemoryHandler.unmoved(plans, why);
+    /// Says what compaction would free in the refusing allocator, and in the other one where it would free the
+    /// most.
+    private Given unmoved(String why) {
+        String own = "";
+        String obstacle = "";
+        String other = "";
+        long most = 0;
+        for (OpenAllocator allocator : registry.all()) {
+            CompactionResult plan = compacting(() -> allocator.planCompaction(route.device()));
+            String would = ByteSizes.exact(plan.freedBytes()) + " would be freed";
+            if (allocator.leads(route)) {
+                own = plan.freedBytes() > 0 ? would : "";
+                obstacle = plan.obstacle();
+            } else if (plan.freedBytes() > most) {
+                most = plan.freedBytes();
+                other = would + " in " + allocator;
+            }
+        }
+        String freed = Stream.of(own, other).filter(each -> !each.isEmpty()).collect(Collectors.joining(", "));
+        return new Given(0, freed.isEmpty() ? obstacle : freed + "; " + why, false);
+    }
+
+    private CompactionResult compacting(Supplier<Optional<CompactionResult>> compaction) {
+        return unlessBroken(compaction, Optional.of(CompactionResult.nothing(Given.BROKEN.note())))
+                .orElse(CompactionResult.nothing(""));
     }
 
     /// Has stores spill until the request is served: what leaves need not lie together. Each round asks for twice
