@@ -250,6 +250,9 @@ final class Admissions implements DeviceAllocator {
     @Override
     public long allocate(long byteSize, int device, long stream) {
         long room = room(device);
+        if (byteSize > total(device)) {
+            throw DeviceOutOfMemoryException.aboveDevice(byteSize, device, total(device));
+        }
         if (byteSize > room) {
             throw new DeviceOutOfMemoryException(
                     byteSize,

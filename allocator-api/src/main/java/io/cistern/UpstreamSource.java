@@ -40,7 +40,7 @@ final class UpstreamSource implements RangeSource {
     public Segment acquire(long byteSize, long byteAlignment, int device) {
         long spare = Math.max(0, byteAlignment - ALIGNMENT);
         if (byteSize > Long.MAX_VALUE - spare) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "more than any address space has");
+            throw DeviceOutOfMemoryException.aboveLimit(byteSize, device, "more than any address space has");
         }
         long block = block(byteSize, spare, device);
         try {

@@ -241,12 +241,14 @@ class DeviceMemoryTests {
     @Test
     void outOfMemoryTellsTheCallersBytesAndTheDevice() {
         memory.setCurrent("direct");
+        long block = memory.allocate(1 << 20, 1, 0);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
-                .isThrownBy(() -> memory.allocate(2L << 30, 1, 0))
-                .withMessageContaining("2147483648 bytes (2.00 GiB) requested")
+                .isThrownBy(() -> memory.allocate(1L << 30, 1, 0))
+                .withMessageContaining("1073741824 bytes (1.00 GiB) requested")
                 .withMessageContaining("device 1")
                 .withMessageContaining(") free of 1")
                 .satisfies(failure -> assertThat(failure.device()).isEqualTo(1));
+        memory.free(block, 0);
         memory.free(memory.allocate(1 << 20, 1, 0), 0);
     }
 

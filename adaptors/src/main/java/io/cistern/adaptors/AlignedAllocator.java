@@ -68,7 +68,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     /// Reports failures with the bytes that the caller asked for, without the padding.
     private long allocatePadded(long byteSize, int device, long stream) {
         if (byteSize > Long.MAX_VALUE - padBytes) {
-            throw new DeviceOutOfMemoryException(byteSize, device, padded());
+            throw DeviceOutOfMemoryException.aboveLimit(byteSize, device, padded());
         }
         try {
             return upstream().allocate(byteSize + padBytes, device, stream);

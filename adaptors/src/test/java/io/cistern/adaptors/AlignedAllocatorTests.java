@@ -41,7 +41,9 @@ final class AlignedAllocatorTests extends AdaptorContract {
         assertThatThrownBy(() -> over(upstream).allocate(Long.MAX_VALUE, DEVICE, STREAM))
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        failure -> assertThat(failure.byteSize()).isEqualTo(Long.MAX_VALUE));
+                        failure -> assertThat(failure)
+                                .returns(Long.MAX_VALUE, DeviceOutOfMemoryException::byteSize)
+                                .matches(DeviceOutOfMemoryException::isAboveLimit));
     }
 
     @Test

@@ -10,8 +10,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /// Thrown if a device has too little memory for a request, or a limit refuses it. The failed call has
-/// changed nothing, so the program can free memory and retry, unless the request [is larger than a limit
-/// allows][#isAboveLimit]. Unlike [OutOfMemoryError], this exception is not about the Java heap.
+/// changed nothing, so the program can free memory and retry, unless the request [can never
+/// fit][#isAboveLimit]. Unlike [OutOfMemoryError], this exception is not about the Java heap.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -84,9 +84,20 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
-    /// @param detail says which option of the allocator is the limit, and its value
+    /// @param detail says what the limit is, such as an option of the allocator, and its value
     public static DeviceOutOfMemoryException aboveLimit(long byteSize, int device, String detail) {
         return new DeviceOutOfMemoryException(byteSize, device, detail, false, true, List.of());
+    }
+
+    /// Makes an exception for an allocator to throw if a request is larger than the device that the memory
+    /// comes from. The framework then reclaims nothing. Managed memory, and memory of the host, may be larger
+    /// than the device.
+    ///
+    /// @param byteSize bytes requested by the caller
+    /// @param device the device
+    /// @param deviceBytes all bytes of the device: [io.cistern.spi.DeviceEnvironment#totalBytes]
+    public static DeviceOutOfMemoryException aboveDevice(long byteSize, int device, long deviceBytes) {
+        return aboveLimit(byteSize, device, "the device has " + ByteSizes.exact(deviceBytes) + " in all: request less");
     }
 
     /// Makes an exception for an allocator to throw instead of this one of its upstream or source, which
@@ -128,14 +139,14 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Returns a message about the refused request. If the framework has added its report, and no
-    /// [io.cistern.MemoryLimit] refused, the message also has the free bytes of the device, and what
-    /// compaction did or could have done.
+    /// Returns a message about the refused request. If the framework has added its report, and the request
+    /// neither [exceeds][#isAboveLimit] nor reached a limit, the message also has the free bytes of the device,
+    /// and what compaction did or could have done.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
         OutOfMemoryReport known = report;
-        if (known == null || byLimit) {
+        if (known == null || byLimit || aboveLimit) {
             return told;
         }
         String device = told.contains("the device has ") ? known.holderText() : "; " + known.deviceText();
@@ -154,8 +165,12 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byLimit;
     }
 
-    /// Returns whether the request is larger than a limit or an option of the allocator allows. A retry is
-    /// useless then: request less, or raise the limit or the option.
+    /// Returns whether no free can make the same request succeed: it is larger than a limit, an option of the
+    /// allocator such as `max_bytes`, the device, or the device without its reserve. A retry is useless then:
+    /// request less, or raise the limit or the option. Except for pools that lend, Cistern has not looked for
+    /// memory, so other allocators keep their idle memory.
+    ///
+    /// This is false if Cistern can't tell, for example if a C library or the program's own code refuses.
     public boolean isAboveLimit() {
         return aboveLimit;
     }

@@ -74,6 +74,11 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     }
 
     private long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
+        long deviceBytes = pools.mostBytes();
+        if (byteSize > deviceBytes) {
+            pools.events.failures.increment();
+            throw DeviceOutOfMemoryException.aboveDevice(byteSize, pools.device, deviceBytes);
+        }
         pools.events.retries.increment();
         boolean waited = pools.synchronize();
         long returned = PoolTrim.trim(pools, 0);

@@ -28,6 +28,7 @@ final class AsyncDevice {
     private final CudaDriver driver;
     private final MemoryPools memory;
     private final DeviceReserves reserves;
+    private final boolean onDevice;
 
     private final DriverMutex mutex = new DriverMutex();
 
@@ -64,6 +65,7 @@ final class AsyncDevice {
         this.reserves = reserves;
         this.memory = memory;
         this.device = device;
+        this.onDevice = options.location().onDevice();
         this.pools = new DevicePools(driver, device, options);
         this.closingPools = pools::close;
         this.lasting = options.adaptive();
@@ -71,6 +73,11 @@ final class AsyncDevice {
         this.refused = new FailedFrees(memory, driver.graphs(), device);
         this.later = new DeferredFrees(device, order, this::freeLater);
         this.ended = new EndedStreams(device, order);
+    }
+
+    /// Returns the most bytes that the pools can have.
+    long mostBytes() {
+        return onDevice ? driver.devices().totalBytes(device) : Long.MAX_VALUE;
     }
 
     /// Returns whether an allocation is one call of the driver and nothing else.

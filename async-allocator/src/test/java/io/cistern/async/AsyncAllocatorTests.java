@@ -38,6 +38,7 @@ class AsyncAllocatorTests {
     private static final long POOL = 0xB00;
     private static final long STREAM = 0x51;
     private static final long ADDRESS = 0x10000;
+    private static final long DEVICE_BYTES = 1L << 30;
 
     private final CudaDriver driver = mock(CudaDriver.class);
     private final MemoryPools pools = mock(MemoryPools.class);
@@ -52,6 +53,7 @@ class AsyncAllocatorTests {
         when(graphs.captureStatus(anyInt(), anyLong())).thenReturn(CaptureStatus.NONE);
         when(driver.pools()).thenReturn(pools);
         when(driver.devices()).thenReturn(devices);
+        when(devices.totalBytes(anyInt())).thenReturn(DEVICE_BYTES);
         when(pools.create(any())).thenReturn(POOL);
         when(pools.allocateFrom(anyInt(), anyLong(), anyLong(), anyLong())).thenReturn(ADDRESS);
         async = open(AsyncOptions.USUAL);
@@ -128,6 +130,18 @@ class AsyncAllocatorTests {
                 .hasRootCauseInstanceOf(CudaException.class);
         verify(pools, times(2)).allocateFrom(0, POOL, 100, STREAM);
         assertThat(async.statistics(0)).containsEntry("num_alloc_retries", 1L).containsEntry("num_ooms", 1L);
+    }
+
+    @Test
+    void aRequestForMoreThanTheDeviceHasKeepsIdleMemory() {
+        when(pools.allocateFrom(0, POOL, DEVICE_BYTES + 1, STREAM)).thenThrow(outOfMemory());
+        assertThatThrownBy(() -> async.allocate(DEVICE_BYTES + 1, 0, STREAM))
+                .hasMessageContaining("the device has 1073741824 bytes (1.00 GiB) in all")
+                .isInstanceOfSatisfying(
+                        DeviceOutOfMemoryException.class,
+                        refused -> assertThat(refused.isAboveLimit()).isTrue());
+        verify(pools, never()).trimTo(anyInt(), anyLong(), anyLong());
+        assertThat(async.statistics(0)).containsEntry("num_ooms", 1L);
     }
 
     @Test

@@ -23,6 +23,7 @@ import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import java.util.ArrayList;
@@ -242,8 +243,19 @@ class AsyncOptionsTests extends AsyncFixture {
         assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES))
                 .isZero();
         assertThatThrownBy(() -> async.allocate(128 * MIB, DEVICE, stream))
-                .isInstanceOf(io.cistern.errors.DeviceOutOfMemoryException.class);
+                .isInstanceOf(DeviceOutOfMemoryException.class);
         memory.free(address, stream);
+    }
+
+    @Test
+    void managedMemoryMayExceedTheDevice() {
+        Allocator managed = memory.open("async:location=managed");
+        memory.free(managed.allocate(9000 * MIB, DEVICE, stream), stream);
+        gpu.faults().failOn(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, 0, 100, CudaResult.OUT_OF_MEMORY);
+        assertThatThrownBy(() -> managed.allocate(20_000 * MIB, DEVICE, stream))
+                .isInstanceOfSatisfying(
+                        DeviceOutOfMemoryException.class,
+                        refused -> assertThat(refused.isAboveLimit()).isFalse());
     }
 
     private long poolOf(long address) {

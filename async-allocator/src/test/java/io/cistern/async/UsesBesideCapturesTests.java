@@ -115,7 +115,7 @@ class UsesBesideCapturesTests extends AsyncFixture {
         memory.free(block, stream);
         try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, third, CaptureMode.GLOBAL)) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
-                    .isThrownBy(() -> async.allocate(1L << 40, DEVICE, stream))
+                    .isThrownBy(() -> async.allocate(8192 * MIB, DEVICE, stream))
                     .withMessageContaining("since a capture runs");
         }
     }

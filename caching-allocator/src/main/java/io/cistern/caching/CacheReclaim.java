@@ -155,7 +155,7 @@ final class CacheReclaim {
 
     private Set<ReclaimStep> allowed(long size, long asked, RuntimeException refusal) {
         Set<ReclaimStep> allowed = new HashSet<>(choice.steps());
-        if (asked > limit.maxBytes() || isAboveSource(size, refusal)) {
+        if (asked > limit.maxBytes() || asked > deviceBytes() || isAboveSource(size, refusal)) {
             allowed.clear();
         }
         if (!givesBack || isRejection(refusal)) {
@@ -186,6 +186,10 @@ final class CacheReclaim {
                 && counters.reservedBytes() < size;
     }
 
+    private long deviceBytes() {
+        return growth.pages().map(table -> table.pages.mostBytes()).orElse(Long.MAX_VALUE);
+    }
+
     private DeviceOutOfMemoryException nothingHelped(
             long size, long asked, RuntimeException refusal, List<TriedStep> tried) {
         DeviceOutOfMemoryException failure = asked > limit.maxBytes()
@@ -206,6 +210,10 @@ final class CacheReclaim {
     /// Returns an exception with the source's reason first. If a limit is the reason, the memory of this cache
     /// is not.
     private DeviceOutOfMemoryException refused(long size, long asked, RuntimeException refusal, List<TriedStep> tried) {
+        long deviceBytes = deviceBytes();
+        if (asked > deviceBytes) {
+            return DeviceOutOfMemoryException.aboveDevice(asked, counters.device, deviceBytes);
+        }
         String reason = refusal instanceof DeviceOutOfMemoryException told ? told.detail() : "";
         String detail = reason.isEmpty() ? detail(tried) : reason + "; " + detail(tried);
         if (!(refusal instanceof DeviceOutOfMemoryException told)

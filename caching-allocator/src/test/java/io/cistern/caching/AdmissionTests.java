@@ -176,7 +176,8 @@ class AdmissionTests extends PoolFixture {
     @Test
     void whatCanNeverFitIsRefusedAtOnce() {
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
-                .isThrownBy(() -> memory.admit(DEVICE, CAPACITY + 1));
+                .isThrownBy(() -> memory.admit(DEVICE, CAPACITY + 1))
+                .matches(DeviceOutOfMemoryException::isAboveLimit);
         assertThatIllegalArgumentException().isThrownBy(() -> memory.admit(DEVICE, -1));
         assertThatThrownBy(() -> memory.admit(7, 1)).isInstanceOf(IndexOutOfBoundsException.class);
         memory.admit(DEVICE, 0).close();

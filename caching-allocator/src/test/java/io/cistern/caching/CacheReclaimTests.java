@@ -104,17 +104,21 @@ final class CacheReclaimTests extends ReclaimFixture {
         for (int i = 0; i < 20; i++) { // until the thread keeps it
             memory.free(memory.allocate(SMALL, DEVICE, other), other);
         }
-        assertThatThrownBy(() -> memory.allocate(MOST * 2, DEVICE, stream))
+        long library = gpu.memory().allocate(DEVICE, 100 * MIB);
+        assertThatThrownBy(() -> memory.allocate(MOST, DEVICE, stream))
                 .hasStackTraceContaining("of which 0 are allocated");
+        gpu.memory().free(DEVICE, library);
     }
 
     @Test
     void theReportSaysHowLongEachStepTook() {
         DeviceMemory memory = open(EnumSet.allOf(ReclaimStep.class));
         memory.setCurrent("caching");
+        long library = gpu.memory().allocate(DEVICE, 100 * MIB);
         long begun = gpu.nanoTime();
         DeviceOutOfMemoryException failure =
-                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(MOST * 2, DEVICE, stream));
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(MOST, DEVICE, stream));
         assertThat(failure.steps().stream().mapToLong(TriedStep::nanos).sum()).isBetween(0L, gpu.nanoTime() - begun);
+        gpu.memory().free(DEVICE, library);
     }
 }

@@ -187,8 +187,10 @@ class CacheStatisticsTests extends PoolFixture {
         try (Allocator caching = memory.open("caching");
                 Allocator capped =
                         memory.open("caching:per_process_memory_fraction=0.01,throw_on_cudamalloc_oom=true")) {
-            assertThatThrownBy(() -> caching.allocate((1L << 30) + 1, DEVICE, stream))
+            long library = gpu.memory().allocate(DEVICE, 300 * MIB);
+            assertThatThrownBy(() -> caching.allocate(900 * MIB, DEVICE, stream))
                     .isInstanceOf(DeviceOutOfMemoryException.class);
+            gpu.memory().free(DEVICE, library);
             assertThatThrownBy(() -> capped.allocate(100 * MIB, DEVICE, stream))
                     .isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(caching.memoryStatistics(DEVICE))

@@ -357,13 +357,15 @@ final class ReclaimStepTests extends ReclaimFixture {
     void stepsAreTakenInTheOrderOfTheirNames() {
         DeviceMemory memory = open(DeviceMemory.builder(gpu).waitForFrees(Duration.ofMillis(1)));
         memory.setCurrent("caching");
+        long library = gpu.memory().allocate(DEVICE, 20 * MIB);
         DeviceOutOfMemoryException failure = catchThrowableOfType(
-                DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
+                DeviceOutOfMemoryException.class, () -> memory.allocate(250 * MIB, DEVICE, stream));
         assertThat(failure.steps()).extracting(TriedStep::step).containsExactly(ReclaimStep.values());
         assertThat(failure.steps()).allSatisfy(tried -> {
             assertThat(tried.byteSize()).isZero();
             assertThat(tried.nanos()).isBetween(0L, TimeUnit.MINUTES.toNanos(1));
         });
+        gpu.memory().free(DEVICE, library);
     }
 
     @Test
@@ -372,12 +374,14 @@ final class ReclaimStepTests extends ReclaimFixture {
         memory.setCurrent("caching:source=linear");
         memory.free(memory.allocate(MOST, DEVICE, other), other);
         gpu.streams().synchronize(DEVICE, other);
+        long library = gpu.memory().allocate(DEVICE, 20 * MIB);
         DeviceOutOfMemoryException failure = catchThrowableOfType(
-                DeviceOutOfMemoryException.class, () -> memory.allocate(257 * MIB, DEVICE, stream));
+                DeviceOutOfMemoryException.class, () -> memory.allocate(250 * MIB, DEVICE, stream));
         assertThat(failure.steps())
                 .filteredOn(each -> each.step() == ReclaimStep.TRIM)
                 .extracting(TriedStep::byteSize)
                 .containsExactly(MOST);
+        gpu.memory().free(DEVICE, library);
     }
 
     /// The cache's own idle memory, which only a trim makes fit, is left until the program was asked.

@@ -174,7 +174,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
             return allocate(memory, byteSize, device, stream);
         }
         if (byteSize > Long.MAX_VALUE - spare) {
-            throw new DeviceOutOfMemoryException(byteSize, device, "more than any address space has");
+            throw DeviceOutOfMemoryException.aboveLimit(byteSize, device, "more than any address space has");
         }
         try (DeviceBuffer whole = allocate(memory, byteSize + spare, device, stream)) {
             return whole.retained(-whole.address() & (byteAlignment - 1), byteSize, stream);

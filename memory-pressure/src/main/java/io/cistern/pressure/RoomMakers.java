@@ -16,10 +16,11 @@ final class RoomMakers {
         makers.remove(maker);
     }
 
-    /// @throws DeviceOutOfMemoryException the last refusal, if a limit refuses or no room maker frees anything more
+    /// @throws DeviceOutOfMemoryException the last refusal, if a limit refuses, the request can never fit, or no
+    ///     room maker frees anything more
     long retry(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
         DeviceOutOfMemoryException last = refusal;
-        while (!last.isByLimit() && isRoomMade(last)) {
+        while (!last.isByLimit() && !last.isAboveLimit() && isRoomMade(last)) {
             try {
                 return attempt.getAsLong();
             } catch (DeviceOutOfMemoryException again) {

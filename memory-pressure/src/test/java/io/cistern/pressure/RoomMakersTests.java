@@ -65,6 +65,9 @@ final class RoomMakersTests {
         DeviceOutOfMemoryException limit = DeviceOutOfMemoryException.ofLimit(100, 0, "limit", false);
         assertThatThrownBy(() -> makers.retry(limit, attempts(4096L))).isSameAs(limit);
         assertThat(asked).isEmpty();
+        DeviceOutOfMemoryException above = DeviceOutOfMemoryException.aboveDevice(100, 0, 99);
+        assertThatThrownBy(() -> makers.retry(above, attempts(4096L))).isSameAs(above);
+        assertThat(asked).isEmpty();
         assertThatThrownBy(() -> makers.retry(first, attempts(limit, 4096L))).isSameAs(limit);
         assertThat(asked).hasSize(1);
     }

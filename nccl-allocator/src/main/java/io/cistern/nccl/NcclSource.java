@@ -70,7 +70,10 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
             return address[0];
         } catch (NcclException failure) {
             if (failure.result() == NcclResult.UNHANDLED_CUDA_ERROR && isOutOfMemory(failure, byteSize, device)) {
-                throw new DeviceOutOfMemoryException(byteSize, device, "source nccl: no memory", failure);
+                long deviceBytes = driver.devices().totalBytes(device);
+                throw byteSize > deviceBytes
+                        ? DeviceOutOfMemoryException.aboveDevice(byteSize, device, deviceBytes)
+                        : new DeviceOutOfMemoryException(byteSize, device, "source nccl: no memory", failure);
             }
             throw failure;
         }

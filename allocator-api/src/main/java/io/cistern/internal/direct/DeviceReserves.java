@@ -43,6 +43,10 @@ public final class DeviceReserves {
             return Long.MAX_VALUE;
         }
         long free = driver.memory().freeBytes(device);
+        if (byteSize > driver.devices().totalBytes(device) - reserve) {
+            throw DeviceOutOfMemoryException.aboveLimit(
+                    byteSize, device, text(reserve, free) + ": request less, or lower the reserve");
+        }
         if (byteSize > Math.max(0, free - reserve)) {
             throw refusal(byteSize, device, free);
         }

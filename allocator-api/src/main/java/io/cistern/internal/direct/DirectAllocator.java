@@ -35,26 +35,32 @@ final class DirectAllocator implements DeviceAllocator {
         if (reserves != null) {
             reserves.require((byteSize + UNIT_BYTES - 1) & -UNIT_BYTES, device);
         }
-        return allocate(driver, allocation, byteSize, device);
+        return allocate(driver, allocation, byteSize, device, true);
     }
 
     /// Calls an allocating function of the driver.
-    static long allocate(CudaDriver driver, DriverRanges.Allocation allocation, long byteSize, int device) {
+    ///
+    /// @param onDevice whether the memory is the device's own, so that the device's size bounds it
+    static long allocate(
+            CudaDriver driver, DriverRanges.Allocation allocation, long byteSize, int device, boolean onDevice) {
         try {
             return allocation.allocate(device, byteSize);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
-                throw outOfMemory(driver, byteSize, device, failure);
+                throw outOfMemory(driver, byteSize, device, onDevice, failure);
             }
             throw failure;
         }
     }
 
     private static DeviceOutOfMemoryException outOfMemory(
-            CudaDriver driver, long byteSize, int device, CudaException failure) {
+            CudaDriver driver, long byteSize, int device, boolean onDevice, CudaException failure) {
         String detail;
         try {
             var info = driver.memory().info(device);
+            if (onDevice && byteSize > info.totalBytes()) {
+                return DeviceOutOfMemoryException.aboveDevice(byteSize, device, info.totalBytes());
+            }
             detail = "the device has " + ByteSizes.exact(info.freeBytes()) + " free of "
                     + ByteSizes.exact(info.totalBytes());
         } catch (CudaException unknown) {

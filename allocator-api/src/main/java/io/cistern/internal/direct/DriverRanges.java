@@ -9,8 +9,10 @@ import io.cistern.spi.Segment;
 ///
 /// @param name the source's name
 /// @param call the driver's function, for messages
+/// @param onDevice whether the memory is the device's own, so that the device's size bounds it
 /// @param allocation calls that function
-record DriverRanges(CudaDriver driver, String name, String call, Allocation allocation) implements RangeSource {
+record DriverRanges(CudaDriver driver, String name, String call, boolean onDevice, Allocation allocation)
+        implements RangeSource {
     /// The alignment that the driver promises.
     private static final long ALIGNMENT = 256;
 
@@ -28,7 +30,7 @@ record DriverRanges(CudaDriver driver, String name, String call, Allocation allo
             throw new UnsupportedOperationException("segment source " + name + " aligns to " + ALIGNMENT + " bytes, as "
                     + call + " does, not to " + byteAlignment);
         }
-        return new Segment(DirectAllocator.allocate(driver, allocation, byteSize, device), byteSize, device);
+        return new Segment(DirectAllocator.allocate(driver, allocation, byteSize, device, onDevice), byteSize, device);
     }
 
     @Override

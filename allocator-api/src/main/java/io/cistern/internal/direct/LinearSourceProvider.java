@@ -24,6 +24,6 @@ public final class LinearSourceProvider implements SegmentSourceProvider {
     @Override
     public SegmentSource open(AllocatorContext context) {
         CudaDriver driver = context.extension(CudaDriver.class).orElseThrow();
-        return new DriverRanges(driver, name(), "cuMemAlloc", driver.memory()::allocate);
+        return new DriverRanges(driver, name(), "cuMemAlloc", true, driver.memory()::allocate);
     }
 }

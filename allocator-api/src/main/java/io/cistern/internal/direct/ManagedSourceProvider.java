@@ -43,7 +43,7 @@ public final class ManagedSourceProvider implements SegmentSourceProvider {
     public SegmentSource open(AllocatorContext context) {
         CudaDriver driver = context.extension(CudaDriver.class).orElseThrow();
         return new ManagedRanges(
-                new DriverRanges(driver, name(), "cuMemAllocManaged", driver.unifiedMemory()::allocate));
+                new DriverRanges(driver, name(), "cuMemAllocManaged", false, driver.unifiedMemory()::allocate));
     }
 
     /// Managed memory is open to all devices from the start.

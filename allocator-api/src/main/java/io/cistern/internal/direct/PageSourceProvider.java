@@ -58,7 +58,10 @@ public final class PageSourceProvider implements SegmentSourceProvider {
                 return driver.virtualMemory().create(byteSize, PhysicalMemory.onDevice(device));
             } catch (CudaException failure) {
                 if (failure.result() == CudaResult.OUT_OF_MEMORY) {
-                    throw new DeviceOutOfMemoryException(byteSize, device, "", failure);
+                    long deviceBytes = driver.devices().totalBytes(device);
+                    throw byteSize > deviceBytes
+                            ? DeviceOutOfMemoryException.aboveDevice(byteSize, device, deviceBytes)
+                            : new DeviceOutOfMemoryException(byteSize, device, "", failure);
                 }
                 throw failure;
             }

@@ -165,12 +165,13 @@ final class OutOfMemoryReporter {
 
         private List<String> of(OutOfMemoryReport report) {
             List<String> advice = new ArrayList<>();
-            if (failure.isByLimit() || failure.isAboveLimit()) {
+            boolean isLargerThanDevice =
+                    failure.byteSize() > report.totalBytes().orElse(Long.MAX_VALUE);
+            if (failure.isByLimit() || (failure.isAboveLimit() && !isLargerThanDevice)) {
                 advice.add("a limit refused it, not the device: " + failure.detail());
                 return advice;
             }
-            OptionalLong total = report.totalBytes();
-            if (total.isPresent() && failure.byteSize() > total.getAsLong()) {
+            if (isLargerThanDevice) {
                 advice.add("the device has less than that in total: split the request");
                 return advice;
             }

@@ -173,8 +173,8 @@ final class ReclaimAttempt {
         return address;
     }
 
-    /// Returns whether the request is larger than a limit of the route or its allocator, so that freed memory can't
-    /// help.
+    /// Returns whether the request is larger than the device, or than a limit of the route or its allocator, so that
+    /// freed memory can't help.
     /// A pool that lends may have a higher limit.
     private boolean isHopeless() {
         return last.isAboveLimit() && route == request.refusing();

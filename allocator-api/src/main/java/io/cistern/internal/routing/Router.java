@@ -616,7 +616,7 @@ public final class Router implements OwnerTable.Freeing {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
         }
         if (byteSize > 0) {
-            throw new DeviceOutOfMemoryException(byteSize, route.device, "more than a device can address");
+            throw DeviceOutOfMemoryException.aboveLimit(byteSize, route.device, "more than a device can address");
         }
         return 0;
     }

@@ -51,6 +51,11 @@ public final class PhysicalPages {
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
     }
 
+    /// Returns the most bytes that there can be.
+    public long mostBytes() {
+        return onDevice ? driver.devices().totalBytes(device) : Long.MAX_VALUE;
+    }
+
     public long create(long byteSize) {
         long handle = source.create(byteSize, device);
         try {

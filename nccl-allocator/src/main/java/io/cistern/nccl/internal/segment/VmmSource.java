@@ -73,6 +73,10 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
             return virtualMemory.create(byteSize, kind(device).memory);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
+                long deviceBytes = driver.devices().totalBytes(device);
+                if (!options.onHost() && byteSize > deviceBytes) {
+                    throw DeviceOutOfMemoryException.aboveDevice(byteSize, device, deviceBytes);
+                }
                 throw new DeviceOutOfMemoryException(
                         byteSize,
                         device,
