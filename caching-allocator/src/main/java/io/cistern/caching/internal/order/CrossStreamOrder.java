@@ -39,7 +39,7 @@ public final class CrossStreamOrder {
         this.reuse = reuse;
     }
 
-    /// Polls all fences if the policy lets only passed memory move. Called before a survey, which makes no driver call.
+    /// Polls all fences if the policy lets only passed memory move. Called before a survey, which polls none.
     public void poll() {
         if (reuse == PageReuse.NEVER) {
             pollAll();
@@ -59,7 +59,7 @@ public final class CrossStreamOrder {
 
     /// Returns the time of the newest frees that the policy lets another stream take. If the policy is
     /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had
-    /// gone back and been created again.
+    /// gone back and been created again. While streams of the device are captured, asks the driver about the giver.
     ///
     /// @param waits whether the taker may be made to wait
     public synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariant**: the list has exactly the aliased mappings, except those that a rollback left.
 ///
-/// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be unmapped are claimed.
+/// Guarded by the lock of the [PageTable], which is not held while the driver unmaps: those mappings are claimed.
 public final class AliasMappings {
     /// Enough for recorded and generated programs that repeat. A search walks past all that there are.
     public static final int MAX_A_PAGE = 32;

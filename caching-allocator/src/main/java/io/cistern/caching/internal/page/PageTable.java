@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
 /// reserved bytes are the bytes of all pages on the device and of the handles that the driver would not take back.
 ///
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards' short
-/// locks. Only a thread that holds this lock may hold several short locks. No thread holds it across a driver call.
+/// locks. Only a thread that holds this lock may hold several short locks. Across a driver call it is held only by a
+/// survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks which.
 public final class PageTable {
     public final PhysicalPages pages;
     public final AddressRangeMap ranges;
