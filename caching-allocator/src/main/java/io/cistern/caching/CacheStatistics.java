@@ -23,7 +23,7 @@ import java.util.function.Function;
 /// |---|---|
 /// | `tier.thread_cache.hits`, `.misses`, `.hit_percent` | requests that thread caches served, or did not |
 /// | `tier.shard.…` | the same for shards |
-/// | `tier.pages.…` | the same for pages: hits needed no driver call; see below |
+/// | `tier.pages.…` | the same for pages: hits mapped none; see below |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
 /// | `pages.mapped`, `.unmapped` | pages that got their first address, and that lost their last |
 /// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that pages got for that |
@@ -34,9 +34,10 @@ import java.util.function.Function;
 /// | `rounding_loss_bytes` | allocated bytes beyond those requested |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes kept for the stream that used them |
 ///
-/// A hit of `tier.pages` needs no driver call, not even one about another stream's work. `num_device_alloc`
-/// counts the misses that got new memory. Plain segments have no such tier. NAME is `small_pool` or
-/// `large_pool`. STREAM is a handle in hexadecimal, or `ended` for memory of streams that have ended.
+/// A hit of `tier.pages` maps no page and makes no stream wait; it may ask the driver which fences have passed, and how
+/// much memory is free. `num_device_alloc` counts the misses that got new memory. Plain segments have no such tier.
+/// NAME is `small_pool` or `large_pool`. STREAM is a handle in hexadecimal, or `ended` for memory of streams that have
+/// ended.
 ///
 /// **Peaks** over several streams are never too low. They are too high by at most 8 MiB a stream (small blocks)
 /// or 128 MiB a stream (large ones), 128 blocks a stream, or a sixteenth of the stream's own peak; they are

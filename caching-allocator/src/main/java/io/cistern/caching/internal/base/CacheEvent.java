@@ -44,10 +44,10 @@ public enum CacheEvent {
     COMPACTED_BYTES("compaction.freed_bytes"),
     /// Compaction put a page on the host, for want of room on the device.
     PAGE_ON_HOST("compaction.host_pages"),
-    /// Idle pages served a request that its shard could not serve, without a driver call.
+    /// A request that its shard could not serve mapped no page and took none of another stream: a block had become free
+    /// meanwhile, or idle pages of the same stream came home.
     PAGES_HIT("tier.pages.hits"),
-    /// A request that its shard could not serve needed mapped or new pages, or had to wait for another stream's
-    /// work on them.
+    /// A request that its shard could not serve mapped pages, or took pages of another stream.
     PAGES_MISS("tier.pages.misses");
 
     private final String key;
