@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// It has three tiers: [ThreadCache] for blocks that a thread keeps, [Shard] for blocks of a stream,
-/// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages] for physical memory.
+/// It has three tiers: [ThreadCache] for blocks that a thread keeps,
+/// [Shard][io.cistern.caching.internal.shard.Shard] for blocks of a stream, [PageTable] for physical memory.
 ///
 /// **Frees** are trusted: the framework has a record of every block and finds a second free, an unknown address
 /// and a wrong size before it calls. If this class is called directly, it finds addresses outside its ranges at

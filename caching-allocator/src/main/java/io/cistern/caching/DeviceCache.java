@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **An allocation** asks, in this order: 1. the thread's [cache][ThreadCache]; 2. the stream's [shard][Shard], from
 /// which the thread cache is [refilled][ThreadCacheRefill]; 3. what threads keep for the shard, which goes back to it;
-/// 4. [growth][Growth]; 5. [reclaim][CacheReclaim], which grows again. None calls back up.
+/// 4. [growth][Growth]; 5. [reclaim][CacheReclaim], which grows again after each of its steps.
 ///
 /// Shards count blocks in thread caches as live; these are [emptied][ThreadCaches] when memory is to be given back
 /// or found.

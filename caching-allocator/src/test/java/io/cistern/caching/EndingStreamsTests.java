@@ -244,8 +244,8 @@ class EndingStreamsTests {
         order.release(0, 1); // that it kept
     }
 
-    /// So that there is a fence on the giver: both together need more than is
-    /// [little][io.cistern.caching.internal.growth.GrowthPolicy#isLittle].
+    /// So that there is a fence on the giver: both together need more than the share of the device that is too little
+    /// to save.
     private void passAPageOn(long giver, long taker) {
         free(allocate(48 * MIB, giver), giver);
         free(allocate(24 * MIB, taker), taker);

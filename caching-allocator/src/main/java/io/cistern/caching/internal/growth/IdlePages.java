@@ -23,7 +23,7 @@ public final class IdlePages implements PageOwner.FreeBlocks {
     private long number;
     /// Live bytes of all shards in the survey.
     long liveBytes;
-    /// The number of streams that have large live blocks.
+    /// The number of shards with large live blocks; a stream has one such shard.
     int liveLarge;
     private boolean sorted;
 

@@ -83,7 +83,7 @@ final class WindowFill implements AutoCloseable {
     /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
-    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
+    /// Whether a page is to be created only because no idle page fits.
     boolean lacksIdle;
 
     /// Whether the device seems to have less memory left than the new pages need.
