@@ -69,7 +69,8 @@ final class GrowthPolicy {
     /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
     private long peakBytes;
 
-    /// The bytes of all pages that moved to another stream since then.
+    /// The bytes of all pages that moved to new places of another stream since then. A page that comes back to a former
+    /// place does not count: that place did help.
     long movedBytes;
 
     /// The share of the device that is too little to save.

@@ -83,6 +83,9 @@ final class WindowFill implements AutoCloseable {
     /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
+    /// Bytes of pages of other streams that are to be mapped here.
+    private long movedBytes;
+
     /// Whether a page is to be created only because no idle page fits.
     boolean lacksIdle;
 
@@ -237,7 +240,7 @@ final class WindowFill implements AutoCloseable {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
             if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
-                policy.movedBytes += foreign.size() > ofOthers ? page.byteSize : 0;
+                movedBytes += foreign.size() > ofOthers ? page.byteSize : 0;
                 return i + 1;
             }
         }
@@ -333,6 +336,7 @@ final class WindowFill implements AutoCloseable {
                 table.comesHome(added.get(i));
             }
             table.endFill(inFill);
+            policy.movedBytes += movedBytes;
             if (createdBytes > 0) {
                 table.pages.counters.count(CacheEvent.DEVICE_ALLOC);
             }

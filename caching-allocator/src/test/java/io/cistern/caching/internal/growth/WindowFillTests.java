@@ -225,6 +225,17 @@ final class WindowFillTests extends PagesFixture {
     }
 
     @Test
+    void aMoveThatFailedDoesNotCount() {
+        free(adaptive.grow(other, PAGE, false));
+        for (int i = 0; i <= AliasMappings.MAX_A_PAGE; i++) {
+            gpu.faults().failOn(DriverCall.MEM_MAP, 0, 1, CudaResult.UNKNOWN);
+            assertThatThrownBy(() -> adaptive.grow(shard, PAGE, false)).isInstanceOf(CudaException.class);
+        }
+        adaptive.grow(shard, PAGE, false);
+        assertThat(counters.reservedBytes()).isEqualTo(PAGE);
+    }
+
+    @Test
     void aRoomyArenaIsNineTimesASmallOne() {
         Shard small = newShard(0x4000, true);
         long ofSmall = range(grow(small, 1)).byteSize;
