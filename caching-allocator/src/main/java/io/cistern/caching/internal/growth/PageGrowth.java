@@ -113,10 +113,7 @@ public final class PageGrowth implements Growth {
         try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
             WindowFill.State state = plan(fill, shard, byteSize, attempts.waits);
             return switch (state) {
-                case ALLOCATED -> {
-                    table.pages.counters.count(CacheEvent.PAGES_HIT);
-                    yield fill.keep();
-                }
+                case FOUND -> hit(fill);
                 case PLANNED -> fill(fill, attempts);
                 case NO_WINDOW -> {
                     addArena(shard, byteSize);
@@ -135,8 +132,16 @@ public final class PageGrowth implements Growth {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.look(table.owners, shard, waits);
             growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
-            return fill.plan(order);
+            // What the caller's thread caches gave back, what fences had held, and what others freed may serve now.
+            // Once
+            // more in each attempt, and before a window is claimed: a window costs a search of all free runs.
+            return fill.find() ? WindowFill.State.FOUND : fill.plan();
         }
+    }
+
+    private long hit(WindowFill fill) {
+        table.pages.counters.count(CacheEvent.PAGES_HIT);
+        return fill.keep();
     }
 
     private long fill(WindowFill fill, Attempts attempts) {
@@ -161,6 +166,9 @@ public final class PageGrowth implements Growth {
                 throw failure;
             }
             return 0;
+        }
+        if (fill.needsNoPage()) {
+            return hit(fill);
         }
         table.pages.counters.count(CacheEvent.PAGES_MISS);
         table.lent.unmapOld(order);

@@ -45,8 +45,8 @@ final class WindowFill implements AutoCloseable {
         CHANGED,
         /// [#fill] is next.
         PLANNED,
-        /// There is a block.
-        ALLOCATED
+        /// A block had become free.
+        FOUND
     }
 
     private final PageTable table;
@@ -110,25 +110,24 @@ final class WindowFill implements AutoCloseable {
         this.way = way;
     }
 
-    /// Allocates a block that needs no driver call, or plans the pages of a window. The caller holds the page table's
-    /// lock.
-    State plan(CrossStreamOrder order) {
+    /// Searches the shard again, and allocates a block if one fits.
+    boolean find() {
         address = shard.allocateAfterMiss(byteSize);
-        if (address != 0) {
-            return State.ALLOCATED;
-        }
+        return address != 0;
+    }
+
+    /// Plans the pages of a window. The caller holds the page table's lock.
+    State plan() {
         window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle.usable);
         if (window == null) {
             return State.NO_WINDOW;
         }
-        if (!plan(window)) {
-            return State.CHANGED;
-        }
-        if (!added.isEmpty() || !foreign.isEmpty()) {
-            return State.PLANNED;
-        }
-        fill(order); // all pages are present and of this stream
-        return State.ALLOCATED;
+        return plan(window) ? State.PLANNED : State.CHANGED;
+    }
+
+    /// Whether all pages of the window are present and of this stream.
+    boolean needsNoPage() {
+        return added.isEmpty() && foreign.isEmpty();
     }
 
     private boolean plan(MappingWindow claimed) {
