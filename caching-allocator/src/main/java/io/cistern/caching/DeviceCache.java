@@ -138,10 +138,12 @@ final class DeviceCache {
         long size = shards.rounded(byteSize);
         Shard shard = shards.shard(Fences.key(stream), size);
         address = refill.allocate(threadCache, shard, byteSize, stream);
-        if (address != 0) {
+        if (address > 0) {
             return address;
         }
-        refill.giveBack(threadCache, shard);
+        if (address == 0) { // else pages of this stream come back, whatever threads keep
+            refill.giveBack(threadCache, shard);
+        }
         return allocateMissed(shard, size, byteSize);
     }
 

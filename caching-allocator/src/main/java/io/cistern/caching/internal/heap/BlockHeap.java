@@ -26,10 +26,6 @@ public final class BlockHeap {
     /// The size of the last search that failed, if no block became free since; else 0.
     private long missedBytes;
 
-    /// Whether the last request that missed only needs pages of this stream to come back. Without the lock this is
-    /// a guess.
-    public boolean missedOwnPages;
-
     /// @param smallerRuns asked where aliased blocks are
     public BlockHeap(
             Blocks blocks,
@@ -46,7 +42,8 @@ public final class BlockHeap {
 
     /// Allocates from the start of the best free block.
     ///
-    /// @return its address, or 0 if none fits, or a smaller free run can serve once pages come back to it
+    /// @return its address; 0 if none fits, or a smaller free run can serve once pages come back to it; negative if
+    ///     all these pages are of this stream
     public long allocate(long byteSize) {
         int block = freeRuns.bins.bestFit(byteSize);
         if (freeRuns.aliases > 0) {
@@ -54,8 +51,7 @@ public final class BlockHeap {
         }
         if (block < 0 || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
             missedBytes = byteSize;
-            missedOwnPages = block == SmallerRuns.OWN_PAGES;
-            return 0;
+            return block == SmallerRuns.OWN_PAGES ? SmallerRuns.OWN_PAGES : 0;
         }
         return handOut(block, byteSize);
     }
@@ -148,7 +144,7 @@ public final class BlockHeap {
 
     /// Like [#allocate], but returns 0 at once if the last search for this size failed and no block became free since.
     public long allocateAfterMiss(long byteSize) {
-        return byteSize == missedBytes ? 0 : allocate(byteSize);
+        return byteSize == missedBytes ? 0 : Math.max(0, allocate(byteSize));
     }
 
     /// Merges neighbouring claimed blocks, whose bytes have memory up to `end`, and allocates from the result.

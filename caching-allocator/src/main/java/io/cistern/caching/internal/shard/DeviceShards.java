@@ -128,7 +128,7 @@ public final class DeviceShards {
 
     /// Allocates from a shard for a caller that asked for `byteSize` bytes, if a free block fits.
     ///
-    /// @return its address, or 0
+    /// @return its address, or 0; negative if only pages of the shard's stream have to come back
     public long find(Shard shard, long byteSize) {
         if (byteSize > Sizes.LARGEST) {
             return 0;

@@ -136,10 +136,12 @@ public final class Shard implements PageOwner {
     // Blocks.
 
     /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, unless no block fits.
+    ///
+    /// @return see [BlockHeap#allocate]
     long find(long byteSize, long asked) {
         try (ShortLock _ = lock.hold()) {
             long address = heap.allocate(byteSize);
-            if (address != 0) {
+            if (address > 0) {
                 counters.hits++;
                 counters.requestedBytes.add(asked);
             }
@@ -153,9 +155,9 @@ public final class Shard implements PageOwner {
         into.reserve(wanted);
         try (ShortLock _ = lock.hold()) {
             int from = into.count;
-            for (long address = 1; address != 0 && into.count - from < wanted; ) {
+            for (long address = 1; address > 0 && into.count - from < wanted; ) {
                 address = heap.allocate(byteSize);
-                if (address != 0) {
+                if (address > 0) {
                     into.add(address);
                 }
             }
@@ -165,11 +167,6 @@ public final class Shard implements PageOwner {
             }
         }
         into.reverse();
-    }
-
-    /// See [BlockHeap#missedOwnPages].
-    public boolean missedOwnPages() {
-        return heap.missedOwnPages;
     }
 
     public void missed() {

@@ -55,7 +55,7 @@ public final class ThreadCacheRefill {
     /// Allocates from the shard, and fetches more blocks of the class for the thread cache.
     ///
     /// @param threadCache the calling thread's; null if it has none
-    /// @return the block's address, or 0 if no free block fits
+    /// @return the block's address, or 0 if none fits; negative if only pages of this stream have to come back
     public long allocate(@Nullable ThreadCache threadCache, Shard shard, long byteSize, long stream) {
         boolean small = Sizes.hasClass(byteSize);
         if (threadCache == null) {
@@ -156,14 +156,11 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Empties the thread cache, for all streams, and the transfer cache, before a growth, unless only pages
-    /// of this stream have to come back. So the search for pages sees the blocks as without thread caches.
-    /// Thread caches hold different blocks each time, and a program that repeats would else come to rest late.
-    /// Other threads' caches are emptied of blocks of the shard, if they hold enough.
+    /// Empties the thread cache, for all streams, and the transfer cache, before a growth. So the search for pages
+    /// sees the blocks as without thread caches. Thread caches hold different blocks each time, and a program that
+    /// repeats would else come to rest late. Other threads' caches are emptied of blocks of the shard, if they hold
+    /// enough.
     public void giveBack(@Nullable ThreadCache threadCache, Shard shard) {
-        if (shard.missedOwnPages()) {
-            return;
-        }
         if (threadCache != null) {
             emptyOwn(threadCache, shard);
         }
