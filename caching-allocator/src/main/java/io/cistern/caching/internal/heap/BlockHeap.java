@@ -47,7 +47,7 @@ public final class BlockHeap {
     public long allocate(long byteSize) {
         int block = freeRuns.bins.bestFit(byteSize);
         if (freeRuns.aliases > 0) {
-            block = smallerRuns.best(block, byteSize);
+            block = smallerRuns.best(freeRuns, block, byteSize);
         }
         if (block < 0 || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
             missedBytes = byteSize;

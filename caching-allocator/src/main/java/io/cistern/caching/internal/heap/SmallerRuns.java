@@ -5,18 +5,15 @@ package io.cistern.caching.internal.heap;
 /// these pages were there. So a program that repeats finds its former places wherever its pages are.
 @FunctionalInterface
 public interface SmallerRuns {
-    /// The best run needs pages of its own stream.
+    /// The best run needs pages of its own stream, and of no other.
     int OWN_PAGES = -2;
 
-    /// The best run also needs pages of other streams.
-    int OTHER_PAGES = -3;
-
     /// Looks at the block that was found, and no further.
-    SmallerRuns NONE = (block, byteSize) -> block;
+    SmallerRuns NONE = (_, block, _) -> block;
 
     /// Returns the free block to take. Called under the shard's lock, so what it knows of other shards is a guess.
     ///
     /// @param block the best free block that begins a free run, or [Blocks#NONE]
-    /// @return a free block, `block` itself, [#OWN_PAGES] or [#OTHER_PAGES]
-    int best(int block, long byteSize);
+    /// @return a free block, `block` itself, [#OWN_PAGES], or [Blocks#NONE] if the best run needs pages of others
+    int best(FreeRuns freeRuns, int block, long byteSize);
 }

@@ -68,7 +68,6 @@ public final class Shard implements PageOwner {
     private final FreeRuns freeRuns;
     final IdleMarks marks;
     private final WindowSearch search;
-    private final Predicate<Page> maybeUsable = Shard::mayBeUsable;
     private final FencedFrees fenced;
 
     /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
@@ -98,9 +97,10 @@ public final class Shard implements PageOwner {
         this.counters = new ShardCounters(small, ofDevice);
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
-        this.heap = new BlockHeap(blocks, splitPolicy, marks, small ? SmallerRuns.NONE : this::smallerRun, counters);
-        this.freeRuns = heap.freeRuns;
         this.search = new WindowSearch(blocks);
+        // Small blocks are placed by the best fit alone: a page for them is the smallest there is.
+        this.heap = new BlockHeap(blocks, splitPolicy, marks, small ? SmallerRuns.NONE : search, counters);
+        this.freeRuns = heap.freeRuns;
         this.fenced = new FencedFrees(this);
     }
 
@@ -187,15 +187,6 @@ public final class Shard implements PageOwner {
         try (ShortLock _ = lock.hold()) {
             return heap.allocateFromAny(byteSize, takesWhole);
         }
-    }
-
-    /// Small blocks are placed by the best fit alone: a page for them is the smallest there is.
-    private int smallerRun(int block, long byteSize) {
-        return search.ready(freeRuns, maybeUsable, block, byteSize);
-    }
-
-    private static boolean mayBeUsable(Page page) {
-        return page.home.owner.mayBeIdle(page.home);
     }
 
     /// Frees a live block. It is free at once if all later work of this shard's stream comes after its last use. A
@@ -337,7 +328,7 @@ public final class Shard implements PageOwner {
     @Nullable
     public MappingWindow claimWindow(long byteSize, @Nullable Predicate<Page> idle) {
         try (ShortLock _ = lock.hold()) {
-            MappingWindow window = search.best(freeRuns, idle, byteSize);
+            MappingWindow window = search.window(freeRuns, idle, byteSize);
             if (window != null) {
                 freeRuns.claim(window.gap, window.blocks[0], window.blocks[window.count - 1]);
             }

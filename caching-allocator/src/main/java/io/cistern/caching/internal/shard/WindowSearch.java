@@ -23,18 +23,18 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Windows begin where free runs begin, if possible, so that a workload that repeats finds its former windows.
 ///
-/// [#best] serves misses, [#ready] each allocation where blocks are aliased: both place a request in the same way.
+/// [#window] serves misses, [#best] each allocation where blocks are aliased: both place a request in the same way.
 ///
-/// A shard has one. [#best] is called under the shard's locks and the page table's, [#ready] only under the shard's
+/// A shard has one. [#window] is called under the shard's locks and the page table's, [#best] only under the shard's
 /// short lock: what it knows of pages is then a guess. Takes time in the number of blocks.
-final class WindowSearch {
+final class WindowSearch implements SmallerRuns {
     /// How many free runs and blocks of smaller runs an allocation looks at. Most recorded programs have fewer; one
     /// that tears its memory has thousands.
     private static final int FEW = 32;
 
     private final Blocks blocks;
     private final IntPredicate searchGap = this::searchGap;
-    /// The pages that may come back to their aliased blocks; null for none.
+    /// Which pages may come back to their aliased blocks, in the current search; null for none.
     private @Nullable Predicate<Page> usable;
 
     /// By a page's number: the last search that met it, and the address where it did.
@@ -70,18 +70,17 @@ final class WindowSearch {
     /// @param pages pages that may come back to their aliased blocks, or null for none
     /// @return the window; null if none is long enough
     @Nullable
-    MappingWindow best(FreeRuns freeRuns, @Nullable Predicate<Page> pages, long bytes) {
+    MappingWindow window(FreeRuns freeRuns, @Nullable Predicate<Page> pages, long bytes) {
         begin(pages, bytes, Integer.MAX_VALUE);
         freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
         return bestFirst == Blocks.NONE ? null : new MappingWindow(blocks, bestStart, bestFirst, bestLast);
     }
 
     /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
-    ///
-    /// @see SmallerRuns#best
-    int ready(FreeRuns freeRuns, Predicate<Page> pages, int block, long bytes) {
+    @Override
+    public int best(FreeRuns freeRuns, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
-        begin(pages, bytes, FEW);
+        begin(WindowSearch::mayBeIdle, bytes, FEW);
         freeRuns.forEachGap(bytes, most, searchGap);
         boolean isReady = bestFirst != Blocks.NONE && !isLacking;
         if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
@@ -90,14 +89,18 @@ final class WindowSearch {
         return bestFirst == bestLast && blocks.state[bestFirst] == Blocks.FREE ? bestFirst : whoseArePages();
     }
 
+    private static boolean mayBeIdle(Page page) {
+        return page.home.owner.mayBeIdle(page.home);
+    }
+
     private int whoseArePages() {
         for (int block = bestFirst; ; block = blocks.next[block]) {
             Mapping lent = blocks.state[block] == Blocks.LENT ? mapping(block) : null;
             if (lent != null && lent.page.home.owner.timeline() != lent.owner.timeline()) {
-                return SmallerRuns.OTHER_PAGES;
+                return Blocks.NONE;
             }
             if (block == bestLast) {
-                return SmallerRuns.OWN_PAGES;
+                return OWN_PAGES;
             }
         }
     }
