@@ -116,7 +116,7 @@ public final class DeviceShards {
         if (key < 0) {
             endOrphans(SOME_ORPHANS);
         }
-        return open.open(key, byteSize, this);
+        return open.open(open.timeline(key), Sizes.hasClass(byteSize), this::takeOver);
     }
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
@@ -336,8 +336,7 @@ public final class DeviceShards {
     /// successor does not need would then be lost to all others.
     ///
     /// @return null if no shard can be taken over now
-    @Nullable
-    Shard takeOver(StreamTimeline successor, boolean small) {
+    private @Nullable Shard takeOver(StreamTimeline successor, boolean small) {
         PageTable table = movingPages();
         if (table == null) {
             return null;

@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.ArrayList;
@@ -23,6 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class Shards {
     /// The shards that ended streams left.
     public interface Left {
+        /// Gives one to a stream and [enters][#enter] it; returns null if there is none.
         @Nullable
         Shard takeOver(StreamTimeline successor, boolean small);
     }
@@ -56,13 +56,11 @@ public final class Shards {
         }
     }
 
-    /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
-    Shard open(long key, long byteSize, DeviceShards ended) {
-        StreamTimeline timeline;
+    /// Returns the timeline of a stream, a new one if it has no shards.
+    StreamTimeline timeline(long key) {
         synchronized (timelines) {
-            timeline = timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get()));
+            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get()));
         }
-        return open(timeline, Sizes.hasClass(byteSize), ended::takeOver);
     }
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
@@ -70,8 +68,10 @@ public final class Shards {
     public synchronized Shard open(StreamTimeline timeline, boolean small, Left ended) {
         Shard shard = find(timeline.key, small);
         if (shard == null) {
-            Shard left = ended.takeOver(timeline, small);
-            shard = left != null ? left : new Shard(timeline, small, splitPolicy, clock, counters);
+            shard = ended.takeOver(timeline, small);
+        }
+        if (shard == null) {
+            shard = new Shard(timeline, small, splitPolicy, clock, counters);
             enter(shard);
         }
         return shard;
@@ -79,7 +79,6 @@ public final class Shards {
 
     synchronized void enter(Shard shard) {
         List<Shard> all = all();
-        all.remove(shard);
         all.add(shard);
         table = tableOf(all);
     }

@@ -54,7 +54,10 @@ class ShardsTests {
     void whatAnEndedStreamLeftIsTakenOverOnce() {
         Shard left =
                 new Shard(TestContext.timeline(768), true, SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
-        assertThat(table.open(TestContext.timeline(768), true, (successor, small) -> small ? left : null))
+        assertThat(table.open(TestContext.timeline(768), true, (_, _) -> {
+                    table.enter(left);
+                    return left;
+                }))
                 .isSameAs(left);
         assertThat(open(768)).isSameAs(left);
         assertThat(table.all()).containsExactly(left);
