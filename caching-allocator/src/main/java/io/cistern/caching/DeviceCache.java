@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.growth.PageGrowth;
 import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -13,7 +14,6 @@ import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.shard.DeviceShards;
-import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
 import io.cistern.caching.internal.thread.ThreadCache;
@@ -81,7 +81,7 @@ final class DeviceCache {
         this.growth = growth(driver, source, options, ranges, clock);
         this.threadCaches = new ThreadCaches(threadCaches, device, options.threadCacheBytes(), counters, ranges);
         this.shards = new DeviceShards(
-                growth,
+                growth.pages().orElse(null),
                 fences,
                 order,
                 new Shards(growth.splitPolicy(), clock, counters),

@@ -8,7 +8,6 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

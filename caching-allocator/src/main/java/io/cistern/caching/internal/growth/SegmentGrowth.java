@@ -7,7 +7,6 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.MappedRanges;
-import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.VirtualMemory;

@@ -15,6 +15,7 @@ import io.cistern.internal.threads.HeldLock;
 import java.lang.System.Logger.Level;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
@@ -55,7 +56,7 @@ public final class DeviceShards {
 
     public final AddressRangeMap ranges;
     public final RecordedUses uses;
-    private final Growth growth;
+    private final @Nullable PageTable table;
     private final Fences fences;
     private final CrossStreamOrder order;
     private final Shards open;
@@ -81,9 +82,10 @@ public final class DeviceShards {
     /// The number of streams that have ended. Written under the same lock.
     private volatile int ends;
 
+    /// @param table the table of the pages; null if memory comes in whole segments
     /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
     public DeviceShards(
-            Growth growth,
+            @Nullable PageTable table,
             Fences fences,
             CrossStreamOrder order,
             Shards open,
@@ -93,7 +95,7 @@ public final class DeviceShards {
             long unit,
             boolean hasClasses,
             boolean endsOrphans) {
-        this.growth = growth;
+        this.table = table;
         this.fences = fences;
         this.order = order;
         this.open = open;
@@ -337,14 +339,13 @@ public final class DeviceShards {
     ///
     /// @return null if no shard can be taken over now
     private @Nullable Shard takeOver(StreamTimeline successor, boolean small) {
-        PageTable table = movingPages();
-        if (table == null) {
+        if (!pagesMove()) {
             return null;
         }
         List<Shard> left =
                 ended().stream().filter(shard -> shard.small == small).toList();
         try {
-            return takeOver(successor, left, table);
+            return takeOver(successor, left);
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
@@ -353,18 +354,17 @@ public final class DeviceShards {
         }
     }
 
-    /// Returns the table of the pages, or null if none moves.
-    private @Nullable PageTable movingPages() {
-        return growth.pages().filter(table -> !table.stable).orElse(null);
+    private boolean pagesMove() {
+        return table != null && !table.stable;
     }
 
-    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left, PageTable table) {
+    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left) {
         Shard last = firstVacant(left.reversed());
         if (last == null) {
             return null;
         }
         if (order.hasFinished(last.timeline())) {
-            return passOn(last, successor, false, table) ? last : null;
+            return passOn(last, successor, false) ? last : null;
         }
         Shard first = firstVacant(left);
         if (first == null) {
@@ -372,7 +372,7 @@ public final class DeviceShards {
         }
         boolean finished = first != last && order.hasFinished(first.timeline());
         boolean comesAfter = finished || order.follow(successor, first.timeline());
-        return comesAfter && passOn(first, successor, !finished, table) ? first : null;
+        return comesAfter && passOn(first, successor, !finished) ? first : null;
     }
 
     private static @Nullable Shard firstVacant(List<Shard> all) {
@@ -381,13 +381,13 @@ public final class DeviceShards {
 
     /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
     /// for its stream.
-    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew, PageTable table) {
+    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         if (!shard.driverLock.tryLock()) {
             return false;
         }
         try {
             StreamTimeline former = shard.timeline();
-            boolean passed = isLeft(shard) && shard.passTo(successor, anew, table);
+            boolean passed = isLeft(shard) && shard.passTo(successor, anew, Objects.requireNonNull(table));
             if (passed) {
                 synchronized (ended) {
                     open.enter(shard);
@@ -438,7 +438,7 @@ public final class DeviceShards {
     }
 
     private boolean mayBeTakenOver(Shard shard) {
-        if (movingPages() == null || ends - shard.timeline().endNumber >= KEPT) {
+        if (!pagesMove() || ends - shard.timeline().endNumber >= KEPT) {
             return false;
         }
         shard.settle(fences);
@@ -485,16 +485,13 @@ public final class DeviceShards {
     public void dispose(Shard shard) {
         try (HeldLock _ = shard.holdDriver()) {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
-            if (hasNoMemory && shard.quiet(fences) && unmapLent(shard) && shard.dispose()) {
+            if (hasNoMemory
+                    && shard.quiet(fences)
+                    && (table == null || table.lent.unmap(shard)) // else the source needs memory where it is
+                    && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);
                 forget(shard, shard.timeline());
             }
         }
-    }
-
-    /// Unmaps the aliased mappings of a shard; returns false if the source needs some of the memory where it is.
-    private boolean unmapLent(Shard shard) {
-        PageTable table = growth.pages().orElse(null);
-        return table == null || table.lent.unmap(shard);
     }
 }

@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
 /// 1. A request takes the best fit among the free blocks; the rest stays free, if it has one granule or more.
 /// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
 ///    [for a fence][FencedFrees].
-/// 3. [Growth] adds memory: segments, or pages under a [window][MappingWindow]. Pages also leave for other shards,
+/// 3. Growth adds memory: segments, or pages under a [window][MappingWindow]. Pages also leave for other shards,
 ///    come back, are unmapped, replaced or put to sleep, as the [table][PageTable]
 ///    of the pages wants it. Idle memory goes back to the driver.
 /// 4. When the stream has ended and no block is in use, another stream may [take over][#passTo] the shard.
@@ -81,7 +81,7 @@ public final class Shard implements PageOwner {
     /// Only one warning is logged; two threads may log two.
     private boolean refusalLogged;
 
-    /// @param splitPolicy see [Growth#splitPolicy]
+    /// @param splitPolicy how free blocks are split
     /// @param clock the device's clock
     /// @param ofDevice the counters of the device
     public Shard(

@@ -1,7 +1,8 @@
-package io.cistern.caching.internal.shard;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.shard.Shard;
 import java.util.Optional;
 
 /// Gets more memory for a shard. Holds no short lock across a driver call.
