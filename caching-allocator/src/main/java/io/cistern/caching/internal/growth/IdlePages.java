@@ -53,18 +53,10 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         }
     }
 
-    /// Whether a page is idle, may be taken, and was not taken in this survey.
+    /// Whether a page is idle and may be taken. One that was [lent][PageOwner#lend] is not idle any more.
     boolean has(Page page) {
         Mapping home = page.home;
-        PageOwner shard = home.owner;
-        return home.idle
-                && page.takenIn != number
-                && !page.isPinned()
-                && home.freedAt <= shard.timeline().newestTakeable;
-    }
-
-    void taken(Page page) {
-        page.takenIn = number;
+        return home.idle && !page.isPinned() && home.freedAt <= home.owner.timeline().newestTakeable;
     }
 
     /// Returns all idle pages, the largest first. Among equals the longest idle come first, since they are the

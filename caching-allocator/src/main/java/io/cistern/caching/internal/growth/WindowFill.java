@@ -180,7 +180,6 @@ final class WindowFill implements AutoCloseable {
             }
         }
         if (isLent) {
-            idle.taken(page);
             if (home.owner.timeline() != shard.timeline()) {
                 foreign.add(page);
             }

@@ -49,8 +49,6 @@ public final class Page {
 
     /// The value of [Mapping#freedAt] when the current survey of idle pages saw this page.
     public long seenFreedAt;
-    /// The last survey that took this page.
-    public long takenIn;
     /// Where it is mapped, if it is [stranded][PhysicalPages#strand].
     long strandedAt;
 
