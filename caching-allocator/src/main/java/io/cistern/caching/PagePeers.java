@@ -55,7 +55,7 @@ final class PagePeers {
 
     private void open(Mapping mapping, MemoryLocation place) {
         try {
-            set(mapping, place, AccessRights.READ_WRITE);
+            pages.setAccess(mapping, place, AccessRights.READ_WRITE);
         } catch (CudaException refusal) {
             if (table.has(mapping)) { // else it was unmapped meanwhile
                 throw refusal;
@@ -65,13 +65,9 @@ final class PagePeers {
 
     private void close(Mapping mapping, MemoryLocation place, Throwable because) {
         try {
-            set(mapping, place, AccessRights.NONE);
+            pages.setAccess(mapping, place, AccessRights.NONE);
         } catch (CudaException second) {
             because.addSuppressed(second);
         }
-    }
-
-    private void set(Mapping mapping, MemoryLocation place, AccessRights rights) {
-        pages.memory.setAccess(pages.device, mapping.address, mapping.page.byteSize, place, rights);
     }
 }

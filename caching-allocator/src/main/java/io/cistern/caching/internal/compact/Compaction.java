@@ -30,7 +30,7 @@ public final class Compaction implements AutoCloseable {
     public Compaction(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
-        this.space = new CopySpace(driver, table.pages.device, table.pages.slotBytes);
+        this.space = new CopySpace(driver, table.pages.counters.device, table.pages.slotBytes);
     }
 
     /// Replaces the pages of a plan; `begun` is the time when compaction began, on the driver's clock.

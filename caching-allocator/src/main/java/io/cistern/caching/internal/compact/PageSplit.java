@@ -6,7 +6,6 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.Shard;
-import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.threads.HeldLock;
@@ -170,17 +169,17 @@ final class PageSplit {
         scratch = space.addresses(total);
         for (Mapping each : homes) {
             long target = elsewhere(mappedElsewhere);
-            pages.memory.map(pages.device, target, each.page.byteSize, each.page.handle);
+            pages.map(target, each.page);
             mappedElsewhere++;
         }
-        pages.memory.setAccess(pages.device, scratch, total, pages.accessors, AccessRights.READ_WRITE);
+        pages.open(scratch, total);
         space.copy(homes);
     }
 
     private void unmapElsewhere() {
         while (mappedElsewhere > 0) {
             Page smaller = homes.get(mappedElsewhere - 1).page;
-            pages.memory.unmap(pages.device, elsewhere(mappedElsewhere - 1), smaller.byteSize);
+            pages.unmap(elsewhere(mappedElsewhere - 1), smaller.byteSize);
             mappedElsewhere--;
         }
     }
@@ -194,13 +193,12 @@ final class PageSplit {
     }
 
     private void exchange() {
-        pages.memory.unmap(pages.device, home.address, page.byteSize);
+        pages.unmap(home.address, page.byteSize);
         isAway = true;
         for (Mapping each : homes) {
-            pages.memory.map(pages.device, each.address, each.page.byteSize, each.page.handle);
+            pages.map(each.address, each.page);
             mappedHome++;
-            pages.memory.setAccess(
-                    pages.device, each.address, each.page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+            pages.open(each.address, each.page.byteSize);
         }
         homes.forEach(pages::mapped);
     }
@@ -257,7 +255,7 @@ final class PageSplit {
 
     private boolean tryUnmap(long address, long byteSize, @Nullable Throwable failure) {
         try {
-            pages.memory.unmap(pages.device, address, byteSize);
+            pages.unmap(address, byteSize);
             return true;
         } catch (CudaException refusal) {
             if (failure != null) {
@@ -282,14 +280,14 @@ final class PageSplit {
         try {
             while (mappedHome > 0) {
                 Mapping last = homes.get(mappedHome - 1);
-                pages.memory.unmap(pages.device, last.address, last.page.byteSize);
+                pages.unmap(last.address, last.page.byteSize);
                 mappedHome--;
             }
             if (isAway) {
-                pages.memory.map(pages.device, home.address, page.byteSize, page.handle);
+                pages.map(home.address, page);
                 isAway = false;
             }
-            pages.memory.setAccess(pages.device, home.address, page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+            pages.open(home.address, page.byteSize);
             pages.mapped(home);
             return true;
         } catch (CudaException refusal) {

@@ -77,7 +77,7 @@ public final class PageGrowth implements Growth {
             shard.settle(fences);
             if (byteSize > deviceBytes && table.pages.onDevice) {
                 throw new DeviceOutOfMemoryException(
-                        byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
+                        byteSize, table.pages.counters.device, "the device has " + deviceBytes + " bytes");
             }
             look();
             WindowFill.Way way = idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;

@@ -10,7 +10,6 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.MappingWindow;
 import io.cistern.caching.internal.shard.Shard;
-import io.cistern.cuda.AccessRights;
 import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.List;
@@ -300,8 +299,7 @@ final class WindowFill implements AutoCloseable {
             boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end;
             if (runEnds) {
                 long from = added.get(opened).address;
-                pages.memory.setAccess(
-                        pages.device, from, mapping.end - from, pages.accessors, AccessRights.READ_WRITE);
+                pages.open(from, mapping.end - from);
                 opened = i + 1;
             }
         }
@@ -316,7 +314,7 @@ final class WindowFill implements AutoCloseable {
             mapping.page.handle = pages.create(mapping.page.byteSize);
         }
         created++;
-        pages.memory.map(pages.device, mapping.address, mapping.page.byteSize, mapping.page.handle);
+        pages.map(mapping.address, mapping.page);
         mapped++;
     }
 
@@ -358,7 +356,7 @@ final class WindowFill implements AutoCloseable {
             if (isAnnounced) {
                 return table.pages.tryUnmap(mapping);
             }
-            table.pages.memory.unmap(table.pages.device, mapping.address, mapping.page.byteSize);
+            table.pages.unmap(mapping.address, mapping.page.byteSize);
             return true;
         } catch (RuntimeException | Error second) {
             failure.addSuppressed(second);

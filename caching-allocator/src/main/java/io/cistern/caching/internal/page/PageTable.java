@@ -127,7 +127,7 @@ public final class PageTable {
         } else {
             lent.remove(mapping);
         }
-        counters.sink.pageMoved(pages.device, page.home.address, mapping.address, page.byteSize);
+        counters.sink.pageMoved(counters.device, page.home.address, mapping.address, page.byteSize);
         page.home = mapping;
     }
 
@@ -163,7 +163,7 @@ public final class PageTable {
         }
         for (Page page : tried) {
             try {
-                pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+                pages.unmap(page.home.address, page.byteSize);
             } catch (CudaException refusal) {
                 continue; // retried later
             }
@@ -214,7 +214,7 @@ public final class PageTable {
             return pages.tryUnmap(page.home);
         }
         if (page.isMapped) {
-            pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+            pages.unmap(page.home.address, page.byteSize);
         }
         return true;
     }

@@ -3,6 +3,7 @@ package io.cistern.caching.internal.page;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -19,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes of live handles`.
 public final class PhysicalPages {
-    public final int device;
-    public final VirtualMemory memory;
+    final int device;
+    final VirtualMemory memory;
     /// A multiple of the granularity: all page sizes and addresses are multiples of it.
     public final long slotBytes;
     /// Whether the memory is the device's own, so that the device's size bounds it.
@@ -92,6 +93,26 @@ public final class PhysicalPages {
         counters.count(CacheEvent.PAGE_ON_HOST);
     }
 
+    /// Maps a page; nobody may use it there until the addresses are [open][#open].
+    public void map(long address, Page page) {
+        memory.map(device, address, page.byteSize, page.handle);
+    }
+
+    /// Unmaps addresses, of which the source knows nothing, or nothing any more.
+    public void unmap(long address, long byteSize) {
+        memory.unmap(device, address, byteSize);
+    }
+
+    /// Lets all [#accessors] use mapped addresses.
+    public void open(long address, long byteSize) {
+        memory.setAccess(device, address, byteSize, accessors, AccessRights.READ_WRITE);
+    }
+
+    /// Sets what one device may do at a mapping.
+    public void setAccess(Mapping mapping, MemoryLocation accessor, AccessRights rights) {
+        memory.setAccess(device, mapping.address, mapping.page.byteSize, accessor, rights);
+    }
+
     /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the host.
     public void mapped(Mapping mapping) {
         if (!mapping.page.isOnHost()) {
@@ -116,7 +137,7 @@ public final class PhysicalPages {
             return false;
         }
         try {
-            memory.unmap(device, mapping.address, mapping.page.byteSize);
+            unmap(mapping.address, mapping.page.byteSize);
             return true;
         } catch (CudaException refusal) {
             if (!refusal.result().endsContext()) {
@@ -150,7 +171,7 @@ public final class PhysicalPages {
         for (int i = stranded.size() - 1; i >= 0 && !strandedInUse; i--) {
             Page page = stranded.get(i);
             try {
-                memory.unmap(device, page.strandedAt, page.byteSize);
+                unmap(page.strandedAt, page.byteSize);
             } catch (CudaException refusal) {
                 continue; // retried later
             }

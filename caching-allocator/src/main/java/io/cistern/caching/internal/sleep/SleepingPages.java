@@ -3,7 +3,6 @@ package io.cistern.caching.internal.sleep;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
-import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.HostMemory;
@@ -113,7 +112,7 @@ public final class SleepingPages {
             keep(falling, host, byteSize);
         }
         List<List<SleepingPage>> batches = batches(falling);
-        try (SleepCopies copies = new SleepCopies(driver, pages.device, falling)) {
+        try (SleepCopies copies = new SleepCopies(driver, pages.counters.device, falling)) {
             for (int i = 0; i <= batches.size(); i++) {
                 if (i < batches.size()) {
                     copies.save(i, batches.get(i));
@@ -141,7 +140,7 @@ public final class SleepingPages {
 
     private void release(SleepingPage sleeper) {
         Page page = sleeper.page;
-        pages.memory.unmap(pages.device, sleeper.address(), page.byteSize);
+        pages.unmap(sleeper.address(), page.byteSize);
         page.isMapped = false;
         sleeper.isWhole = false;
         sleeper.hasGone = true;
@@ -163,7 +162,7 @@ public final class SleepingPages {
         if (asleep.isEmpty()) {
             return;
         }
-        SleepCopies copies = new SleepCopies(driver, pages.device, asleep);
+        SleepCopies copies = new SleepCopies(driver, pages.counters.device, asleep);
         try {
             for (List<SleepingPage> batch : batches(asleep)) {
                 map(batch);
@@ -189,14 +188,11 @@ public final class SleepingPages {
                 page.hasMemory = true;
             }
             if (!page.isMapped) {
-                pages.memory.map(pages.device, sleeper.address(), page.byteSize, page.handle);
+                pages.map(sleeper.address(), page);
                 page.isMapped = true;
             }
         }
-        SleepingPage.forEachRun(
-                batch,
-                (begin, byteSize) -> pages.memory.setAccess(
-                        pages.device, begin.address(), byteSize, pages.accessors, AccessRights.READ_WRITE));
+        SleepingPage.forEachRun(batch, (begin, byteSize) -> pages.open(begin.address(), byteSize));
     }
 
     /// Undoes a wake that was not [finished][#settle], or the part of it that an earlier call could not undo.
@@ -219,7 +215,7 @@ public final class SleepingPages {
         Page page = sleeper.page;
         try {
             if (page.isMapped) {
-                pages.memory.unmap(pages.device, sleeper.address(), page.byteSize);
+                pages.unmap(sleeper.address(), page.byteSize);
                 page.isMapped = false;
                 sleeper.isWhole = false;
             }

@@ -165,7 +165,7 @@ final class PageTableTests extends PagesFixture {
         assertThat(page.isPinned(Page.Pin.CHANGING)).isTrue();
         if (unmapped) {
             source.unmapping(0, address, PAGE);
-            table.pages.memory.unmap(0, address, PAGE);
+            table.pages.unmap(address, PAGE);
             page.isMapped = false;
             table.pages.release(page);
             page.hasMemory = false;
@@ -216,11 +216,11 @@ final class PageTableTests extends PagesFixture {
         long block = grow(shard, 1);
         Page page = page(block);
         assertThat(table.onHost()).isEmpty();
-        table.pages.memory.unmap(0, block, PAGE);
+        table.pages.unmap(block, PAGE);
         source.unmapping(0, block, PAGE);
         table.pages.release(page);
         table.pages.createOnHost(page);
-        table.pages.memory.map(0, block, PAGE, page.handle);
+        table.pages.map(block, page);
         shard.sleeps(PAGE, true);
         assertThat(table.onHost()).containsExactly(page);
         assertThat(growth.hostBytes()).isEqualTo(PAGE);
@@ -283,7 +283,7 @@ final class PageTableTests extends PagesFixture {
         }
         table.reserve(2);
         assertThat(table.pages.tryUnmap(home)).isTrue();
-        homes.forEach(each -> table.pages.memory.map(0, each.address, PAGE, each.page.handle));
+        homes.forEach(each -> table.pages.map(each.address, each.page));
         table.exchange(page, homes, parts);
         table.pages.release(page);
         assertThat(ranges.find(block)).isNull();
@@ -312,8 +312,8 @@ final class PageTableTests extends PagesFixture {
                 .isTrue();
         Mapping next = new Page(table.pages.create(PAGE), PAGE, home.arena, block).home;
         table.reserve(1);
-        table.pages.memory.unmap(0, block, 2 * PAGE);
-        table.pages.memory.map(0, block, PAGE, next.page.handle);
+        table.pages.unmap(block, 2 * PAGE);
+        table.pages.map(block, next.page);
         table.exchange(home.page, List.of(next), parts);
         table.pages.release(home.page);
         assertThat(ranges.find(block)).isSameAs(home.arena);
@@ -328,8 +328,8 @@ final class PageTableTests extends PagesFixture {
         Mapping home = mapping(block);
         Mapping next = new Page(table.pages.create(PAGE), PAGE, home.arena, block).home;
         table.reserve(1);
-        table.pages.memory.unmap(0, block, PAGE);
-        table.pages.memory.map(0, block, PAGE, next.page.handle);
+        table.pages.unmap(block, PAGE);
+        table.pages.map(block, next.page);
         table.exchange(home.page, List.of(next), new int[0]);
         table.pages.release(home.page);
         shard.checkInvariants();
