@@ -131,12 +131,12 @@ public final class DeviceShards {
     /// Allocates from a shard for a caller that asked for `byteSize` bytes, if a free block fits.
     ///
     /// @return its address, or 0; negative if only pages of the shard's stream have to come back
-    public long find(Shard shard, long byteSize) {
+    public long allocate(Shard shard, long byteSize) {
         if (byteSize > Sizes.LARGEST) {
             return 0;
         }
         settleIfDue(shard);
-        return shard.find(rounded(byteSize), byteSize);
+        return shard.allocate(rounded(byteSize), byteSize);
     }
 
     /// Allocates from the smallest free block of a stream that fits, wherever it lies: of the shard for the size, or

@@ -138,7 +138,7 @@ public final class Shard implements PageOwner {
     /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, unless no block fits.
     ///
     /// @return see [BlockHeap#allocate]
-    long find(long byteSize, long asked) {
+    long allocate(long byteSize, long asked) {
         try (ShortLock _ = lock.hold()) {
             long address = heap.allocate(byteSize);
             if (address > 0) {

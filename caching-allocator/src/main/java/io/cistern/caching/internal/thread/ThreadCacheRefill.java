@@ -60,7 +60,7 @@ public final class ThreadCacheRefill {
         boolean small = Sizes.hasClass(byteSize);
         if (threadCache == null) {
             long shared = small && keeps ? takeShared(byteSize, Fences.key(stream)) : 0;
-            return shared != 0 ? shared : shards.find(shard, byteSize);
+            return shared != 0 ? shared : shards.allocate(shard, byteSize);
         }
         return small
                 ? allocateSmall(threadCache, shard, byteSize, stream)
@@ -75,7 +75,7 @@ public final class ThreadCacheRefill {
             return address;
         }
         threadCache.small.misses++;
-        return bins == null ? shards.find(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
+        return bins == null ? shards.allocate(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
     }
 
     private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
@@ -89,7 +89,7 @@ public final class ThreadCacheRefill {
                 threadCache.batch.freeAll(shards.ranges);
             }
         }
-        return shards.find(shard, byteSize);
+        return shards.allocate(shard, byteSize);
     }
 
     /// Makes a stream the thread cache's last used one; returns null if that is not possible now.

@@ -12,7 +12,7 @@ final class IdleMarksTests extends PagesFixture {
 
     private void allocateAndFree(int times) {
         for (int i = 0; i < times; i++) {
-            free(shard.find(PAGE, 0));
+            free(shard.allocate(PAGE, 0));
         }
     }
 
@@ -68,7 +68,7 @@ final class IdleMarksTests extends PagesFixture {
         free(blocks[0], blocks[1]);
         free(blocks[3]);
         shard.marks.kept = false;
-        assertThat(shard.find(PAGE, 0)).isEqualTo(blocks[3]);
+        assertThat(shard.allocate(PAGE, 0)).isEqualTo(blocks[3]);
         free(blocks[2]);
         clock.set(20);
         shard.lookedAt();
@@ -83,7 +83,9 @@ final class IdleMarksTests extends PagesFixture {
 
     @Test
     void aPageIsIdleOnceAllOfItIsFree() {
-        long[] blocks = {grow(shard, 1), growth.grow(shard, PAGE / 2, false), shard.find(PAGE / 2, 0), grow(shard, 1)};
+        long[] blocks = {
+            grow(shard, 1), growth.grow(shard, PAGE / 2, false), shard.allocate(PAGE / 2, 0), grow(shard, 1)
+        };
         clock.set(10);
         free(blocks[1]);
         assertInUse(blocks[1]);
@@ -103,13 +105,13 @@ final class IdleMarksTests extends PagesFixture {
         long block = grow(shard, 4);
         clock.set(10);
         free(block);
-        assertThat(shard.find(PAGE + PAGE / 2, 0)).isEqualTo(block);
+        assertThat(shard.allocate(PAGE + PAGE / 2, 0)).isEqualTo(block);
         assertInUse(block);
         assertInUse(block + PAGE);
         assertIdle(block + 2 * PAGE, 10);
         assertIdle(block + 3 * PAGE, 10);
         clock.set(20);
-        long second = shard.find(PAGE / 2, 0);
+        long second = shard.allocate(PAGE / 2, 0);
         assertThat(second).isEqualTo(block + PAGE + PAGE / 2);
         assertIdle(block + 2 * PAGE, 10);
         free(second);
@@ -139,7 +141,7 @@ final class IdleMarksTests extends PagesFixture {
         clock.set(10);
         free(blocks[1], blocks[2], blocks[3]);
         clock.set(20);
-        assertThat(shard.find(PAGE, 0)).as("behind the aliased block").isEqualTo(blocks[1]);
+        assertThat(shard.allocate(PAGE, 0)).as("behind the aliased block").isEqualTo(blocks[1]);
         assertIdle(blocks[2], 10);
         assertIdle(blocks[3], 10);
         assertThat(shard.giveBack(PAGE, fences)).isEqualTo(PAGE);
@@ -172,7 +174,7 @@ final class IdleMarksTests extends PagesFixture {
         free(blocks[1]);
         assertIdle(blocks[1], 10);
         assertThat(mapping(blocks[1]).idleBlock).isNotNegative();
-        assertThat(shard.find(PAGE, 0)).isEqualTo(blocks[1]);
+        assertThat(shard.allocate(PAGE, 0)).isEqualTo(blocks[1]);
         assertInUse(blocks[1]);
     }
 }

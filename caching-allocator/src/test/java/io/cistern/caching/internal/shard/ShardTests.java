@@ -40,11 +40,11 @@ final class ShardTests extends PagesFixture {
 
     @Test
     void aRequestCountsWhenItIsServed() {
-        assertThat(shard.find(PAGE, 100)).isZero();
+        assertThat(shard.allocate(PAGE, 100)).isZero();
         assertThat(hits()).isZero();
         assertThat(counted(CacheStat.REQUESTED_BYTES)).isZero();
         free(grow(shard, 1));
-        long found = shard.find(PAGE, 100);
+        long found = shard.allocate(PAGE, 100);
         assertThat(hits()).isEqualTo(1);
         assertThat(counted(CacheStat.REQUESTED_BYTES)).isEqualTo(100);
         assertThat(shard.reservedBytes()).isEqualTo(PAGE);
@@ -100,7 +100,7 @@ final class ShardTests extends PagesFixture {
         long[] blocks = fill(small, 6);
         long taken = lend(blocks[1], other);
         free(taken, blocks[0], blocks[3], blocks[4], blocks[5]);
-        assertThat(small.find(2 * PAGE, 0)).isEqualTo(blocks[3]);
+        assertThat(small.allocate(2 * PAGE, 0)).isEqualTo(blocks[3]);
         small.checkInvariants();
     }
 
@@ -158,14 +158,14 @@ final class ShardTests extends PagesFixture {
         Mapping middle = mapping(block + PAGE);
         assertThat(lend(middle, other)).isTrue();
         assertThat(shard.reservedBytes()).isEqualTo(2 * PAGE);
-        assertThat(shard.find(2 * PAGE, 0)).isZero();
+        assertThat(shard.allocate(2 * PAGE, 0)).isZero();
         takeBack(middle, other);
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
         assertThat(lend(middle, shard)).isTrue();
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
         takeBack(middle, shard);
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
-        assertThat(shard.find(3 * PAGE, 0)).isEqualTo(block);
+        assertThat(shard.allocate(3 * PAGE, 0)).isEqualTo(block);
     }
 
     @Test
@@ -190,13 +190,13 @@ final class ShardTests extends PagesFixture {
         long[] froms = {block, block + 2 * PAGE};
         long[] tos = {block + PAGE, block + 4 * PAGE};
         assertThat(shard.claimFree(arena, froms, tos, parts)).isTrue();
-        assertThat(shard.find(2 * PAGE, 0)).as("claimed").isZero();
-        long between = shard.find(PAGE, 0);
+        assertThat(shard.allocate(2 * PAGE, 0)).as("claimed").isZero();
+        long between = shard.allocate(PAGE, 0);
         assertThat(between).isEqualTo(block + PAGE);
         shard.freeClaimed(parts);
-        assertThat(shard.find(2 * PAGE, 0)).isEqualTo(block + 2 * PAGE);
+        assertThat(shard.allocate(2 * PAGE, 0)).isEqualTo(block + 2 * PAGE);
         assertThat(shard.claimFree(arena, froms, tos, parts)).as("in use").isFalse();
-        assertThat(shard.find(PAGE, 0)).as("the first part is free again").isEqualTo(block);
+        assertThat(shard.allocate(PAGE, 0)).as("the first part is free again").isEqualTo(block);
     }
 
     @Test
@@ -280,7 +280,7 @@ final class ShardTests extends PagesFixture {
         free(block);
         gpu.faults().failOn(DriverCall.MEM_UNMAP, 1, 1, CudaResult.UNKNOWN);
         assertThat(shard.giveBack(Long.MAX_VALUE, fences)).isEqualTo(PAGE);
-        assertThat(shard.find(2 * PAGE, 0)).isEqualTo(block);
+        assertThat(shard.allocate(2 * PAGE, 0)).isEqualTo(block);
     }
 
     @Test
@@ -290,7 +290,7 @@ final class ShardTests extends PagesFixture {
         gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, CudaResult.LAUNCH_FAILED);
         assertThatThrownBy(() -> shard.giveBack(Long.MAX_VALUE, fences)).isInstanceOf(CudaException.class);
         assertThat(shard.driverLock.isLocked()).isFalse();
-        assertThat(shard.find(3 * PAGE, 0)).isEqualTo(block);
+        assertThat(shard.allocate(3 * PAGE, 0)).isEqualTo(block);
     }
 
     /// The page has no memory that could go.

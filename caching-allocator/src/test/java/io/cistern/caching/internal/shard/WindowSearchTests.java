@@ -57,13 +57,13 @@ final class WindowSearchTests extends PagesFixture {
     }
 
     private void assertFinds(int pages, int page) {
-        long address = shard.find(pages * PAGE, 0);
+        long address = shard.allocate(pages * PAGE, 0);
         assertThat(address).isEqualTo(at(page));
         free(address);
     }
 
     private void assertLeft(int pages, boolean toOwnPages) {
-        assertThat(shard.find(pages * PAGE, 0)).isEqualTo(toOwnPages ? SmallerRuns.OWN_PAGES : 0);
+        assertThat(shard.allocate(pages * PAGE, 0)).isEqualTo(toOwnPages ? SmallerRuns.OWN_PAGES : 0);
     }
 
     // Pages in use elsewhere.
