@@ -122,21 +122,21 @@ public final class DeviceShards {
     }
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
-    public long rounded(long byteSize) {
-        return hasClasses && Sizes.hasClass(byteSize)
-                ? Sizes.byteSize(Sizes.classOf(byteSize))
-                : Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), unit);
+    public long rounded(long asked) {
+        return hasClasses && Sizes.hasClass(asked)
+                ? Sizes.byteSize(Sizes.classOf(asked))
+                : Sizes.rounded(Math.min(asked, Sizes.LARGEST), unit);
     }
 
-    /// Allocates from a shard for a caller that asked for `byteSize` bytes, if a free block fits.
+    /// Allocates from a shard for a caller that asked for `asked` bytes, if a free block fits.
     ///
     /// @return its address, or 0; negative if only pages of the shard's stream have to come back
-    public long allocate(Shard shard, long byteSize) {
-        if (byteSize > Sizes.LARGEST) {
+    public long allocate(Shard shard, long asked) {
+        if (asked > Sizes.LARGEST) {
             return 0;
         }
         settleIfDue(shard);
-        return shard.allocate(rounded(byteSize), byteSize);
+        return shard.allocate(rounded(asked), asked);
     }
 
     /// Allocates from the smallest free block of a stream that fits, wherever it lies: of the shard for the size, or

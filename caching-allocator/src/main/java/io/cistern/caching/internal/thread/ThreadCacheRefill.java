@@ -55,32 +55,31 @@ public final class ThreadCacheRefill {
     /// Allocates from the shard, and fetches more blocks of the class for the thread cache.
     ///
     /// @param threadCache the calling thread's; null if it has none
+    /// @param asked the bytes that the caller asked for
     /// @return the block's address, or 0 if none fits; negative if only pages of this stream have to come back
-    public long allocate(@Nullable ThreadCache threadCache, Shard shard, long byteSize, long stream) {
-        boolean small = Sizes.hasClass(byteSize);
+    public long allocate(@Nullable ThreadCache threadCache, Shard shard, long asked, long stream) {
+        boolean small = Sizes.hasClass(asked);
         if (threadCache == null) {
-            long shared = small && keeps ? takeShared(byteSize, Fences.key(stream)) : 0;
-            return shared != 0 ? shared : shards.allocate(shard, byteSize);
+            long shared = small && keeps ? takeShared(asked, Fences.key(stream)) : 0;
+            return shared != 0 ? shared : shards.allocate(shard, asked);
         }
-        return small
-                ? allocateSmall(threadCache, shard, byteSize, stream)
-                : allocateLarge(threadCache, shard, byteSize);
+        return small ? allocateSmall(threadCache, shard, asked, stream) : allocateLarge(threadCache, shard, asked);
     }
 
-    private long allocateSmall(ThreadCache threadCache, Shard shard, long byteSize, long stream) {
+    private long allocateSmall(ThreadCache threadCache, Shard shard, long asked, long stream) {
         boolean wasSelected = threadCache.isOn(stream, shard);
         ThreadCacheBins bins = select(threadCache, stream, shard);
-        long address = wasSelected || bins == null ? 0 : threadCache.take(byteSize, stream);
+        long address = wasSelected || bins == null ? 0 : threadCache.take(asked, stream);
         if (address != 0) {
             return address;
         }
         threadCache.small.misses++;
-        return bins == null ? shards.allocate(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
+        return bins == null ? shards.allocate(shard, asked) : refill(threadCache, bins, shard, asked);
     }
 
-    private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
+    private long allocateLarge(ThreadCache threadCache, Shard shard, long asked) {
         threadCache.large.misses++;
-        threadCache.largeMissed(shard, byteSize);
+        threadCache.largeMissed(shard, asked);
         if (threadCache.holdsLarge() && threadCache.tryEnter()) {
             try {
                 threadCache.evictLarge(threadCache.batch);
@@ -89,7 +88,7 @@ public final class ThreadCacheRefill {
                 threadCache.batch.freeAll(shards.ranges);
             }
         }
-        return shards.allocate(shard, byteSize);
+        return shards.allocate(shard, asked);
     }
 
     /// Makes a stream the thread cache's last used one; returns null if that is not possible now.
@@ -108,17 +107,17 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private long refill(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long byteSize) {
+    private long refill(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long asked) {
         try {
-            return takeBatch(threadCache, bins, shard, byteSize);
+            return takeBatch(threadCache, bins, shard, asked);
         } catch (RuntimeException | Error failure) {
             threadCache.batch.freeAll(shards.ranges);
             throw failure;
         }
     }
 
-    private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long byteSize) {
-        int sizeClass = Sizes.classOf(byteSize);
+    private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long asked) {
+        int sizeClass = Sizes.classOf(asked);
         long size = Sizes.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
         shards.settleIfDue(shard);
@@ -126,14 +125,14 @@ public final class ThreadCacheRefill {
         shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
         boolean fromTransferCache = batch.count > 0;
         if (!fromTransferCache) {
-            shard.allocateMany(size, byteSize, wanted, batch);
+            shard.allocateMany(size, asked, wanted, batch);
         }
         if (batch.count == 0) {
             return 0;
         }
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
-            threadCache.small.requested.add(byteSize);
+            threadCache.small.requested.add(asked);
             threadCache.small.hit(1, size);
         } else {
             threadCache.small.refilled(batch.count, size);
@@ -188,18 +187,18 @@ public final class ThreadCacheRefill {
     /// Frees a block, into the thread cache if it belongs there.
     ///
     /// @param found the calling thread's thread cache, if the caller knows it
-    public void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
+    public void free(@Nullable ThreadCache found, long address, long asked, long stream) {
         StackRoom.require();
         AddressRange range = shards.ranges.get(address);
         if (found == null && keeps && Thread.currentThread().isVirtual()) {
-            freeShared(range, address, byteSize, stream);
+            freeShared(range, address, asked, stream);
             return;
         }
         ThreadCache threadCache = found != null ? found : tryOwn();
         if (threadCache == null) {
-            shards.free(range, address, byteSize, Fences.key(stream));
+            shards.free(range, address, asked, Fences.key(stream));
         } else {
-            free(threadCache, range, address, byteSize, stream);
+            free(threadCache, range, address, asked, stream);
         }
     }
 
@@ -212,20 +211,20 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private void free(ThreadCache threadCache, AddressRange range, long address, long byteSize, long stream) {
+    private void free(ThreadCache threadCache, AddressRange range, long address, long asked, long stream) {
         Shard shard = Shard.of(range);
-        ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
+        ThreadCacheBins bins = binsFor(threadCache, address, asked, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
-            shards.free(range, address, byteSize, Fences.key(stream));
+            shards.free(range, address, asked, Fences.key(stream));
             return;
         }
         try {
-            (shard.small ? threadCache.small : threadCache.large).requested.remove(byteSize);
+            (shard.small ? threadCache.small : threadCache.large).requested.remove(asked);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {
                 bins.learn(range);
-                threadCache.keep(bins, address, byteSize, threadCache.batch);
+                threadCache.keep(bins, address, asked, threadCache.batch);
             }
         } finally {
             threadCache.leave();
@@ -236,9 +235,9 @@ public final class ThreadCacheRefill {
     /// Returns the thread cache's bins for a block, as the last used ones. Returns null if the block goes to
     /// its shard, also because the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
-            ThreadCache threadCache, long address, long byteSize, long stream, Shard shard) {
-        boolean passesBy = !shard.small && largePassesBy(threadCache, shard, byteSize);
-        if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
+            ThreadCache threadCache, long address, long asked, long stream, Shard shard) {
+        boolean passesBy = !shard.small && largePassesBy(threadCache, shard, asked);
+        if (passesBy || !belongsInThreadCache(address, shard, asked, Fences.key(stream))) {
             return null;
         }
         try {
@@ -248,31 +247,31 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private static boolean largePassesBy(ThreadCache threadCache, Shard shard, long byteSize) {
+    private static boolean largePassesBy(ThreadCache threadCache, Shard shard, long asked) {
         if (threadCache.keepsLarge()) {
             return false;
         }
-        if (threadCache.mayKeepLarge(byteSize)) {
-            threadCache.largePassed(shard, byteSize);
+        if (threadCache.mayKeepLarge(asked)) {
+            threadCache.largePassed(shard, asked);
         }
         return true;
     }
 
     /// Whether a block was last used on its own stream, and its size is one that the shard holds.
-    private boolean belongsInThreadCache(long address, Shard shard, long byteSize, long key) {
+    private boolean belongsInThreadCache(long address, Shard shard, long asked, long key) {
         return key == shard.stream
                 && !shard.isClosed()
-                && Sizes.hasClass(byteSize) == shard.small
+                && Sizes.hasClass(asked) == shard.small
                 && !shards.uses.mayContain(address);
     }
 
-    private long takeShared(long byteSize, long key) {
+    private long takeShared(long asked, long key) {
         ThreadCache threadCache = threadCaches.threads.enterShared();
         try {
             ThreadCacheBins bins = threadCache.find(key);
-            long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
+            long address = bins == null ? 0 : bins.pop(Sizes.classOf(asked));
             if (address != 0) {
-                threadCache.small.requested.add(byteSize);
+                threadCache.small.requested.add(asked);
             } else {
                 threadCache.small.misses++;
             }
@@ -282,31 +281,31 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private void freeShared(AddressRange range, long address, long byteSize, long stream) {
+    private void freeShared(AddressRange range, long address, long asked, long stream) {
         Shard shard = Shard.of(range);
         long key = Fences.key(stream);
-        boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);
-        if (!belongs || !tryKeepShared(address, byteSize, shard)) {
-            shards.free(range, address, byteSize, key);
+        boolean belongs = shard.small && belongsInThreadCache(address, shard, asked, key);
+        if (!belongs || !tryKeepShared(address, asked, shard)) {
+            shards.free(range, address, asked, key);
         }
     }
 
     /// Keeps the block, unless the Java heap is too full for that.
-    private boolean tryKeepShared(long address, long byteSize, Shard shard) {
+    private boolean tryKeepShared(long address, long asked, Shard shard) {
         try {
-            return keepShared(address, byteSize, shard);
+            return keepShared(address, asked, shard);
         } catch (OutOfMemoryError noRoom) {
             return false;
         }
     }
 
-    private boolean keepShared(long address, long byteSize, Shard shard) {
+    private boolean keepShared(long address, long asked, Shard shard) {
         ThreadCache threadCache = threadCaches.threads.enterShared();
         try {
             ThreadCacheBins bins = threadCache.of(shard);
-            boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(byteSize));
+            boolean kept = bins != null && threadCache.keepIfRoom(bins, address, Sizes.classOf(asked));
             if (kept) {
-                threadCache.small.requested.remove(byteSize);
+                threadCache.small.requested.remove(asked);
             }
             return kept;
         } finally {
