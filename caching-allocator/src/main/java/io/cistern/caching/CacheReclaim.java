@@ -99,8 +99,8 @@ final class CacheReclaim {
 
     private List<Step> steps(Shard shard, long size) {
         return List.of(
-                new Step(ReclaimStep.OTHER_THREADS, 1, () -> threadCaches.empty(shards.of(shard.stream))),
-                new Step(ReclaimStep.PASSED_FENCES, 1, () -> settleStream(shard.stream, false)),
+                new Step(ReclaimStep.OTHER_THREADS, 1, () -> threadCaches.empty(shards.of(shard.key))),
+                new Step(ReclaimStep.PASSED_FENCES, 1, () -> settleStream(shard.key, false)),
                 new Step(ReclaimStep.IDLE_PAGES, 1, () -> 0), // the growth after it takes them
                 new Step(ReclaimStep.TRIM, 1, () -> giveBackAtOnce(shard, size)),
                 new Step(ReclaimStep.SYNCHRONIZE, WAYS_TO_WAIT, () -> giveBackAfterWaiting(shard, size)));
@@ -121,7 +121,7 @@ final class CacheReclaim {
 
     /// See [DeviceShards#allocateFromAny].
     private long allocateFromAny(Shard shard, long size) {
-        return shards.allocateFromAny(shard.stream, size, !givesBack);
+        return shards.allocateFromAny(shard.key, size, !givesBack);
     }
 
     private long allocateAfterSteps(Shard shard, long size, long asked, RuntimeException refusal) {
@@ -271,7 +271,7 @@ final class CacheReclaim {
     ///
     /// @return the bytes given back to the driver or freed
     private long giveBackAfterWaiting(Shard shard, long size) {
-        long settled = settleStream(shard.stream, true);
+        long settled = settleStream(shard.key, true);
         if (settled != 0) {
             return settled;
         }

@@ -214,9 +214,9 @@ final class DeviceCache {
             if (shard.isClosed() && shard.liveBytes() == 0) {
                 continue;
             }
-            StreamMemory one = new StreamMemory(shard.stream, shard.liveBytes(), shard.largestFreeBytes());
+            StreamMemory one = new StreamMemory(shard.key, shard.liveBytes(), shard.largestFreeBytes());
             streams.merge(
-                    shard.stream,
+                    shard.key,
                     one,
                     (a, b) -> new StreamMemory(
                             a.stream(),

@@ -99,8 +99,8 @@ final class UnusableSurvey {
             shard.withCounters(totals::add);
             all.add(totals);
             long active = totals.current(CacheStat.ACTIVE_BYTES);
-            add(Reason.WAITING, shard.stream, active - totals.current(CacheStat.ALLOCATED_BYTES));
-            add(ofTheRest, shard.stream, totals.current(CacheStat.RESERVED_BYTES) - active);
+            add(Reason.WAITING, shard.key, active - totals.current(CacheStat.ALLOCATED_BYTES));
+            add(ofTheRest, shard.key, totals.current(CacheStat.RESERVED_BYTES) - active);
         }
         explained.forEach((stream, byteSize) -> add(ofTheRest, stream, -byteSize));
         cache.threadCaches.addTo(all, all);

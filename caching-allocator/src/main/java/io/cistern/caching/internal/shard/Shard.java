@@ -48,7 +48,7 @@ import org.jspecify.annotations.Nullable;
 public final class Shard implements PageOwner {
     /// See [Fences#key]. Changes when another stream [takes over][#passTo] the shard. No block is live then, so
     /// a thread that has one, or found the shard by the stream, reads it without a lock.
-    public long stream;
+    public long key;
 
     public final boolean small;
 
@@ -90,7 +90,7 @@ public final class Shard implements PageOwner {
             SplitPolicy splitPolicy,
             AtomicLong clock,
             DeviceCounters ofDevice) {
-        this.stream = timeline.key;
+        this.key = timeline.key;
         this.small = small;
         this.timeline = timeline;
         this.ofDevice = ofDevice;
@@ -193,15 +193,15 @@ public final class Shard implements PageOwner {
     /// shard whose stream has ended treats no stream as its own, since another stream may have the handle now.
     ///
     /// @param asked the bytes that the caller had asked for
-    /// @param lastStream the stream of the free
+    /// @param lastKey the key of the stream of the free
     /// @param uses the other streams that used the block
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
-    public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
+    public void free(AddressRange range, long address, long asked, long lastKey, RecordedUses uses) {
         try (ShortLock _ = lock.hold()) {
             int block = heap.retire(range, address);
             counters.requestedBytes.remove(asked);
-            if (lastStream != stream || closed || uses.mayContain(address)) {
-                fenced.add(block, lastStream);
+            if (lastKey != key || closed || uses.mayContain(address)) {
+                fenced.add(block, lastKey);
             } else {
                 heap.makeFree(block);
             }
@@ -220,10 +220,10 @@ public final class Shard implements PageOwner {
     }
 
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
-    void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
+    void recordUse(AddressRange range, long address, long user, RecordedUses uses) {
         try (ShortLock _ = lock.hold()) {
             heap.liveAt(range, address);
-            uses.add(address, key);
+            uses.add(address, user);
         }
     }
 
@@ -289,7 +289,7 @@ public final class Shard implements PageOwner {
 
     /// Records fences for frees that have none yet. The caller holds the driver lock and not `lock`.
     void recordFences(Fences fences) {
-        fenced.recordAll(fences, closed ? Fences.PASSED : stream);
+        fenced.recordAll(fences, closed ? Fences.PASSED : key);
     }
 
     // Growth; the caller holds the driver lock.
@@ -691,7 +691,7 @@ public final class Shard implements PageOwner {
             }
             timeline = successor;
         }
-        stream = successor.key;
+        key = successor.key;
         closingFence = Fences.PASSED;
         closed = false;
         return true;
@@ -742,7 +742,7 @@ public final class Shard implements PageOwner {
     /// Whether the work of the shard's stream has finished. The caller holds the driver lock.
     public boolean quiet(Fences fences) {
         if (!closed) {
-            return fences.quiet(stream);
+            return fences.quiet(key);
         }
         if (fences.passed(closingFence)) {
             closingFence = Fences.PASSED;
@@ -753,7 +753,7 @@ public final class Shard implements PageOwner {
     /// Returns a fence after the work of the shard's stream, to be [released][Fences#release]. The caller holds
     /// the driver lock.
     private long end(Fences fences) {
-        return closed ? closingFence : fences.record(stream);
+        return closed ? closingFence : fences.record(key);
     }
 
     /// Closes the address ranges of a shard without memory. The caller holds the driver lock.

@@ -15,7 +15,7 @@ final class ShardSegments {
 
     /// Walks over all blocks. The caller holds the shard's lock.
     static List<SegmentMemory> of(Shard shard, Blocks blocks, List<AddressRange> ranges) {
-        OptionalLong stream = shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.stream);
+        OptionalLong stream = shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.key);
         List<SegmentMemory> segments = new ArrayList<>();
         for (AddressRange range : ranges) {
             List<SegmentMemory.Block> stretch = new ArrayList<>();

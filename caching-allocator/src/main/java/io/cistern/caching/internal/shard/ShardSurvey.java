@@ -43,7 +43,7 @@ public record ShardSurvey(
             }
         }
         return new ShardSurvey(
-                shard.isClosed() && byState[Blocks.LIVE] == 0 ? OptionalLong.empty() : OptionalLong.of(shard.stream),
+                shard.isClosed() && byState[Blocks.LIVE] == 0 ? OptionalLong.empty() : OptionalLong.of(shard.key),
                 shard.small,
                 byState[Blocks.LIVE],
                 byState[Blocks.FENCED],

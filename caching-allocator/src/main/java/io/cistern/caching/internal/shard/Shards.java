@@ -50,7 +50,7 @@ public final class Shards {
         int mask = shards.length - 1;
         for (int i = slot(key, mask); ; i = (i + 1) & mask) {
             Shard shard = shards[i];
-            if (shard == null || (shard.stream == key && shard.small == small)) {
+            if (shard == null || (shard.key == key && shard.small == small)) {
                 return shard;
             }
         }
@@ -145,7 +145,7 @@ public final class Shards {
         int capacity = Math.max(SMALLEST, Integer.highestOneBit(all.size() * 4));
         @Nullable Shard[] shards = new Shard[capacity];
         for (Shard shard : all) {
-            int i = slot(shard.stream, capacity - 1);
+            int i = slot(shard.key, capacity - 1);
             while (shards[i] != null) {
                 i = (i + 1) & (capacity - 1);
             }

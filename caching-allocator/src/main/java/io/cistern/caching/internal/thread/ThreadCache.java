@@ -297,8 +297,8 @@ public final class ThreadCache extends ThreadState {
         if (shard.isClosed()) { // read inside: a thread that closes it empties this cache later
             return null;
         }
-        ThreadCacheBins present = find(shard.stream);
-        ThreadCacheBins found = present != null ? present : add(shard.stream);
+        ThreadCacheBins present = find(shard.key);
+        ThreadCacheBins found = present != null ? present : add(shard.key);
         return found.learn(shard) ? found : null;
     }
 
@@ -315,7 +315,7 @@ public final class ThreadCache extends ThreadState {
     /// @return null if the stream has ended
     @Nullable
     ThreadCacheBins changeTo(Shard shard, long stream, AddressBatch evicted) {
-        ThreadCacheBins ofStream = shard.stream == Fences.key(stream) ? of(shard) : null;
+        ThreadCacheBins ofStream = shard.key == Fences.key(stream) ? of(shard) : null;
         if (ofStream != null) {
             changeTo(ofStream, evicted);
             lastStream = stream;

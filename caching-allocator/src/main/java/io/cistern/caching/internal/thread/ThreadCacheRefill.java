@@ -259,7 +259,7 @@ public final class ThreadCacheRefill {
 
     /// Whether a block was last used on its own stream, and its size is one that the shard holds.
     private boolean belongsInThreadCache(long address, Shard shard, long asked, long key) {
-        return key == shard.stream
+        return key == shard.key
                 && !shard.isClosed()
                 && Sizes.hasClass(asked) == shard.small
                 && !shards.uses.mayContain(address);

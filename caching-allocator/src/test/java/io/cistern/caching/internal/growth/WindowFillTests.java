@@ -247,8 +247,8 @@ final class WindowFillTests extends PagesFixture {
     @Test
     void freesThatPassedServeBeforeAPageIsCreated() {
         long block = grow(other, 2);
-        order.busy.add(third.stream);
-        freeOn(third.stream, block);
+        order.busy.add(third.key);
+        freeOn(third.key, block);
         other.settle(fences);
         order.busy.clear();
         move(shard, 2);
@@ -262,7 +262,7 @@ final class WindowFillTests extends PagesFixture {
     @Test
     void adaptiveGrowthCreatesRatherThanWaits() {
         free(adaptive.grow(other, PAGE, false));
-        order.busy.add(other.stream);
+        order.busy.add(other.key);
         free(adaptive.grow(shard, PAGE, false));
         assertThat(counters.reservedBytes()).isEqualTo(2 * PAGE);
         assertThat(order.waits).isEmpty();

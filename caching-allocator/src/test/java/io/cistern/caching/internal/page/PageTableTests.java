@@ -436,7 +436,7 @@ final class PageTableTests extends PagesFixture {
 
     @Test
     void placesThatWorkMayStillUseStay() {
-        order.busy.add(shard.stream);
+        order.busy.add(shard.key);
         for (long i = 0; i < MOST + 4; i++) {
             order.busy.add(0x10_000 + i);
         }

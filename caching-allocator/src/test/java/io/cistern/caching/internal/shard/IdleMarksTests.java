@@ -127,7 +127,7 @@ final class IdleMarksTests extends PagesFixture {
         clock.set(10);
         free(block);
         clock.set(20);
-        order.busy.add(shard.stream);
+        order.busy.add(shard.key);
         assertThat(shard.giveBack(PAGE, fences)).isZero();
         assertIdle(block, 10);
         assertIdle(block + PAGE, 10);

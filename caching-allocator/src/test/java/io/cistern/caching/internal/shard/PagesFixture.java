@@ -159,7 +159,7 @@ public abstract class PagesFixture {
     /// Frees blocks on the streams of their shards.
     protected final void free(long... addresses) {
         for (long address : addresses) {
-            freeOn(Shard.of(range(address)).stream, address);
+            freeOn(Shard.of(range(address)).key, address);
         }
     }
 

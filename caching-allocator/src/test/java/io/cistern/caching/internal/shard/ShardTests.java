@@ -49,7 +49,7 @@ final class ShardTests extends PagesFixture {
         assertThat(counted(CacheStat.REQUESTED_BYTES)).isEqualTo(100);
         assertThat(shard.reservedBytes()).isEqualTo(PAGE);
         assertThat(shard.liveBytes()).isEqualTo(PAGE);
-        shard.free(range(found), found, 100, shard.stream, uses);
+        shard.free(range(found), found, 100, shard.key, uses);
         assertThat(counted(CacheStat.REQUESTED_BYTES)).isZero();
         assertThat(shard.liveBytes()).isZero();
     }
@@ -110,8 +110,8 @@ final class ShardTests extends PagesFixture {
     void aFreeIsDueForPollingOnlyWhileItWaits() {
         long block = grow(shard, 1);
         assertThat(shard.settlingIsDue()).isFalse();
-        order.busy.add(other.stream);
-        freeOn(other.stream, block);
+        order.busy.add(other.key);
+        freeOn(other.key, block);
         assertThat(shard.settlingIsDue()).isTrue();
         shard.trySettle(fences);
         assertThat(shard.driverLock.isLocked()).isFalse();
@@ -238,14 +238,14 @@ final class ShardTests extends PagesFixture {
     @Test
     void idleMemoryGoesBackOnceItsStreamHasFinished() {
         free(grow(shard, 3));
-        order.busy.add(shard.stream);
+        order.busy.add(shard.key);
         assertThat(shard.giveBack(Long.MAX_VALUE, fences)).isZero();
         assertThat(shard.largestFreeBytes()).isEqualTo(3 * PAGE);
         order.busy.clear();
         assertThat(shard.giveBack(PAGE, fences)).isEqualTo(PAGE);
         assertThat(shard.reservedBytes()).isEqualTo(2 * PAGE);
         assertThat(counters.counted(CacheEvent.DEVICE_FREE)).isEqualTo(1);
-        order.busy.add(shard.stream);
+        order.busy.add(shard.key);
         assertThat(shard.giveBackAfterWaiting(Long.MAX_VALUE, fences)).isEqualTo(2 * PAGE);
         assertThat(shard.reservedBytes()).isZero();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(CAPACITY);
@@ -334,15 +334,15 @@ final class ShardTests extends PagesFixture {
         shard.closed(Fences.PASSED);
         assertThat(shard.isVacant()).as("a block is live").isFalse();
         assertThat(pass(false)).isFalse();
-        order.busy.add(other.stream);
-        freeOn(other.stream, blocks[0]);
+        order.busy.add(other.key);
+        freeOn(other.key, blocks[0]);
         assertThat(shard.isVacant()).as("a block waits").isFalse();
         assertThat(pass(false)).isFalse();
         order.busy.clear();
         assertThat(shard.settle(fences)).isEqualTo(PAGE);
         assertThat(shard.isVacant()).isTrue();
         assertThat(pass(false)).isTrue();
-        assertThat(shard.stream).isEqualTo(other.stream);
+        assertThat(shard.key).isEqualTo(other.key);
         assertThat(shard.timeline()).isSameAs(other.timeline());
         assertThat(shard.isClosed()).isFalse();
         assertThat(shard.isVacant()).isFalse();

@@ -42,7 +42,7 @@ public final class ShardsModelTests {
     public boolean open(@Param(name = "stream") int stream) {
         StreamTimeline own = OneGpu.timeline(STREAMS[stream]);
         Shard shard = OneGpu.open(table, own);
-        BlockPlaces.require(shard.stream == STREAMS[stream], "a shard of another stream");
+        BlockPlaces.require(shard.key == STREAMS[stream], "a shard of another stream");
         return shard.timeline() == own;
     }
 
@@ -58,7 +58,7 @@ public final class ShardsModelTests {
     }
 
     private static boolean isOf(Shard shard, int stream) {
-        BlockPlaces.require(shard == null || shard.stream == STREAMS[stream], "a shard of another stream");
+        BlockPlaces.require(shard == null || shard.key == STREAMS[stream], "a shard of another stream");
         return shard != null;
     }
 
