@@ -34,7 +34,7 @@ public final class IdlePages implements PageOwner.FreeBlocks {
     /// Begins a survey of shards for one of them.
     ///
     /// @param waits whether the taker's stream may be made to wait for others
-    void look(List<PageOwner> shards, PageOwner taker, boolean waits) {
+    void survey(List<PageOwner> shards, PageOwner taker, boolean waits) {
         number++;
         this.shards = shards;
         sorted = false;

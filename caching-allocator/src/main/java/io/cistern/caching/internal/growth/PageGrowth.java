@@ -79,7 +79,7 @@ public final class PageGrowth implements Growth {
                 throw new DeviceOutOfMemoryException(
                         byteSize, table.pages.counters.device, "the device has " + deviceBytes + " bytes");
             }
-            look();
+            askWhatIsLeft();
             WindowFill.Way way = idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
             Attempts attempts = new Attempts(table.stable ? WindowFill.Way.CREATE : way);
             long address = 0;
@@ -129,7 +129,7 @@ public final class PageGrowth implements Growth {
     private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
         try (HeldLock _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
-            idle.look(table.owners, shard, waits);
+            idle.survey(table.owners, shard, waits);
             growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
             // What the caller's thread caches gave back, what fences had held, and what others freed may serve now.
             // Once
@@ -175,7 +175,7 @@ public final class PageGrowth implements Growth {
     }
 
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
-    private void look() {
+    private void askWhatIsLeft() {
         long reserved = table.pages.counters.reservedBytes();
         if (!table.pages.onDevice || reserved < growthPolicy.lookAtBytes) {
             return;
@@ -239,7 +239,7 @@ public final class PageGrowth implements Growth {
                 ;
                 wanted = Math.max(least, Sizes.roundUp(wanted / 8, growthPolicy.unit))) {
             try {
-                return PageArena.reserve(shard, wanted, table);
+                return PageArena.open(shard, wanted, table);
             } catch (CudaException refusal) {
                 if (refusal.result() != CudaResult.OUT_OF_MEMORY || wanted == least) {
                     throw refusal;

@@ -42,7 +42,7 @@ public final class PageArena extends AddressRange {
     /// Reserves the addresses of a new arena.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver has no addresses left
-    public static PageArena reserve(PageOwner owner, long byteSize, PageTable table) {
+    public static PageArena open(PageOwner owner, long byteSize, PageTable table) {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
         OPEN.incrementAndGet();

@@ -109,7 +109,7 @@ final class PageArenaTests extends PagesFixture {
     @Test
     void addressesAreUsedAgainUnlessMappingsAreStable() {
         PageTable stable = new PageTable(table.pages, ranges, true);
-        PageArena arena = PageArena.reserve(shard, PAGE, stable);
+        PageArena arena = PageArena.open(shard, PAGE, stable);
         assertThat(arena.reusesAddresses()).isFalse();
         assertThat(arena.keepsAddresses()).isTrue();
         arena.close();
@@ -119,7 +119,7 @@ final class PageArenaTests extends PagesFixture {
     @Test
     void openArenasAreCounted() {
         int before = PageArena.openCount();
-        PageArena arena = PageArena.reserve(shard, PAGE, table);
+        PageArena arena = PageArena.open(shard, PAGE, table);
         assertThat(PageArena.openCount()).isEqualTo(before + 1);
         arena.close();
         assertThat(PageArena.openCount()).isEqualTo(before);
@@ -127,7 +127,7 @@ final class PageArenaTests extends PagesFixture {
 
     @Test
     void addressesThatTheDriverKeepsFailNoClose() {
-        PageArena arena = PageArena.reserve(shard, PAGE, table);
+        PageArena arena = PageArena.open(shard, PAGE, table);
         table.enter(arena);
         gpu.faults().failOn(DriverCall.MEM_ADDRESS_FREE, 0, 1, CudaResult.UNKNOWN);
         int before = PageArena.openCount();

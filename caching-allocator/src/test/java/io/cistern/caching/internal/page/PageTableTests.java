@@ -38,9 +38,9 @@ final class PageTableTests extends PagesFixture {
 
     @Test
     void anOwnerComesWithItsFirstArenaAndGoesWithItsLast() {
-        PageArena first = PageArena.reserve(shard, 64 * PAGE, table);
-        PageArena second = PageArena.reserve(shard, 64 * PAGE, table);
-        PageArena others = PageArena.reserve(other, 64 * PAGE, table);
+        PageArena first = PageArena.open(shard, 64 * PAGE, table);
+        PageArena second = PageArena.open(shard, 64 * PAGE, table);
+        PageArena others = PageArena.open(other, 64 * PAGE, table);
         List.of(first, others, second).forEach(table::enter);
         assertThat(table.owners).containsExactly(shard, other);
         first.close();
