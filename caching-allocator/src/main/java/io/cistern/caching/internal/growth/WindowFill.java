@@ -59,10 +59,10 @@ final class WindowFill implements AutoCloseable {
     private final List<Mapping> returning = new ArrayList<>();
 
     /// New mappings in holes, by address: of idle pages, out of their homes' free blocks, or of new pages. The first
-    /// [#created] have memory, the first [#mapped] are mapped, and the first [#announced] are known to the source.
+    /// [#withMemory] have memory, the first [#mapped] are mapped, and the source knows the first [#announced].
     private final ArrayList<Mapping> added = new ArrayList<>(0);
 
-    private int created;
+    private int withMemory;
     private int mapped;
     private int announced;
 
@@ -313,7 +313,7 @@ final class WindowFill implements AutoCloseable {
         if (mapping.isHome()) {
             mapping.page.handle = pages.create(mapping.page.byteSize);
         }
-        created++;
+        withMemory++;
         pages.map(mapping.address, mapping.page);
         mapped++;
     }
@@ -345,7 +345,7 @@ final class WindowFill implements AutoCloseable {
             table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
             if (i < mapped && !tryUnmap(mapping, i < announced, failure)) {
                 stuck.add(mapping);
-            } else if (i < created && mapping.isHome()) {
+            } else if (i < withMemory && mapping.isHome()) {
                 table.pages.release(mapping.page.handle, mapping.page.byteSize);
             }
         }
