@@ -67,7 +67,7 @@ public final class DeviceShards {
     private final long unit;
 
     /// Whether small blocks have the sizes of [Sizes], as thread caches keep them.
-    private final boolean hasClasses;
+    private final boolean usesThreadCaches;
 
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
@@ -93,7 +93,7 @@ public final class DeviceShards {
             BiConsumer<List<Shard>, AddressBatch> evicting,
             DeviceCounters counters,
             long unit,
-            boolean hasClasses,
+            boolean usesThreadCaches,
             boolean endsOrphans) {
         this.table = table;
         this.fences = fences;
@@ -104,7 +104,7 @@ public final class DeviceShards {
         this.evicting = evicting;
         this.counters = counters;
         this.unit = unit;
-        this.hasClasses = hasClasses;
+        this.usesThreadCaches = usesThreadCaches;
         this.endsOrphans = endsOrphans;
     }
 
@@ -123,7 +123,7 @@ public final class DeviceShards {
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long asked) {
-        return hasClasses && Sizes.hasClass(asked)
+        return usesThreadCaches && Sizes.hasClass(asked)
                 ? Sizes.byteSize(Sizes.classOf(asked))
                 : Sizes.rounded(Math.min(asked, Sizes.LARGEST), unit);
     }

@@ -34,18 +34,18 @@ public final class ThreadCacheRefill {
     private final ThreadCaches threadCaches;
 
     /// Whether threads keep blocks at all.
-    private final boolean keeps;
+    private final boolean usesThreadCaches;
 
-    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean keeps) {
+    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean usesThreadCaches) {
         this.shards = shards;
         this.threadCaches = threadCaches;
-        this.keeps = keeps;
+        this.usesThreadCaches = usesThreadCaches;
     }
 
     /// Returns the calling thread's thread cache. If there is none, makes one or recycles that of an ended
     /// thread. Returns null for a virtual thread, which has none of its own, and if threads keep nothing.
     public @Nullable ThreadCache own() {
-        ThreadCache threadCache = keeps ? threadCaches.threads.ownElsewhere() : null;
+        ThreadCache threadCache = usesThreadCaches ? threadCaches.threads.ownElsewhere() : null;
         if (threadCache != null) {
             threadCache.batch.freeAll(shards.ranges);
         }
@@ -60,7 +60,7 @@ public final class ThreadCacheRefill {
     public long allocate(@Nullable ThreadCache threadCache, Shard shard, long asked, long stream) {
         boolean small = Sizes.hasClass(asked);
         if (threadCache == null) {
-            long shared = small && keeps ? takeShared(asked, Fences.key(stream)) : 0;
+            long shared = small && usesThreadCaches ? takeShared(asked, Fences.key(stream)) : 0;
             return shared != 0 ? shared : shards.allocate(shard, asked);
         }
         return small ? allocateSmall(threadCache, shard, asked, stream) : allocateLarge(threadCache, shard, asked);
@@ -190,7 +190,7 @@ public final class ThreadCacheRefill {
     public void free(@Nullable ThreadCache found, long address, long asked, long stream) {
         StackRoom.require();
         AddressRange range = shards.ranges.get(address);
-        if (found == null && keeps && Thread.currentThread().isVirtual()) {
+        if (found == null && usesThreadCaches && Thread.currentThread().isVirtual()) {
             freeShared(range, address, asked, stream);
             return;
         }
