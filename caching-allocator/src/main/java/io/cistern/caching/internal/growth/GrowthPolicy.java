@@ -97,7 +97,7 @@ final class GrowthPolicy {
     /// Records how much is left.
     ///
     /// @param freeBytes the bytes that the device has free
-    void left(long reservedBytes, long freeBytes) {
+    void setRoom(long reservedBytes, long freeBytes) {
         roomBytes = Math.min(reservedBytes + freeBytes, capBytes);
         lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> EIGHTH_SHIFT);
     }
@@ -107,7 +107,7 @@ final class GrowthPolicy {
     ///
     /// @param ofSeveral whether several streams have large live blocks
     /// @param reservedBytes the bytes reserved now
-    void needed(long liveBytes, boolean ofSeveral, long reservedBytes) {
+    void setPeak(long liveBytes, boolean ofSeveral, long reservedBytes) {
         if (reservedBytes < lastReservedBytes) {
             peakBytes = Math.min(peakBytes, Math.max(reservedBytes, leastPeakBytes));
             movedBytes = 0;
@@ -118,7 +118,7 @@ final class GrowthPolicy {
     }
 
     /// Whether a missing page is created although others are idle.
-    boolean isNeeded(long reservedBytes) {
+    boolean creates(long reservedBytes) {
         boolean repeats = movedBytes / AliasMappings.MAX_A_PAGE <= reservedBytes;
         return reservedBytes < peakBytes || (!repeats && hasPlenty(reservedBytes, 2 * peakBytes));
     }

@@ -130,7 +130,7 @@ public final class PageGrowth implements Growth {
         try (HeldLock _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.survey(table.owners, shard, waits);
-            growthPolicy.needed(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
+            growthPolicy.setPeak(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
             // What the caller's thread caches gave back, what fences had held, and what others freed may serve now.
             // Once
             // more in each attempt, and before a window is claimed: a window costs a search of all free runs.
@@ -182,7 +182,7 @@ public final class PageGrowth implements Growth {
         }
         long free = freeBytes.getAsLong();
         try (HeldLock _ = table.hold()) {
-            growthPolicy.left(reserved, free);
+            growthPolicy.setRoom(reserved, free);
         }
     }
 

@@ -208,7 +208,7 @@ final class WindowFill implements AutoCloseable {
         long reserved = table.pages.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
         boolean moves = way != Way.CREATE && !table.stable;
-        if (way == Way.USUAL && moves && policy.isNeeded(reserved)) {
+        if (way == Way.USUAL && moves && policy.creates(reserved)) {
             create(claimed, at, usual);
             return next;
         }

@@ -26,28 +26,28 @@ class GrowthPolicyTests {
     @Test
     void asMuchAsWasEverLiveIsNeeded() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(100 * MIB, false, 0);
-        growthPolicy.needed(60 * MIB, false, 100 * MIB);
-        assertThat(growthPolicy.isNeeded(100 * MIB - 1)).isTrue();
-        assertThat(growthPolicy.isNeeded(100 * MIB)).isFalse();
+        growthPolicy.setPeak(100 * MIB, false, 0);
+        growthPolicy.setPeak(60 * MIB, false, 100 * MIB);
+        assertThat(growthPolicy.creates(100 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.creates(100 * MIB)).isFalse();
     }
 
     @Test
     void whatWasNeededBeforeMemoryWentBackIsNeededNoMore() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(10 * GIB, false, 0);
-        growthPolicy.needed(2 * GIB, false, 10 * GIB);
+        growthPolicy.setPeak(10 * GIB, false, 0);
+        growthPolicy.setPeak(2 * GIB, false, 10 * GIB);
         assertThat(growthPolicy.pageBytes(false, 2 * GIB)).isEqualTo(96 * MIB);
-        growthPolicy.needed(768 * MIB, false, 700 * MIB);
-        assertThat(growthPolicy.isNeeded(768 * MIB)).isFalse();
+        growthPolicy.setPeak(768 * MIB, false, 700 * MIB);
+        assertThat(growthPolicy.creates(768 * MIB)).isFalse();
         assertThat(growthPolicy.pageBytes(false, 768 * MIB)).isEqualTo(8 * MIB);
     }
 
     @Test
     void whatGoesBackAboveThePeakChangesNothing() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(768 * MIB, false, 800 * MIB);
-        growthPolicy.needed(4 * MIB, false, 780 * MIB);
+        growthPolicy.setPeak(768 * MIB, false, 800 * MIB);
+        growthPolicy.setPeak(4 * MIB, false, 780 * MIB);
         assertThat(growthPolicy.pageBytes(false, 768 * MIB)).isEqualTo(8 * MIB);
     }
 
@@ -55,30 +55,30 @@ class GrowthPolicyTests {
     void aProgramWhosePagesMoveWithoutEndGetsMore() {
         GrowthPolicy growthPolicy = new GrowthPolicy(
                 new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
-        growthPolicy.needed(GIB, true, GIB);
+        growthPolicy.setPeak(GIB, true, GIB);
         growthPolicy.movedBytes += 32 * GIB;
-        assertThat(growthPolicy.isNeeded(GIB)).as("each page moved 32 times").isFalse();
+        assertThat(growthPolicy.creates(GIB)).as("each page moved 32 times").isFalse();
         growthPolicy.movedBytes += SLOT;
-        assertThat(growthPolicy.isNeeded(GIB)).isTrue();
+        assertThat(growthPolicy.creates(GIB)).isTrue();
         growthPolicy.movedBytes += 99 * GIB;
-        assertThat(growthPolicy.isNeeded(2 * GIB)).as("twice the peak").isFalse();
-        growthPolicy.needed(GIB, true, GIB - SLOT);
-        assertThat(growthPolicy.isNeeded(GIB)).as("after memory went back").isFalse();
+        assertThat(growthPolicy.creates(2 * GIB)).as("twice the peak").isFalse();
+        growthPolicy.setPeak(GIB, true, GIB - SLOT);
+        assertThat(growthPolicy.creates(GIB)).as("after memory went back").isFalse();
     }
 
     @Test
     void aThousandthOfTheDeviceIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(4 * MIB, false, 0);
-        assertThat(growthPolicy.isNeeded(64 * MIB - 1)).isTrue();
-        assertThat(growthPolicy.isNeeded(64 * MIB)).isFalse();
+        growthPolicy.setPeak(4 * MIB, false, 0);
+        assertThat(growthPolicy.creates(64 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.creates(64 * MIB)).isFalse();
     }
 
     @Test
     void withTightPagesNothingIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.TIGHT);
-        growthPolicy.needed(4 * MIB, false, 0);
-        assertThat(growthPolicy.isNeeded(4 * MIB)).isFalse();
+        growthPolicy.setPeak(4 * MIB, false, 0);
+        assertThat(growthPolicy.creates(4 * MIB)).isFalse();
     }
 
     @ParameterizedTest
@@ -99,7 +99,7 @@ class GrowthPolicyTests {
     })
     void aPageForLargeBlocksIsAtMostAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
         GrowthPolicy growthPolicy = policy(fit);
-        growthPolicy.needed(peakMib * MIB, false, 0);
+        growthPolicy.setPeak(peakMib * MIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(pageMib * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).as("for small blocks").isEqualTo(SLOT);
     }
@@ -107,16 +107,16 @@ class GrowthPolicyTests {
     @Test
     void pagesAreHalfAsLargeWhileSeveralStreamsHaveLargeBlocks() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(768 * MIB, true, 0);
+        growthPolicy.setPeak(768 * MIB, true, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
-        growthPolicy.needed(0, false, 0);
+        growthPolicy.setPeak(0, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(8 * MIB);
     }
 
     @Test
     void aFixedSizeIsThatOfEveryPage() {
         GrowthPolicy growthPolicy = policy(3 * MIB, PageFit.USUAL);
-        growthPolicy.needed(17 * GIB, false, 0);
+        growthPolicy.setPeak(17 * GIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.unit).isEqualTo(4 * MIB);
@@ -130,7 +130,7 @@ class GrowthPolicyTests {
     @Test
     void anEighthAboveThePeakSavesAWait() {
         GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
-        growthPolicy.needed(GIB, false, 0);
+        growthPolicy.setPeak(GIB, false, 0);
         assertThat(growthPolicy.hasPlenty(GIB + 128 * MIB - 1)).isTrue();
         assertThat(growthPolicy.hasPlenty(GIB + 128 * MIB)).isFalse();
     }
@@ -140,7 +140,7 @@ class GrowthPolicyTests {
     void onlyAdaptiveReuseTakesMoreThanThePeak(PageReuse reuse, PageFit fit) {
         GrowthPolicy growthPolicy =
                 new GrowthPolicy(new PagePolicy(0, fit, reuse, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
-        growthPolicy.needed(GIB, false, 0);
+        growthPolicy.setPeak(GIB, false, 0);
         assertThat(growthPolicy.hasPlenty(GIB)).isFalse();
     }
 
@@ -148,14 +148,14 @@ class GrowthPolicyTests {
     @Test
     void moreThanThePeakIsNeverMuchOfTheMemory() {
         GrowthPolicy capped = adaptive(64 * GIB, 16 * GIB);
-        capped.needed(2 * GIB, false, 0);
+        capped.setPeak(2 * GIB, false, 0);
         assertThat(capped.hasPlenty(GIB - 1)).isTrue();
         assertThat(capped.hasPlenty(GIB)).isFalse();
         GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
-        growthPolicy.needed(8 * GIB, false, 0);
+        growthPolicy.setPeak(8 * GIB, false, 0);
         assertThat(growthPolicy.hasPlenty(4 * GIB - 1)).isTrue();
         assertThat(growthPolicy.hasPlenty(4 * GIB)).isFalse();
-        growthPolicy.left(8 * GIB, 24 * GIB);
+        growthPolicy.setRoom(8 * GIB, 24 * GIB);
         assertThat(growthPolicy.hasPlenty(2 * GIB - 1)).isTrue();
         assertThat(growthPolicy.hasPlenty(2 * GIB)).isFalse();
     }
@@ -164,29 +164,29 @@ class GrowthPolicyTests {
     void whatIsLeftIsTheDriversOrTheCaps() {
         GrowthPolicy growthPolicy = adaptive(64 * GIB, 48 * GIB);
         assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(40 * GIB);
-        growthPolicy.left(8 * GIB, 16 * GIB);
+        growthPolicy.setRoom(8 * GIB, 16 * GIB);
         assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(16 * GIB);
         assertThat(growthPolicy.leftBytes(10 * GIB)).isEqualTo(14 * GIB);
         assertThat(growthPolicy.leftBytes(30 * GIB)).isZero();
-        growthPolicy.left(8 * GIB, 50 * GIB);
+        growthPolicy.setRoom(8 * GIB, 50 * GIB);
         assertThat(growthPolicy.leftBytes(8 * GIB)).isEqualTo(40 * GIB);
     }
 
     @Test
     void theDriverIsAskedAgainAfterAnEighthOfWhatWasLeft() {
         GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
-        growthPolicy.left(8 * GIB, 16 * GIB);
+        growthPolicy.setRoom(8 * GIB, 16 * GIB);
         assertThat(growthPolicy.lookAtBytes).isEqualTo(10 * GIB);
-        growthPolicy.left(8 * GIB, 8 * MIB);
+        growthPolicy.setRoom(8 * GIB, 8 * MIB);
         assertThat(growthPolicy.lookAtBytes).as("a slot at least").isEqualTo(8 * GIB + SLOT);
     }
 
     @Test
     void pagesAreSmallerWhereLittleIsLeft() {
         GrowthPolicy growthPolicy = adaptive(64 * GIB, Long.MAX_VALUE);
-        growthPolicy.needed(17000 * MIB, false, 0);
+        growthPolicy.setPeak(17000 * MIB, false, 0);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(128 * MIB);
-        growthPolicy.left(0, 2 * GIB);
+        growthPolicy.setRoom(0, 2 * GIB);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(64 * MIB);
         assertThat(growthPolicy.pageBytes(false, 2 * GIB)).isEqualTo(SLOT);
     }
