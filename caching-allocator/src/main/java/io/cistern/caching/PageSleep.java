@@ -64,7 +64,7 @@ final class PageSleep {
     private void unmapAliased() {
         for (Shard shard : cache.shards.all()) {
             try (HeldLock _ = shard.holdDriver()) {
-                table.lent.unmap(shard);
+                table.aliases.unmap(shard);
             }
         }
     }

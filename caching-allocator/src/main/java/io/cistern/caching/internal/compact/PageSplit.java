@@ -94,7 +94,7 @@ final class PageSplit {
         try (HeldLock _ = shard.holdDriver()) {
             table.beginChange(shard, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
         }
-        if (pinned.isEmpty() || !table.lent.unmap(page)) {
+        if (pinned.isEmpty() || !table.aliases.unmap(page)) {
             return false;
         }
         makeHomes();

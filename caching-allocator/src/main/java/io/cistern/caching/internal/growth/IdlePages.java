@@ -12,7 +12,7 @@ import java.util.Objects;
 import java.util.function.Predicate;
 
 /// Lists the pages that may serve a stream, as one miss sees them. A page can change at any time, so a taker
-/// asks its owner [again][PageOwner#lend].
+/// asks its owner [again][PageOwner#alias].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 public final class IdlePages implements PageOwner.FreeBlocks {
@@ -53,7 +53,7 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         }
     }
 
-    /// Whether a page is idle and may be taken. One that was [lent][PageOwner#lend] is not idle any more.
+    /// Whether a page is idle and may be taken. An [aliased][PageOwner#alias] block has no idle page.
     boolean has(Page page) {
         Mapping home = page.home;
         return home.idle && !page.isPinned() && home.freedAt <= home.owner.timeline().newestTakeable;

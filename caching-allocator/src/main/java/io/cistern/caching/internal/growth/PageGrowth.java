@@ -170,7 +170,7 @@ public final class PageGrowth implements Growth {
             return hit(fill);
         }
         table.pages.counters.count(CacheEvent.PAGES_MISS);
-        table.lent.unmapOld(order);
+        table.aliases.unmapOld(order);
         return fill.keep();
     }
 

@@ -132,7 +132,7 @@ final class WindowFill implements AutoCloseable {
     private boolean plan(MappingWindow claimed) {
         end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
-            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.bounds[i])) {
+            if (claimed.states[i] == Blocks.ALIASED && !comeHome(claimed, claimed.bounds[i])) {
                 return false;
             }
         }
@@ -159,32 +159,32 @@ final class WindowFill implements AutoCloseable {
 
     private boolean comeHome(MappingWindow claimed, long at) {
         Mapping mapping = Objects.requireNonNull(claimed.arena.mappingAt(at));
-        return idle.has(mapping.page) && lend(mapping, returning);
+        return idle.has(mapping.page) && takeIdle(mapping, returning);
     }
 
     /// Takes an idle page out of its home's free blocks, for a mapping.
     ///
-    /// @param into receives the mapping first: a page that was lent is never without one
-    private boolean lend(Mapping mapping, List<Mapping> into) {
+    /// @param into receives the mapping first: a page that was taken is never without one
+    private boolean takeIdle(Mapping mapping, List<Mapping> into) {
         Page page = mapping.page;
         Mapping home = page.home;
         foreign.ensureCapacity(foreign.size() + 1);
         into.add(mapping);
-        boolean isLent = false;
+        boolean isTaken = false;
         try {
-            isLent = home.owner.lend(home, shard);
+            isTaken = home.owner.alias(home, shard);
         } finally {
-            if (!isLent) {
+            if (!isTaken) {
                 into.removeLast();
             }
         }
-        if (isLent) {
+        if (isTaken) {
             if (home.owner.timeline() != shard.timeline()) {
                 foreign.add(page);
             }
             cameBytes += home.owner.equals(shard) ? 0 : page.byteSize;
         }
-        return isLent;
+        return isTaken;
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
@@ -236,7 +236,7 @@ final class WindowFill implements AutoCloseable {
         for (int i = next; i < pages.size(); i++) {
             Page page = pages.get(i);
             boolean fits = page.byteSize <= atMost && idle.has(page);
-            if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
+            if (fits && takeIdle(new Mapping(page, claimed.arena, at), added)) {
                 movedBytes += foreign.size() > ofOthers ? page.byteSize : 0;
                 return i + 1;
             }

@@ -227,7 +227,7 @@ public final class BlockHeap {
 
     /// Claims an aliased block, or a retired one that still has its mapping.
     public void claim(int block) {
-        if (blocks.state[block] == Blocks.LENT) {
+        if (blocks.state[block] == Blocks.ALIASED) {
             freeRuns.claim(block, block);
         }
         blocks.state[block] = Blocks.CLAIMED;

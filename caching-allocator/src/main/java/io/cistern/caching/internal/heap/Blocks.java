@@ -24,7 +24,7 @@ public final class Blocks {
     public static final byte HOLE = 5;
     /// Addresses of one mapping whose page has its home elsewhere (an aliased block). Its size is the page's,
     /// and it is never merged.
-    public static final byte LENT = 6;
+    public static final byte ALIASED = 6;
     /// Addresses that are not used again: the page that left them must stay the only one there, or the driver
     /// refused to unmap their page.
     public static final byte RETIRED = 7;

@@ -55,7 +55,7 @@ public final class FreeRuns {
     }
 
     static boolean isGap(byte state) {
-        return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.LENT;
+        return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.ALIASED;
     }
 
     /// Takes a free block, or its start, out of its free run.
@@ -102,7 +102,7 @@ public final class FreeRuns {
         if (!isGap(state)) {
             return;
         }
-        boolean merges = state != Blocks.LENT;
+        boolean merges = state != Blocks.ALIASED;
         aliases += merges ? 0 : 1;
         long from = blocks.address[block];
         long to = blocks.end(block);
@@ -160,7 +160,7 @@ public final class FreeRuns {
                     unlist(block);
                 }
             }
-            aliases -= blocks.state[block] == Blocks.LENT ? 1 : 0;
+            aliases -= blocks.state[block] == Blocks.ALIASED ? 1 : 0;
             blocks.state[block] = Blocks.CLAIMED;
         }
         if (from != first) {
@@ -177,7 +177,7 @@ public final class FreeRuns {
     /// Makes a part of a free block aliased. The free run keeps its ends.
     ///
     /// @return the part
-    public int lend(int block, long from, long to) {
+    public int alias(int block, long from, long to) {
         boolean begins = !inGap(blocks.previous[block]);
         boolean ends = !inGap(blocks.next[block]);
         int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
@@ -190,7 +190,7 @@ public final class FreeRuns {
         int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
         observer.taken(part, to);
         aliases++;
-        blocks.state[part] = Blocks.LENT;
+        blocks.state[part] = Blocks.ALIASED;
         if (begins) {
             binsOf(block).insert(block, blocks.gapBytes[block]);
         } else if (part != block) {

@@ -44,11 +44,11 @@ public final class AliasMappings {
 
     /// Adds a mapping that its page leaves. The caller holds the table's lock.
     void left(Mapping home) {
-        home.lentBefore = newest;
+        home.aliasedBefore = newest;
         if (newest == null) {
             oldest = home;
         } else {
-            newest.lentAfter = home;
+            newest.aliasedAfter = home;
         }
         newest = home;
         count++;
@@ -56,21 +56,21 @@ public final class AliasMappings {
 
     /// Removes a mapping to which its page comes back, or which is unmapped. The caller holds the table's lock.
     void remove(Mapping mapping) {
-        if (mapping.lentBefore == null && oldest != mapping) {
+        if (mapping.aliasedBefore == null && oldest != mapping) {
             return; // left by a rollback
         }
-        if (mapping.lentBefore == null) {
-            oldest = mapping.lentAfter;
+        if (mapping.aliasedBefore == null) {
+            oldest = mapping.aliasedAfter;
         } else {
-            mapping.lentBefore.lentAfter = mapping.lentAfter;
+            mapping.aliasedBefore.aliasedAfter = mapping.aliasedAfter;
         }
-        if (mapping.lentAfter == null) {
-            newest = mapping.lentBefore;
+        if (mapping.aliasedAfter == null) {
+            newest = mapping.aliasedBefore;
         } else {
-            mapping.lentAfter.lentBefore = mapping.lentBefore;
+            mapping.aliasedAfter.aliasedBefore = mapping.aliasedBefore;
         }
-        mapping.lentBefore = null;
-        mapping.lentAfter = null;
+        mapping.aliasedBefore = null;
+        mapping.aliasedAfter = null;
         count--;
     }
 
@@ -97,7 +97,7 @@ public final class AliasMappings {
         try {
             return (claim(pages, which, claimed) || !all) && unmap(claimed);
         } finally {
-            release(claimed);
+            unclaim(claimed);
         }
     }
 
@@ -115,7 +115,7 @@ public final class AliasMappings {
         return areClaimed;
     }
 
-    /// @param claimed receives the mapping before it is claimed, so that it is released whatever happens
+    /// @param claimed receives the mapping before it is claimed, so that it is unclaimed whatever happens
     private static boolean tryClaim(Mapping mapping, List<Mapping> claimed) {
         claimed.add(mapping);
         if (!mapping.owner.tryClaim(mapping)) {
@@ -141,7 +141,7 @@ public final class AliasMappings {
             System.getLogger(AliasMappings.class.getName())
                     .log(Level.DEBUG, "old mappings stay for now: " + refusal.getMessage());
         } finally {
-            release(claimed);
+            unclaim(claimed);
         }
     }
 
@@ -168,7 +168,7 @@ public final class AliasMappings {
         Mapping each = oldest;
         for (int left = count - MAX_A_PAGE * table.all.size(); left > 0 && each != null; left--) {
             action.accept(each);
-            each = each.lentAfter;
+            each = each.aliasedAfter;
         }
     }
 
@@ -195,7 +195,7 @@ public final class AliasMappings {
     }
 
     /// Makes the mappings that were not unmapped aliased again.
-    private void release(List<Mapping> claimed) {
+    private void unclaim(List<Mapping> claimed) {
         try (HeldLock _ = table.hold()) {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
@@ -211,9 +211,9 @@ public final class AliasMappings {
     void checkInvariants(long known) {
         int listed = 0;
         Mapping before = null;
-        for (Mapping each = oldest; each != null; each = each.lentAfter) {
+        for (Mapping each = oldest; each != null; each = each.aliasedAfter) {
             Invariant.check(!each.isHome(), "a listed mapping is aliased", each.address);
-            Invariant.check(each.lentBefore == before, "the list is linked both ways", each.address);
+            Invariant.check(each.aliasedBefore == before, "the list is linked both ways", each.address);
             before = each;
             listed++;
         }

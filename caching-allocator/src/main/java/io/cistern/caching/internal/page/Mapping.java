@@ -26,10 +26,10 @@ public final class Mapping {
 
     /// Its neighbours in the list of [AliasMappings].
     @Nullable
-    Mapping lentBefore;
+    Mapping aliasedBefore;
 
     @Nullable
-    Mapping lentAfter;
+    Mapping aliasedAfter;
 
     /// Whether a rollback could not unmap it. Guarded by the lock of the page table.
     boolean isStuck;

@@ -6,7 +6,7 @@ import java.util.ArrayList;
 ///
 /// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. The
 /// other mappings are kept so that they can be used again without a driver call; the blocks
-/// there are [aliased][io.cistern.caching.internal.heap.Blocks#LENT].
+/// there are [aliased][io.cistern.caching.internal.heap.Blocks#ALIASED].
 ///
 /// **Stream order.** Only idle pages move. A page moves to another stream only after that stream was made to
 /// wait for the page's former stream, or after the former stream's fence has passed. By induction over the

@@ -26,13 +26,13 @@ public interface PageOwner extends RangeOwner {
     /// Whether a page with its home here may be idle. Called without any lock of this owner, so it is a guess.
     boolean mayBeIdle(Mapping home);
 
-    /// Takes a page with its home here out of the free blocks.
+    /// Takes a page with its home here out of the free blocks: its addresses become an aliased block.
     ///
     /// @param taker the owner that will be the page's new home
     /// @return whether the page is still idle
-    boolean lend(Mapping home, PageOwner taker);
+    boolean alias(Mapping home, PageOwner taker);
 
-    /// Undoes [#lend]: the page stays.
+    /// Undoes [#alias]: the page stays.
     void takeBack(Mapping home, PageOwner taker);
 
     /// Claims parts of pages with their home here, if each part lies in a free block.

@@ -40,7 +40,7 @@ public final class PageTable {
     /// Pages that fills under way may add; others leave room for them.
     private int inFills;
 
-    public final AliasMappings lent = new AliasMappings(this);
+    public final AliasMappings aliases = new AliasMappings(this);
 
     public PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
         this.pages = pages;
@@ -121,11 +121,11 @@ public final class PageTable {
         if (page.home.owner.timeline() != mapping.owner.timeline()) {
             counters.count(CacheEvent.STEAL);
         }
-        lent.left(page.home);
+        aliases.left(page.home);
         if (page.add(mapping)) {
             counters.count(CacheEvent.PAGE_ALIASED);
         } else {
-            lent.remove(mapping);
+            aliases.remove(mapping);
         }
         counters.sink.pageMoved(counters.device, page.home.address, mapping.address, page.byteSize);
         page.home = mapping;
@@ -191,7 +191,7 @@ public final class PageTable {
         try (HeldLock _ = hold()) {
             page = Objects.requireNonNull(arena.mappingAt(from)).page;
         }
-        if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
+        if (!page.mayGo() || !aliases.unmap(page) || !tryUnmapHome(page)) {
             return AddressRange.STAYS;
         }
         ranges.remove(arena, from, to - from);
@@ -360,7 +360,7 @@ public final class PageTable {
                             mapping.address);
                 }
             }
-            lent.checkInvariants(aliasMappings);
+            aliases.checkInvariants(aliasMappings);
         }
     }
 }

@@ -487,7 +487,7 @@ public final class DeviceShards {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
             if (hasNoMemory
                     && shard.quiet(fences)
-                    && (table == null || table.lent.unmap(shard)) // else the source needs memory where it is
+                    && (table == null || table.aliases.unmap(shard)) // else the source needs memory where it is
                     && shard.dispose()) {
                 counters.ended(shard.small, shard.counters);
                 forget(shard, shard.timeline());

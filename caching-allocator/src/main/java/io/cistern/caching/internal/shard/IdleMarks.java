@@ -72,8 +72,8 @@ public final class IdleMarks implements FreeBlockObserver {
         freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block), true));
     }
 
-    void stamp(Mapping lent) {
-        lent.freedAt = clock.get();
+    void stamp(Mapping aliased) {
+        aliased.freedAt = clock.get();
     }
 
     /// A range became part of a free block; pages that lie partly in the range may now be wholly free.

@@ -417,7 +417,7 @@ public final class Shard implements PageOwner {
     }
 
     @Override
-    public boolean lend(Mapping home, PageOwner taker) {
+    public boolean alias(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
             if (!marks.kept || !home.idle || !home.isHome()) {
                 return false;
@@ -427,7 +427,7 @@ public final class Shard implements PageOwner {
                 free = freeRuns.findFree(home.arena, home.address, home.end);
             }
             blocks.reserve(2);
-            home.block = freeRuns.lend(free, home.address, home.end);
+            home.block = freeRuns.alias(free, home.address, home.end);
             if (taker != this) {
                 counters.reservedBytes.remove(home.page.byteSize);
             }
@@ -498,7 +498,7 @@ public final class Shard implements PageOwner {
     @Override
     public void unclaim(Mapping mapping, boolean stuck) {
         try (ShortLock _ = lock.hold()) {
-            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.LENT);
+            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.ALIASED);
         }
     }
 
@@ -715,7 +715,7 @@ public final class Shard implements PageOwner {
     private boolean isFree(AddressRange range) {
         for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             boolean taken = switch (blocks.state[block]) {
-                case Blocks.LENT -> search.mapping(block).isHome(); // another thread is moving the page
+                case Blocks.ALIASED -> search.mapping(block).isHome(); // another thread is moving the page
                 case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
                 default -> true;
             };
@@ -732,7 +732,7 @@ public final class Shard implements PageOwner {
         List<AddressRange> ranges = heap.ranges;
         for (int i = 0; i < ranges.size(); i++) {
             for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-                if (blocks.state[block] == Blocks.LENT) {
+                if (blocks.state[block] == Blocks.ALIASED) {
                     marks.stamp(search.mapping(block));
                 }
             }

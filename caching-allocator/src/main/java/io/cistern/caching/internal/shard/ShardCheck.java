@@ -77,7 +77,7 @@ final class ShardCheck {
         boolean hasMemory = state == Blocks.FREE || state == Blocks.LIVE || state == Blocks.FENCED;
         mapped += hasMemory ? blocks.byteSize[block] : 0;
         free += state == Blocks.FREE ? 1 : 0;
-        aliased += state == Blocks.LENT ? 1 : 0;
+        aliased += state == Blocks.ALIASED ? 1 : 0;
         if (range instanceof PageArena arena) {
             checkPages(arena, block, hasMemory);
         }
@@ -104,13 +104,13 @@ final class ShardCheck {
                 Invariant.check(mapping != null && mapping.isHome(), "a block lies on pages at home there", at);
             } else if (hole) {
                 Invariant.check(mapping == null, "a hole has no mappings", at);
-            } else if (blocks.state[block] == Blocks.LENT) {
-                Invariant.check(mapping != null && isLent(mapping, block), "an aliased block is one mapping", at);
+            } else if (blocks.state[block] == Blocks.ALIASED) {
+                Invariant.check(mapping != null && isAliased(mapping, block), "an aliased block is one mapping", at);
             }
         }
     }
 
-    private boolean isLent(Mapping mapping, int block) {
+    private boolean isAliased(Mapping mapping, int block) {
         return mapping.block == block
                 && mapping.address == blocks.address[block]
                 && mapping.end == blocks.end(block)

@@ -95,8 +95,8 @@ final class WindowSearch implements SmallerRuns {
 
     private int whoseArePages() {
         for (int block = bestFirst; ; block = blocks.next[block]) {
-            Mapping lent = blocks.state[block] == Blocks.LENT ? mapping(block) : null;
-            if (lent != null && lent.page.home.owner.timeline() != lent.owner.timeline()) {
+            Mapping aliased = blocks.state[block] == Blocks.ALIASED ? mapping(block) : null;
+            if (aliased != null && aliased.page.home.owner.timeline() != aliased.owner.timeline()) {
                 return Blocks.NONE;
             }
             if (block == bestLast) {
@@ -155,7 +155,7 @@ final class WindowSearch implements SmallerRuns {
         int block = from;
         while (blocks.address[block] + byteSize <= gapEnd) {
             Mapping mapping = arena.mappingAt(blocks.address[block] + byteSize - 1);
-            if (mapping == null || !isLent(mapping) || isUsable(mapping.page)) {
+            if (mapping == null || !isAliased(mapping) || isUsable(mapping.page)) {
                 return block;
             }
             if (mapping.end == gapEnd) {
@@ -168,8 +168,8 @@ final class WindowSearch implements SmallerRuns {
 
     /// Whether an aliased block lies there. The blocks decide: a page that comes home just now has its block before
     /// its home.
-    private boolean isLent(Mapping mapping) {
-        return blocks.is(mapping.block, Blocks.LENT) && blocks.address[mapping.block] == mapping.address;
+    private boolean isAliased(Mapping mapping) {
+        return blocks.is(mapping.block, Blocks.ALIASED) && blocks.address[mapping.block] == mapping.address;
     }
 
     private boolean isUsable(Page page) {
@@ -185,7 +185,7 @@ final class WindowSearch implements SmallerRuns {
 
     private void takeIn(int block, PageArena arena) {
         byte state = blocks.state[block];
-        if (state == Blocks.LENT && !clearForLent(block, arena)) {
+        if (state == Blocks.ALIASED && !clearForAliased(block, arena)) {
             empty();
             return;
         }
@@ -202,21 +202,21 @@ final class WindowSearch implements SmallerRuns {
     /// Pushes the start of the stretch past other places of an aliased block's page.
     ///
     /// @return false if the page is in use
-    private boolean clearForLent(int block, PageArena arena) {
-        Mapping lent = mapping(block);
-        Page page = lent.page;
+    private boolean clearForAliased(int block, PageArena arena) {
+        Mapping aliased = mapping(block);
+        Page page = aliased.page;
         if (!isUsable(page)) {
             return false;
         }
         Mapping home = page.home;
-        if (home.arena == arena && home.address < lent.address) {
+        if (home.arena == arena && home.address < aliased.address) {
             dropUpTo(home.address);
         }
-        long before = meet(page, lent.address);
-        if (before < lent.address) {
+        long before = meet(page, aliased.address);
+        if (before < aliased.address) {
             dropUpTo(before);
         }
-        if (home.arena == arena && home.address > lent.address) {
+        if (home.arena == arena && home.address > aliased.address) {
             addAhead(block);
         }
         return true;
@@ -237,10 +237,10 @@ final class WindowSearch implements SmallerRuns {
 
     private void clearForFree(int block) {
         for (int i = 0; i < aheadCount; i++) {
-            Mapping lent = mapping(ahead[i]);
-            long home = lent.page.home.address;
+            Mapping aliased = mapping(ahead[i]);
+            long home = aliased.page.home.address;
             if (home >= blocks.address[block] && home < blocks.end(block)) {
-                dropUpTo(lent.address);
+                dropUpTo(aliased.address);
             }
         }
     }

@@ -96,7 +96,7 @@ class FreeRunsTests {
                 case 5 -> giveBack(random);
                 case 6 -> with(random, Blocks.HOLE, this::fill);
                 case 7 -> lend(random);
-                default -> with(random, Blocks.LENT, this::takeBack);
+                default -> with(random, Blocks.ALIASED, this::takeBack);
             }
             compare(random);
         }
@@ -128,9 +128,9 @@ class FreeRunsTests {
         heap.addHole(range);
         int first = range.firstBlock;
         fill(first);
-        int lent = runs.lend(first, START + 4096, START + 8192);
+        int lent = runs.alias(first, START + 4096, START + 8192);
         int inner = blocks.next[lent];
-        runs.lend(inner, START + 12288, START + 16384);
+        runs.alias(inner, START + 12288, START + 16384);
         int last = blocks.next[blocks.next[inner]];
         assertThat(runs.checkInvariants()).isEqualTo(3);
         runs.check(first);
@@ -217,7 +217,7 @@ class FreeRunsTests {
         with(random, Blocks.FREE, block -> {
             long from = from(random, block);
             long to = to(random, block);
-            int lent = runs.lend(block, from, to);
+            int lent = runs.alias(block, from, to);
             assertThat(blocks.address[lent]).isEqualTo(from);
             assertThat(blocks.end(lent)).isEqualTo(to);
         });
@@ -291,7 +291,7 @@ class FreeRunsTests {
         List<Integer> free = all(Blocks.FREE);
         assertThat(runs.checkInvariants()).isEqualTo(free.size());
         all(_ -> true).forEach(runs::check);
-        assertThat(runs.aliases).isEqualTo(all(Blocks.LENT).size());
+        assertThat(runs.aliases).isEqualTo(all(Blocks.ALIASED).size());
         BitSet granules = new BitSet();
         free.forEach(block -> granules.set(granule(blocks.address[block]), granule(blocks.end(block))));
         assertThat(observed.free).isEqualTo(granules);

@@ -351,22 +351,22 @@ final class PageTableTests extends PagesFixture {
         Page page = page(block);
         List<Mapping> places = List.of(mapping(first), mapping(second));
         assertThat(other.tryClaim(places.get(1))).isTrue();
-        assertThat(table.lent.unmap(page))
+        assertThat(table.aliases.unmap(page))
                 .as("another thread unmaps the second")
                 .isFalse();
         assertThat(table.has(places.get(0))).isTrue();
         other.unclaim(places.get(1), false);
         source.needed = address -> address == second;
-        assertThat(table.lent.unmap(page)).isFalse();
+        assertThat(table.aliases.unmap(page)).isFalse();
         assertThat(table.has(places.get(0))).isFalse();
         assertThat(table.has(places.get(1))).isTrue();
         source.needed = _ -> false;
         gpu.faults().failOn(DriverCall.MEM_UNMAP, 0, 1, CudaResult.UNKNOWN);
-        assertThatThrownBy(() -> table.lent.unmap(page)).isInstanceOf(CudaException.class);
+        assertThatThrownBy(() -> table.aliases.unmap(page)).isInstanceOf(CudaException.class);
         assertThat(source.known).contains(second);
         table.checkInvariants();
-        assertThat(table.lent.unmap(page)).isTrue();
-        assertThat(table.lent.unmap(page)).as("none left").isTrue();
+        assertThat(table.aliases.unmap(page)).isTrue();
+        assertThat(table.aliases.unmap(page)).as("none left").isTrue();
         assertThat(counters.counted(CacheEvent.PAGE_UNALIASED)).isEqualTo(2);
         assertThat(ranges.find(first)).isNull();
         assertThat(ranges.find(second)).isNull();
@@ -383,9 +383,9 @@ final class PageTableTests extends PagesFixture {
         lend(others[0], shard);
         Mapping left = mapping(others[0]);
         source.needed = address -> address == own[1];
-        assertThat(table.lent.unmap(shard)).isFalse();
+        assertThat(table.aliases.unmap(shard)).isFalse();
         source.needed = _ -> false;
-        assertThat(table.lent.unmap(shard)).isTrue();
+        assertThat(table.aliases.unmap(shard)).isTrue();
         assertThat(table.has(left)).isTrue();
         assertThat(ranges.find(own[0])).isNull();
         assertThat(ranges.find(own[1])).isNull();
@@ -444,7 +444,7 @@ final class PageTableTests extends PagesFixture {
         assertThat(aliased()).isEqualTo(MOST + 4);
         assertThat(places).allMatch(table::has);
         order.busy.clear();
-        table.lent.unmapOld(streams);
+        table.aliases.unmapOld(streams);
         assertThat(aliased()).isEqualTo(MOST);
     }
 
@@ -455,7 +455,7 @@ final class PageTableTests extends PagesFixture {
         assertThat(aliased()).isEqualTo(MOST + 2);
         assertThat(source.known).isEqualTo(mappedAddresses());
         gpu.faults().clear();
-        table.lent.unmapOld(streams);
+        table.aliases.unmapOld(streams);
         assertThat(places.stream().filter(table::has)).containsExactlyElementsOf(places.subList(2, MOST + 2));
         assertThat(Objects.requireNonNull(places.getLast()).isHome()).isFalse();
     }

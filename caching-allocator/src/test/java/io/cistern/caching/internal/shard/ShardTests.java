@@ -126,7 +126,7 @@ final class ShardTests extends PagesFixture {
 
     private boolean lend(Mapping home, Shard taker) {
         try (HeldLock _ = table.hold()) {
-            return shard.lend(home, taker);
+            return shard.alias(home, taker);
         }
     }
 
@@ -147,7 +147,7 @@ final class ShardTests extends PagesFixture {
         assertThat(mapping(taken).idle).isTrue();
         other.marks.kept = false;
         try (HeldLock _ = table.hold()) {
-            assertThat(other.lend(mapping(taken), shard)).as("nobody knows").isFalse();
+            assertThat(other.alias(mapping(taken), shard)).as("nobody knows").isFalse();
         }
     }
 

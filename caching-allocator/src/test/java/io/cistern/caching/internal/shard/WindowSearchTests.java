@@ -50,7 +50,7 @@ final class WindowSearchTests extends PagesFixture {
     private static String state(byte state) {
         return switch (state) {
             case Blocks.FREE -> "free";
-            case Blocks.LENT -> "aliased";
+            case Blocks.ALIASED -> "aliased";
             case Blocks.HOLE -> "hole";
             default -> throw new AssertionError("state " + state);
         };
