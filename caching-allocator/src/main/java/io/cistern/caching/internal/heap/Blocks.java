@@ -42,10 +42,10 @@ public final class Blocks {
     public int[] listNext = new int[FIRST_CAPACITY];
     public byte[] state = new byte[FIRST_CAPACITY];
     /// For the first block of a free run, its last; for the last block, the first. See [FreeRuns].
-    public int[] gapEnd = new int[FIRST_CAPACITY];
+    public int[] runEnd = new int[FIRST_CAPACITY];
     /// For a block in a bin, the bytes of the free run that it begins. For other blocks of a free run, an old
-    /// such value. For a block whose free has no fence yet, the key of the stream that freed it.
-    public long[] gapBytes = new long[FIRST_CAPACITY];
+    /// such value. For a block whose free has no fence yet, no bytes but the key of the stream that freed it.
+    public long[] runBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int unused;
@@ -174,8 +174,8 @@ public final class Blocks {
         next = Arrays.copyOf(next, capacity);
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
-        gapEnd = Arrays.copyOf(gapEnd, capacity);
-        gapBytes = Arrays.copyOf(gapBytes, capacity);
+        runEnd = Arrays.copyOf(runEnd, capacity);
+        runBytes = Arrays.copyOf(runBytes, capacity);
         state = Arrays.copyOf(state, capacity);
     }
 }

@@ -14,7 +14,7 @@ import java.util.function.IntPredicate;
 ///          first          last          both           first  last
 /// ```
 ///
-/// 1. [Blocks#gapEnd] leads from a free run's first block to its last and back. So freeing a block finds the
+/// 1. [Blocks#runEnd] leads from a free run's first block to its last and back. So freeing a block finds the
 ///    ends of the free run around it in constant time.
 /// 2. A free block that begins a free run is in a [bin][SizeBins], by the size of the free run. A request is
 ///    placed at the start of the smallest free run that begins with enough free bytes. So live blocks stay
@@ -50,17 +50,17 @@ public final class FreeRuns {
         this.others = new SizeBins(blocks);
     }
 
-    private boolean inGap(int block) {
-        return block != Blocks.NONE && isGap(blocks.state[block]);
+    private boolean inRun(int block) {
+        return block != Blocks.NONE && isInRun(blocks.state[block]);
     }
 
-    static boolean isGap(byte state) {
+    static boolean isInRun(byte state) {
         return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.ALIASED;
     }
 
     /// Takes a free block, or its start, out of its free run.
     void take(int block, long byteSize) {
-        if (inGap(blocks.previous[block])) {
+        if (inRun(blocks.previous[block])) {
             takeInner(block, byteSize);
         } else {
             takeFirst(block, byteSize);
@@ -79,7 +79,7 @@ public final class FreeRuns {
         unlistFirst(block);
         observer.taken(block, blocks.address[block] + byteSize);
         observer.served();
-        int last = blocks.gapEnd[block];
+        int last = blocks.runEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
         if (byteSize < blocks.byteSize[block]) {
             int rest = blocks.split(block, byteSize);
@@ -99,7 +99,7 @@ public final class FreeRuns {
     /// @param anew as in [FreeBlockObserver#freed]
     void add(int block, byte state, boolean anew) {
         blocks.state[block] = state;
-        if (!isGap(state)) {
+        if (!isInRun(state)) {
             return;
         }
         boolean merges = state != Blocks.ALIASED;
@@ -111,12 +111,12 @@ public final class FreeRuns {
         int first = block;
         int last = block;
         int free = block;
-        if (inGap(before)) {
-            first = blocks.gapEnd[before];
+        if (inRun(before)) {
+            first = blocks.runEnd[before];
             unlistFirst(first);
         }
-        if (inGap(after)) {
-            last = blocks.gapEnd[after];
+        if (inRun(after)) {
+            last = blocks.runEnd[after];
             unlistFirst(after);
             if (merges && blocks.state[after] == state) {
                 blocks.absorbNext(block);
@@ -125,7 +125,7 @@ public final class FreeRuns {
                 enlist(after);
             }
         }
-        if (merges && inGap(before) && blocks.state[before] == state) {
+        if (merges && inRun(before) && blocks.state[before] == state) {
             blocks.absorbNext(before);
             free = before;
             last = last == block ? before : last;
@@ -141,7 +141,7 @@ public final class FreeRuns {
     /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides become free runs.
     public void claim(int from, int to) {
         int first = from;
-        while (inGap(blocks.previous[first])) {
+        while (inRun(blocks.previous[first])) {
             first = blocks.previous[first];
         }
         claim(first, from, to);
@@ -149,7 +149,7 @@ public final class FreeRuns {
 
     /// Like [#claim(int, int)], for a caller that knows the free run's first block.
     public void claim(int first, int from, int to) {
-        int last = blocks.gapEnd[first];
+        int last = blocks.runEnd[first];
         unlistFirst(first);
         int before = blocks.previous[from];
         int after = blocks.next[to];
@@ -178,9 +178,9 @@ public final class FreeRuns {
     ///
     /// @return the part
     public int alias(int block, long from, long to) {
-        boolean begins = !inGap(blocks.previous[block]);
-        boolean ends = !inGap(blocks.next[block]);
-        int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
+        boolean begins = !inRun(blocks.previous[block]);
+        boolean ends = !inRun(blocks.next[block]);
+        int first = ends ? blocks.runEnd[block] : Blocks.NONE;
         if (begins) {
             bins.remove(block);
         } else {
@@ -192,7 +192,7 @@ public final class FreeRuns {
         aliases++;
         blocks.state[part] = Blocks.ALIASED;
         if (begins) {
-            binsOf(block).insert(block, blocks.gapBytes[block]);
+            binsOf(block).insert(block, blocks.runBytes[block]);
         } else if (part != block) {
             enlist(block);
         }
@@ -201,15 +201,15 @@ public final class FreeRuns {
         }
         if (ends) {
             int last = rest == Blocks.NONE ? part : rest;
-            blocks.gapEnd[first] = last;
-            blocks.gapEnd[last] = first;
+            blocks.runEnd[first] = last;
+            blocks.runEnd[last] = first;
         }
         return part;
     }
 
     private void form(int first, int last) {
-        blocks.gapEnd[first] = last;
-        blocks.gapEnd[last] = first;
+        blocks.runEnd[first] = last;
+        blocks.runEnd[last] = first;
         binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
         if (inSegments && !isWholeSegment(first)) {
             counters.pieceFreed(blocks.byteSize[first]);
@@ -234,7 +234,7 @@ public final class FreeRuns {
     /// Visits the free runs of about `byteSize` to about `most`, smaller ones first.
     ///
     /// @param seen gets the first block of each free run; returns whether to stop after the current bin
-    public void forEachGap(long byteSize, long most, IntPredicate seen) {
+    public void forEachRun(long byteSize, long most, IntPredicate seen) {
         int bin = SizeBins.binOf(byteSize);
         int last = SizeBins.binOf(most);
         boolean enough = false;
@@ -316,7 +316,7 @@ public final class FreeRuns {
         int before = Blocks.NONE;
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
             Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
-            Invariant.check(inGap(blocks.previous[block]), "a listed block does not begin its free run", block);
+            Invariant.check(inRun(blocks.previous[block]), "a listed block does not begin its free run", block);
             Invariant.check(blocks.listPrevious[block] == before, "the list is linked both ways", block);
             before = block;
             count++;
@@ -326,18 +326,18 @@ public final class FreeRuns {
 
     /// Checks the free run that a block begins, if it begins one.
     public void check(int block) {
-        if (!inGap(block) || inGap(blocks.previous[block])) {
+        if (!inRun(block) || inRun(blocks.previous[block])) {
             return;
         }
         int last = block;
-        while (inGap(blocks.next[last])) {
+        while (inRun(blocks.next[last])) {
             last = blocks.next[last];
         }
         long address = blocks.address[block];
-        Invariant.check(blocks.gapEnd[block] == last, "a free run's first block knows its last", address);
-        Invariant.check(blocks.gapEnd[last] == block, "a free run's last block knows its first", address);
+        Invariant.check(blocks.runEnd[block] == last, "a free run's first block knows its last", address);
+        Invariant.check(blocks.runEnd[last] == block, "a free run's last block knows its first", address);
         Invariant.check(
-                blocks.gapBytes[block] == blocks.end(last) - address,
+                blocks.runBytes[block] == blocks.end(last) - address,
                 "a free run's first block knows its size",
                 address);
     }

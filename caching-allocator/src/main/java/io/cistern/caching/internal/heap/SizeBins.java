@@ -76,10 +76,10 @@ final class SizeBins {
         return EXACT + ((doubling - EXACT_SHIFT) << STEP_SHIFT) + step;
     }
 
-    /// @param gapBytes the bytes of the free run that it begins, at least its own
-    void insert(int block, long gapBytes) {
-        blocks.gapBytes[block] = gapBytes;
-        int bin = binOf(gapBytes);
+    /// @param runBytes the bytes of the free run that it begins, at least its own
+    void insert(int block, long runBytes) {
+        blocks.runBytes[block] = runBytes;
+        int bin = binOf(runBytes);
         try {
             makeHeads(bin >>> 6);
             enter(block, bin);
@@ -99,7 +99,7 @@ final class SizeBins {
     private void sort() {
         while (unsorted != Blocks.NONE) {
             int block = unsorted;
-            int bin = binOf(blocks.gapBytes[block]);
+            int bin = binOf(blocks.runBytes[block]);
             makeHeads(bin >>> 6);
             blocks.unlink(block);
             unsorted = blocks.listNext[block];
@@ -127,7 +127,7 @@ final class SizeBins {
             unsorted = after;
             return;
         }
-        int bin = binOf(blocks.gapBytes[block]);
+        int bin = binOf(blocks.runBytes[block]);
         int word = bin >>> 6;
         heads[word][bin & 63] = after;
         if (after == Blocks.NONE) {
@@ -153,17 +153,17 @@ final class SizeBins {
 
     private int bestIn(int bin, long byteSize, int scan) {
         int best = Blocks.NONE;
-        long bestGap = Long.MAX_VALUE;
+        long bestRun = Long.MAX_VALUE;
         int block = head(bin);
         for (int seen = 0; block != Blocks.NONE && seen < scan; seen++, block = blocks.listNext[block]) {
-            long gap = blocks.gapBytes[block];
+            long run = blocks.runBytes[block];
             if (blocks.byteSize[block] >= byteSize
-                    && (gap < bestGap || (gap == bestGap && blocks.address[block] < blocks.address[best]))) {
+                    && (run < bestRun || (run == bestRun && blocks.address[block] < blocks.address[best]))) {
                 if (bin < EXACT) {
                     return block;
                 }
                 best = block;
-                bestGap = gap;
+                bestRun = run;
             }
         }
         return best;
@@ -199,10 +199,10 @@ final class SizeBins {
         return any;
     }
 
-    /// Returns the first block that `wanted` accepts, of those whose free runs have `gapBytes` or
+    /// Returns the first block that `wanted` accepts, of those whose free runs have `runBytes` or
     /// more; or [Blocks#NONE].
-    int findFrom(long gapBytes, IntPredicate wanted) {
-        for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
+    int findFrom(long runBytes, IntPredicate wanted) {
+        for (int bin = nextOccupied(binOf(runBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
                 if (wanted.test(block)) {
                     return block;
@@ -224,8 +224,8 @@ final class SizeBins {
             Invariant.check(!bit || (summary >>> (bin >>> 6) & 1) != 0, "summary bit of bin", bin);
             int before = Blocks.NONE;
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
-                Invariant.check(FreeRuns.isGap(blocks.state[block]), "a listed block is in a free run", block);
-                Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its free run", block);
+                Invariant.check(FreeRuns.isInRun(blocks.state[block]), "a listed block is in a free run", block);
+                Invariant.check(binOf(blocks.runBytes[block]) == bin, "a block is in the bin of its free run", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
                 before = block;
                 count++;

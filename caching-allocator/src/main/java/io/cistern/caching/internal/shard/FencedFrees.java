@@ -93,7 +93,7 @@ final class FencedFrees {
     void add(int block, long stream) {
         shard.counters.waits(blocks.byteSize[block]);
         blocks.state[block] = Blocks.FENCED;
-        blocks.gapBytes[block] = stream;
+        blocks.runBytes[block] = stream;
         blocks.listNext[block] = openHead;
         openHead = block;
         waiting++;
@@ -134,7 +134,7 @@ final class FencedFrees {
     /// Closes the first open block. The Java heap for it comes first: if there is none, the block keeps its
     /// place and its recorded uses.
     private void closeFirst(int block, long own, RecordedUses uses) {
-        long lastStream = blocks.gapBytes[block];
+        long lastStream = blocks.runBytes[block];
         long address = blocks.address[block];
         long[] others = RecordedUses.without(uses.of(address), own);
         if (lastStream == own && others.length == 0) {

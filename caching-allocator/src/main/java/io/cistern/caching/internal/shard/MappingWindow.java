@@ -18,17 +18,17 @@ public final class MappingWindow {
     final int[] blocks;
 
     /// The first block of their free run.
-    final int gap;
+    final int run;
 
     /// Makes a window of blocks that are not claimed yet.
-    MappingWindow(Blocks all, int gap, int first, int last) {
+    MappingWindow(Blocks all, int run, int first, int last) {
         int length = 1;
         for (int block = first; block != last; block = all.next[block]) {
             length++;
         }
         this.arena = (PageArena) all.range[first];
         this.count = length;
-        this.gap = gap;
+        this.run = run;
         this.blocks = new int[length];
         this.states = new byte[length];
         this.bounds = new long[length + 1];

@@ -330,7 +330,7 @@ public final class Shard implements PageOwner {
         try (ShortLock _ = lock.hold()) {
             MappingWindow window = search.window(freeRuns, idle, byteSize);
             if (window != null) {
-                freeRuns.claim(window.gap, window.blocks[0], window.blocks[window.count - 1]);
+                freeRuns.claim(window.run, window.blocks[0], window.blocks[window.count - 1]);
             }
             return window;
         }

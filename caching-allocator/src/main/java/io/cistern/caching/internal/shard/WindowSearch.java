@@ -33,7 +33,7 @@ final class WindowSearch implements SmallerRuns {
     private static final int FEW = 32;
 
     private final Blocks blocks;
-    private final IntPredicate searchGap = this::searchGap;
+    private final IntPredicate searchRun = this::searchRun;
     /// Which pages may come back to their aliased blocks, in the current search; null for none.
     private @Nullable Predicate<Page> usable;
 
@@ -57,7 +57,7 @@ final class WindowSearch implements SmallerRuns {
     private int bestStart;
     private int bestFirst;
     private int bestLast;
-    private long bestGap;
+    private long bestRun;
     /// Whether pages are missing in the best window.
     private boolean isLacking;
 
@@ -72,18 +72,18 @@ final class WindowSearch implements SmallerRuns {
     @Nullable
     MappingWindow window(FreeRuns freeRuns, @Nullable Predicate<Page> pages, long bytes) {
         begin(pages, bytes, Integer.MAX_VALUE);
-        freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
+        freeRuns.forEachRun(bytes, Long.MAX_VALUE, searchRun);
         return bestFirst == Blocks.NONE ? null : new MappingWindow(blocks, bestStart, bestFirst, bestLast);
     }
 
     /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
     @Override
     public int best(FreeRuns freeRuns, int block, long bytes) {
-        long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
+        long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.runBytes[block];
         begin(WindowSearch::mayBeIdle, bytes, FEW);
-        freeRuns.forEachGap(bytes, most, searchGap);
+        freeRuns.forEachRun(bytes, most, searchRun);
         boolean isReady = bestFirst != Blocks.NONE && !isLacking;
-        if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
+        if (!isReady || bestRun > most || (bestRun == most && blocks.address[bestFirst] >= blocks.address[block])) {
             return block;
         }
         return bestFirst == bestLast && blocks.state[bestFirst] == Blocks.FREE ? bestFirst : whoseArePages();
@@ -110,37 +110,37 @@ final class WindowSearch implements SmallerRuns {
         usable = pages;
         byteSize = bytes;
         bestFirst = Blocks.NONE;
-        bestGap = Long.MAX_VALUE;
+        bestRun = Long.MAX_VALUE;
         search++;
     }
 
     /// Searches one free run; returns whether to stop after the runs of about its size.
-    private boolean searchGap(int gapFirst) {
-        PageArena arena = (PageArena) blocks.range[gapFirst];
-        int end = blocks.next[blocks.gapEnd[gapFirst]];
-        long gap = blocks.gapBytes[gapFirst];
-        if (gap < byteSize) {
+    private boolean searchRun(int runFirst) {
+        PageArena arena = (PageArena) blocks.range[runFirst];
+        int end = blocks.next[blocks.runEnd[runFirst]];
+        long run = blocks.runBytes[runFirst];
+        if (run < byteSize) {
             return false;
         }
         if (--left < 0) {
             return true;
         }
-        long gapEnd = blocks.address[gapFirst] + gap;
+        long runEnd = blocks.address[runFirst] + run;
         empty();
-        for (int block = gapFirst; block != end && --left >= 0; block = blocks.next[block]) {
+        for (int block = runFirst; block != end && --left >= 0; block = blocks.next[block]) {
             if (first == Blocks.NONE) {
-                block = skip(block, gapEnd, arena);
+                block = skip(block, runEnd, arena);
                 if (block == Blocks.NONE) {
                     return false;
                 }
             }
             takeIn(block, arena);
             if (length >= byteSize) {
-                if (gap < bestGap) {
-                    bestStart = gapFirst;
+                if (run < bestRun) {
+                    bestStart = runFirst;
                     bestFirst = first;
                     bestLast = block;
-                    bestGap = gap;
+                    bestRun = run;
                     isLacking = holes > 0;
                 }
                 return true;
@@ -151,14 +151,14 @@ final class WindowSearch implements SmallerRuns {
 
     /// Returns the first block at which a stretch can begin. Any stretch that began earlier would contain a
     /// page in use that ends where this block starts. (The Boyer–Moore string search skips in the same way.)
-    private int skip(int from, long gapEnd, PageArena arena) {
+    private int skip(int from, long runEnd, PageArena arena) {
         int block = from;
-        while (blocks.address[block] + byteSize <= gapEnd) {
+        while (blocks.address[block] + byteSize <= runEnd) {
             Mapping mapping = arena.mappingAt(blocks.address[block] + byteSize - 1);
             if (mapping == null || !isAliased(mapping) || isUsable(mapping.page)) {
                 return block;
             }
-            if (mapping.end == gapEnd) {
+            if (mapping.end == runEnd) {
                 break;
             }
             block = blocks.next[mapping.block];

@@ -139,13 +139,13 @@ class FreeRunsTests {
         breaks(blocks.state, lent, Blocks.LIVE, "does not begin its free run", runs::checkInvariants);
         blocks.listPrevious[inner] = inner;
         assertBroken("the list is linked both ways", runs::checkInvariants);
-        blocks.gapEnd[first] = lent;
+        blocks.runEnd[first] = lent;
         assertBroken("first block knows its last", () -> runs.check(first));
-        blocks.gapEnd[first] = last;
-        blocks.gapEnd[last] = inner;
+        blocks.runEnd[first] = last;
+        blocks.runEnd[last] = inner;
         assertBroken("last block knows its first", () -> runs.check(first));
-        blocks.gapEnd[last] = first;
-        blocks.gapBytes[first] += 512;
+        blocks.runEnd[last] = first;
+        blocks.runBytes[first] += 512;
         assertBroken("first block knows its size", () -> runs.check(first));
     }
 
@@ -271,7 +271,7 @@ class FreeRunsTests {
     }
 
     private boolean isInRun(int block) {
-        return block != Blocks.NONE && FreeRuns.isGap(blocks.state[block]);
+        return block != Blocks.NONE && FreeRuns.isInRun(blocks.state[block]);
     }
 
     /// The blocks that begin free runs.
@@ -307,11 +307,11 @@ class FreeRunsTests {
         List<Integer> expected = firsts();
         expected.removeIf(first -> binOf(first) < least || binOf(first) > most);
         List<Integer> seen = new ArrayList<>();
-        runs.forEachGap(Math.min(one, two), Math.max(one, two), first -> !seen.add(first));
+        runs.forEachRun(Math.min(one, two), Math.max(one, two), first -> !seen.add(first));
         assertThat(seen).containsExactlyInAnyOrderElementsOf(expected);
         assertThat(seen).isSortedAccordingTo(Comparator.comparingInt(this::binOf));
         seen.clear();
-        runs.forEachGap(Math.min(one, two), Math.max(one, two), seen::add);
+        runs.forEachRun(Math.min(one, two), Math.max(one, two), seen::add);
         int smallest = expected.stream().mapToInt(this::binOf).min().orElse(0);
         expected.removeIf(first -> binOf(first) > smallest);
         assertThat(seen).as("stops after a bin").containsExactlyInAnyOrderElementsOf(expected);

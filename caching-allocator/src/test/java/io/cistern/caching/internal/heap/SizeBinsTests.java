@@ -77,9 +77,9 @@ class SizeBinsTests {
         blocks.state[block] = Blocks.LIVE;
         assertBroken("a listed block is in a free run");
         blocks.state[block] = Blocks.HOLE;
-        blocks.gapBytes[block] = 8192;
+        blocks.runBytes[block] = 8192;
         assertBroken("a block is in the bin of its free run");
-        blocks.gapBytes[block] = 4096;
+        blocks.runBytes[block] = 4096;
         blocks.listPrevious[block] = Blocks.NONE;
         assertBroken("lists are linked both ways");
         blocks.listPrevious[block] = head;
