@@ -110,15 +110,7 @@ final class DeviceCache {
         if (capped instanceof PageSource physical && options.growsByPages(true)) {
             PhysicalPages pages = new PhysicalPages(counters.device, driver, physical, counters);
             PageTable table = new PageTable(pages, ranges, options.pages().stableMapping());
-            return new PageGrowth(
-                    table,
-                    clock,
-                    order,
-                    fences,
-                    options.pages(),
-                    deviceBytes,
-                    capBytes,
-                    () -> driver.memory().freeBytes(counters.device));
+            return new PageGrowth(table, clock, order, fences, options.pages(), deviceBytes, capBytes);
         }
         return new SegmentGrowth(
                 capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);

@@ -16,7 +16,6 @@ import io.cistern.internal.threads.HeldLock;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
 
 /// Grows by pages: into the window in the smallest free run of the shard's arenas that has one, or else into a
 /// new arena. Idle pages of other places, or [new ones][GrowthPolicy], fill the missing bytes.
@@ -48,10 +47,8 @@ public final class PageGrowth implements Growth {
     private final GrowthPolicy growthPolicy;
     private final IdlePages idle;
     private final long deviceBytes;
-    private final LongSupplier freeBytes;
 
     /// @param capBytes the most that may be reserved
-    /// @param freeBytes returns the bytes that the device has free
     public PageGrowth(
             PageTable table,
             AtomicLong clock,
@@ -59,15 +56,13 @@ public final class PageGrowth implements Growth {
             Fences fences,
             PagePolicy policy,
             long deviceBytes,
-            long capBytes,
-            LongSupplier freeBytes) {
+            long capBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;
         this.fences = fences;
         this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes, deviceBytes, capBytes);
         this.deviceBytes = deviceBytes;
-        this.freeBytes = freeBytes;
         this.idle = new IdlePages(order);
     }
 
@@ -180,7 +175,7 @@ public final class PageGrowth implements Growth {
         if (!table.pages.onDevice || reserved < growthPolicy.lookAtBytes) {
             return;
         }
-        long free = freeBytes.getAsLong();
+        long free = table.pages.freeBytes();
         try (HeldLock _ = table.hold()) {
             growthPolicy.setRoom(reserved, free);
         }

@@ -93,6 +93,11 @@ public final class PhysicalPages {
         counters.count(CacheEvent.PAGE_ON_HOST);
     }
 
+    /// The bytes that the device has free.
+    public long freeBytes() {
+        return driver.memory().freeBytes(device);
+    }
+
     /// Maps a page; nobody may use it there until the addresses are [open][#open].
     public void map(long address, Page page) {
         memory.map(device, address, page.byteSize, page.handle);

@@ -45,8 +45,7 @@ class PageGrowthTests {
             fences,
             new PagePolicy(2 * MIB, PageFit.USUAL, PageReuse.WAIT, false, 0),
             1L << 30,
-            Long.MAX_VALUE,
-            () -> 1L << 30);
+            Long.MAX_VALUE);
     private final Shard shard = new Shard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, counters);
 
     @AfterEach

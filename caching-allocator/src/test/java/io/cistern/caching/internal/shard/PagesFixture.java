@@ -31,7 +31,6 @@ import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 import java.util.function.LongPredicate;
-import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 
@@ -53,7 +52,6 @@ public abstract class PagesFixture {
     protected final AtomicLong clock = new AtomicLong();
     protected final Fences fences = new Fences(0, gpu, order, counters);
     protected final CrossStreamOrder streams = new CrossStreamOrder(fences, clock, PageReuse.WAIT, counters);
-    protected LongSupplier freeBytes = () -> gpu.memory().freeBytes(0);
     protected final PageGrowth growth = growth(table, PAGE, streams);
     protected final RecordedUses uses = new RecordedUses();
     protected final Shard shard = newShard(0x1000, false);
@@ -111,7 +109,7 @@ public abstract class PagesFixture {
     }
 
     protected final PageGrowth growth(PageTable of, PagePolicy pages, CrossStreamOrder order) {
-        return new PageGrowth(of, clock, order, fences, pages, CAPACITY, Long.MAX_VALUE, () -> freeBytes.getAsLong());
+        return new PageGrowth(of, clock, order, fences, pages, CAPACITY, Long.MAX_VALUE);
     }
 
     @AfterEach
