@@ -110,7 +110,7 @@ public final class OneGpu implements PageSource {
 
     /// The shard of a stream in a table, made if there is none.
     public static Shard open(Shards table, StreamTimeline timeline) {
-        return table.open(timeline, true, (_, _) -> null);
+        return table.open(timeline, true, () -> null);
     }
 
     /// A segment that no memory lies behind.

@@ -118,7 +118,9 @@ public final class DeviceShards {
         if (key < 0) {
             endOrphans(SOME_ORPHANS);
         }
-        return open.open(open.timeline(key), Sizes.hasClass(byteSize), this::takeOver);
+        StreamTimeline timeline = open.timeline(key);
+        boolean small = Sizes.hasClass(byteSize);
+        return open.open(timeline, small, () -> takeOver(timeline, small));
     }
 
     /// Returns the size of the block for a request; for a request that is too large, any size.

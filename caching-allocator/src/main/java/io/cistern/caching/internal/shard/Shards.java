@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -20,13 +21,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 public final class Shards {
-    /// The shards that ended streams left.
-    public interface Left {
-        /// Gives one to a stream and [enters][#enter] it; returns null if there is none.
-        @Nullable
-        Shard takeOver(StreamTimeline successor, boolean small);
-    }
-
     static final int SMALLEST = 16;
 
     private final SplitPolicy splitPolicy;
@@ -65,10 +59,12 @@ public final class Shards {
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
     /// One stream takes over at a time.
-    public synchronized Shard open(StreamTimeline timeline, boolean small, Left ended) {
+    ///
+    /// @param takingOver [enters][#enter] the shard that it returns
+    public synchronized Shard open(StreamTimeline timeline, boolean small, Supplier<@Nullable Shard> takingOver) {
         Shard shard = find(timeline.key, small);
         if (shard == null) {
-            shard = ended.takeOver(timeline, small);
+            shard = takingOver.get();
         }
         if (shard == null) {
             shard = new Shard(timeline, small, splitPolicy, clock, counters);

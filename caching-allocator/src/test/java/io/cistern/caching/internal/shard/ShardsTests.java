@@ -25,7 +25,7 @@ class ShardsTests {
     }
 
     private Shard open(long stream) {
-        return table.open(TestContext.timeline(stream), true, (_, _) -> null);
+        return table.open(TestContext.timeline(stream), true, () -> null);
     }
 
     @Test
@@ -36,7 +36,7 @@ class ShardsTests {
 
     @Test
     void aStreamHasAShardForSmallBlocksAndOneForLargeOnes() {
-        Shard large = table.open(TestContext.timeline(512), false, (_, _) -> null);
+        Shard large = table.open(TestContext.timeline(512), false, () -> null);
         Shard small = open(512);
         Shard other = open(256);
         assertThat(table.find(512, true)).isSameAs(small);
@@ -54,7 +54,7 @@ class ShardsTests {
     void whatAnEndedStreamLeftIsTakenOverOnce() {
         Shard left =
                 new Shard(TestContext.timeline(768), true, SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
-        assertThat(table.open(TestContext.timeline(768), true, (_, _) -> {
+        assertThat(table.open(TestContext.timeline(768), true, () -> {
                     table.enter(left);
                     return left;
                 }))
