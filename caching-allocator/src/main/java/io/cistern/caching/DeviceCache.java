@@ -143,7 +143,6 @@ final class DeviceCache {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, counters.device, "more than any device has");
         }
-        shard.missed();
         long address;
         try {
             address = growth.grow(shard, size, false);

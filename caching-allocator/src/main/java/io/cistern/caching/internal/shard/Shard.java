@@ -135,7 +135,7 @@ public final class Shard implements PageOwner {
 
     // Blocks.
 
-    /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, unless no block fits.
+    /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, or a miss if no block fits.
     ///
     /// @return see [BlockHeap#allocate]
     long allocate(long byteSize, long asked) {
@@ -144,13 +144,15 @@ public final class Shard implements PageOwner {
             if (address > 0) {
                 counters.hits++;
                 counters.requestedBytes.add(asked);
+            } else {
+                counters.misses++;
             }
             return address;
         }
     }
 
     /// Allocates up to `wanted` blocks of one size, as many as are free; the one at the lowest address comes
-    /// last, for a caller that asked for `asked` bytes. Counts a hit, unless no block was free.
+    /// last, for a caller that asked for `asked` bytes. Counts a hit, or a miss if no block was free.
     public void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
         into.reserve(wanted);
         try (ShortLock _ = lock.hold()) {
@@ -164,15 +166,11 @@ public final class Shard implements PageOwner {
             if (into.count > from) {
                 counters.hits++;
                 counters.requestedBytes.add(asked);
+            } else {
+                counters.misses++;
             }
         }
         into.reverse();
-    }
-
-    public void missed() {
-        try (ShortLock _ = lock.hold()) {
-            counters.misses++;
-        }
     }
 
     /// Counts the bytes of a request that was served after a miss.
