@@ -127,6 +127,9 @@ final class DeviceCache {
         if (address != 0) {
             return address;
         }
+        if (byteSize > Sizes.LARGEST) {
+            throw new DeviceOutOfMemoryException(byteSize, counters.device, "more than any device has");
+        }
         long size = shards.rounded(byteSize);
         Shard shard = shards.shard(Fences.key(stream), size);
         address = refill.allocate(threadCache, shard, byteSize, stream);
@@ -140,9 +143,6 @@ final class DeviceCache {
     }
 
     private long allocateMissed(Shard shard, long size, long asked) {
-        if (asked > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(asked, counters.device, "more than any device has");
-        }
         long address;
         try {
             address = growth.grow(shard, size, false);

@@ -134,9 +134,6 @@ public final class DeviceShards {
     ///
     /// @return its address, or 0; negative if only pages of the shard's stream have to come back
     public long allocate(Shard shard, long asked) {
-        if (asked > Sizes.LARGEST) {
-            return 0;
-        }
         settleIfDue(shard);
         return shard.allocate(rounded(asked), asked);
     }
