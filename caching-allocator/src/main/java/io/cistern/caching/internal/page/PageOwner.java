@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.List;
 
@@ -16,6 +17,10 @@ public interface PageOwner extends RangeOwner {
 
     /// Bytes of live blocks; may be one operation old.
     long liveBytes();
+
+    /// Frees the blocks whose fences have passed, unless another thread is making driver calls for the owner.
+    /// The caller holds no lock.
+    void trySettle(Fences fences);
 
     /// Tells the owner that a search for idle pages looks at it now.
     void lookedAt();
