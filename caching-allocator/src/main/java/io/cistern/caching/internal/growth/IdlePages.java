@@ -15,7 +15,7 @@ import java.util.function.Predicate;
 /// asks its owner [again][PageOwner#alias].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-public final class IdlePages implements PageOwner.FreeBlocks {
+final class IdlePages implements PageOwner.FreeBlocks {
     final Predicate<Page> usable = this::has;
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();

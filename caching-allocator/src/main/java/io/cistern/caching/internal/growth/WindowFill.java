@@ -207,8 +207,8 @@ final class WindowFill implements AutoCloseable {
     private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
         long reserved = table.pages.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
-        boolean moves = way != Way.CREATE && !table.stable;
-        if (way == Way.USUAL && moves && policy.creates(reserved)) {
+        boolean moves = way != Way.CREATE; // in a stable table, each way is that
+        if (way == Way.USUAL && policy.creates(reserved)) {
             create(claimed, at, usual);
             return next;
         }
