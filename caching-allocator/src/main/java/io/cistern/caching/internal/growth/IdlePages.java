@@ -76,10 +76,8 @@ final class IdlePages implements PageOwner.FreeBlocks {
     }
 
     private static int compare(Page one, Page other) {
-        if (one.byteSize != other.byteSize) {
-            return Long.compare(other.byteSize, one.byteSize);
-        }
-        return Long.compare(one.seenFreedAt, other.seenFreedAt);
+        int bySize = Long.compare(other.byteSize, one.byteSize);
+        return bySize != 0 ? bySize : Long.compare(one.seenFreedAt, other.seenFreedAt);
     }
 
     /// Adds the idle pages of a shard's free block; called by the shard.

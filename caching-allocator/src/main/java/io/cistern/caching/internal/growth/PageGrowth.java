@@ -105,8 +105,7 @@ public final class PageGrowth implements Growth {
         order.poll();
         WindowFill.Way way = attempts.changed > MAX_CHANGED ? WindowFill.Way.CREATE : attempts.chosen;
         try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
-            WindowFill.State state = plan(fill, shard, byteSize, attempts.waits);
-            return switch (state) {
+            return switch (plan(fill, shard, byteSize, attempts.waits)) {
                 case FOUND -> hit(fill);
                 case PLANNED -> fill(fill, attempts);
                 case NO_WINDOW -> {

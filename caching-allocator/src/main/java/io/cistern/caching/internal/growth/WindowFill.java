@@ -132,8 +132,11 @@ final class WindowFill implements AutoCloseable {
     private boolean plan(MappingWindow claimed) {
         end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
-            if (claimed.states[i] == Blocks.ALIASED && !comeHome(claimed, claimed.bounds[i])) {
-                return false;
+            if (claimed.states[i] == Blocks.ALIASED) {
+                Mapping mapping = Objects.requireNonNull(claimed.arena.mappingAt(claimed.bounds[i]));
+                if (!idle.has(mapping.page) || !takeIdle(mapping, returning)) {
+                    return false;
+                }
             }
         }
         for (int i = 0; i < claimed.count; i++) {
@@ -155,11 +158,6 @@ final class WindowFill implements AutoCloseable {
         if (newest > 0) {
             foreign.addFirst(foreign.remove(newest));
         }
-    }
-
-    private boolean comeHome(MappingWindow claimed, long at) {
-        Mapping mapping = Objects.requireNonNull(claimed.arena.mappingAt(at));
-        return idle.has(mapping.page) && takeIdle(mapping, returning);
     }
 
     /// Takes an idle page out of its home's free blocks, for a mapping.
@@ -258,11 +256,18 @@ final class WindowFill implements AutoCloseable {
     void fill(CrossStreamOrder order) {
         MappingWindow claimed = Objects.requireNonNull(window);
         try {
-            reserve(claimed);
+            stuck.ensureCapacity(added.size());
+            try (HeldLock _ = table.hold()) { // under which alone a thread that pins pages reads the arena
+                shard.reserve(claimed.arena, end);
+                table.beginFill(added);
+                inFill = added.size();
+            }
             if (seemsTooMuch && added.size() > 1) { // a refusal then comes before many pages are created and given back
                 table.pages.release(table.pages.create(createdBytes), createdBytes);
             }
-            precede(order);
+            for (Page page : foreign) {
+                order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
+            }
             map();
             publish(claimed);
         } catch (RuntimeException | Error failure) {
@@ -273,29 +278,17 @@ final class WindowFill implements AutoCloseable {
         }
     }
 
-    /// Makes room for the mappings, also for those that can't be unmapped. A thread that pins pages reads the arena
-    /// under the table's lock alone.
-    private void reserve(MappingWindow claimed) {
-        stuck.ensureCapacity(added.size());
-        try (HeldLock _ = table.hold()) {
-            shard.reserve(claimed.arena, end);
-            table.beginFill(added);
-            inFill = added.size();
-        }
-    }
-
-    private void precede(CrossStreamOrder order) {
-        for (Page page : foreign) {
-            order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
-        }
-    }
-
     private void map() {
         PhysicalPages pages = table.pages;
         int opened = 0;
         for (int i = 0; i < added.size(); i++) {
             Mapping mapping = added.get(i);
-            map(pages, mapping);
+            if (mapping.isHome()) {
+                mapping.page.handle = pages.create(mapping.page.byteSize);
+            }
+            withMemory++;
+            pages.map(mapping.address, mapping.page);
+            mapped++;
             boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end;
             if (runEnds) {
                 long from = added.get(opened).address;
@@ -307,15 +300,6 @@ final class WindowFill implements AutoCloseable {
             pages.mapped(added.get(announced));
             announced++;
         }
-    }
-
-    private void map(PhysicalPages pages, Mapping mapping) {
-        if (mapping.isHome()) {
-            mapping.page.handle = pages.create(mapping.page.byteSize);
-        }
-        withMemory++;
-        pages.map(mapping.address, mapping.page);
-        mapped++;
     }
 
     private void publish(MappingWindow claimed) {

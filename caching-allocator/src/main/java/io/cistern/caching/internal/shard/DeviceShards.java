@@ -57,6 +57,7 @@ public final class DeviceShards {
     public final AddressRangeMap ranges;
     public final RecordedUses uses;
     private final @Nullable PageTable table;
+    private final boolean pagesMove;
     private final Fences fences;
     private final CrossStreamOrder order;
     private final Shards open;
@@ -96,6 +97,7 @@ public final class DeviceShards {
             boolean usesThreadCaches,
             boolean endsOrphans) {
         this.table = table;
+        this.pagesMove = table != null && !table.stable;
         this.fences = fences;
         this.order = order;
         this.open = open;
@@ -291,12 +293,10 @@ public final class DeviceShards {
     }
 
     private void recordFences() {
-        all().forEach(this::recordFences);
-    }
-
-    private void recordFences(Shard shard) {
-        try (HeldLock _ = shard.holdDriver()) {
-            shard.recordFences(fences);
+        for (Shard shard : all()) {
+            try (HeldLock _ = shard.holdDriver()) {
+                shard.recordFences(fences);
+            }
         }
     }
 
@@ -338,7 +338,7 @@ public final class DeviceShards {
     ///
     /// @return null if no shard can be taken over now
     private @Nullable Shard takeOver(StreamTimeline successor, boolean small) {
-        if (!pagesMove()) {
+        if (!pagesMove) {
             return null;
         }
         List<Shard> left =
@@ -351,10 +351,6 @@ public final class DeviceShards {
             }
             return null; // a later stream can take it over
         }
-    }
-
-    private boolean pagesMove() {
-        return table != null && !table.stable;
     }
 
     private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left) {
@@ -437,7 +433,7 @@ public final class DeviceShards {
     }
 
     private boolean mayBeTakenOver(Shard shard) {
-        if (!pagesMove() || ends - shard.timeline().endNumber >= KEPT) {
+        if (!pagesMove || ends - shard.timeline().endNumber >= KEPT) {
             return false;
         }
         shard.settle(fences);

@@ -80,17 +80,13 @@ final class WindowSearch implements SmallerRuns {
     @Override
     public int best(FreeRuns freeRuns, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.runBytes[block];
-        begin(WindowSearch::mayBeIdle, bytes, FEW);
+        begin(page -> page.home.owner.mayBeIdle(page.home), bytes, FEW);
         freeRuns.forEachRun(bytes, most, searchRun);
         boolean isReady = bestFirst != Blocks.NONE && !isLacking;
         if (!isReady || bestRun > most || (bestRun == most && blocks.address[bestFirst] >= blocks.address[block])) {
             return block;
         }
         return bestFirst == bestLast && blocks.state[bestFirst] == Blocks.FREE ? bestFirst : whoseArePages();
-    }
-
-    private static boolean mayBeIdle(Page page) {
-        return page.home.owner.mayBeIdle(page.home);
     }
 
     private int whoseArePages() {
