@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.growth;
 
-import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -106,7 +105,7 @@ public final class PageGrowth implements Growth {
         WindowFill.Way way = attempts.changed > MAX_CHANGED ? WindowFill.Way.CREATE : attempts.chosen;
         try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
             return switch (plan(fill, shard, byteSize, attempts.waits)) {
-                case FOUND -> hit(fill);
+                case FOUND -> fill.keep(order);
                 case PLANNED -> fill(fill, attempts);
                 case NO_WINDOW -> {
                     addArena(shard, byteSize);
@@ -125,16 +124,10 @@ public final class PageGrowth implements Growth {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.survey(table.owners, shard, waits);
             growthPolicy.setPeak(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
-            // What the caller's thread caches gave back, what fences had held, and what others freed may serve now.
-            // Once
-            // more in each attempt, and before a window is claimed: a window costs a search of all free runs.
+            // Blocks that fences held, thread caches gave back or others freed since the first search may serve now.
+            // Searched in each attempt, and before a window is claimed, for which all free runs are searched.
             return fill.find() ? WindowFill.State.FOUND : fill.plan();
         }
-    }
-
-    private long hit(WindowFill fill) {
-        table.pages.counters.count(CacheEvent.PAGES_HIT);
-        return fill.keep();
     }
 
     private long fill(WindowFill fill, Attempts attempts) {
@@ -160,12 +153,7 @@ public final class PageGrowth implements Growth {
             }
             return 0;
         }
-        if (fill.needsNoPage()) {
-            return hit(fill);
-        }
-        table.pages.counters.count(CacheEvent.PAGES_MISS);
-        table.aliases.unmapOld(order);
-        return fill.keep();
+        return fill.keep(order);
     }
 
     /// Asks the driver how much of the device is left, once much of the last answer has been used.

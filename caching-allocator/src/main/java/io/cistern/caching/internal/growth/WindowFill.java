@@ -124,11 +124,6 @@ final class WindowFill implements AutoCloseable {
         return plan(window) ? State.PLANNED : State.CHANGED;
     }
 
-    /// Whether all pages of the window are present and of this stream.
-    boolean needsNoPage() {
-        return added.isEmpty() && foreign.isEmpty();
-    }
-
     private boolean plan(MappingWindow claimed) {
         end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
@@ -349,7 +344,12 @@ final class WindowFill implements AutoCloseable {
     }
 
     /// Hands the block to the caller, which owns it from now on; returns its address.
-    long keep() {
+    long keep(CrossStreamOrder order) {
+        boolean isMiss = !added.isEmpty() || !foreign.isEmpty();
+        table.pages.counters.count(isMiss ? CacheEvent.PAGES_MISS : CacheEvent.PAGES_HIT);
+        if (isMiss) {
+            table.aliases.unmapOld(order);
+        }
         isSettled = true;
         return address;
     }
