@@ -81,11 +81,13 @@ public final class MemoryPool extends Allocator {
         DeviceMemory memory = builder.memory;
         long id = IDS.incrementAndGet();
         AllocatorSpec spec;
+        String name;
         MemoryLimit limit;
         try {
             builder.requireRoom();
             spec = memory.registry.resolve(builder.resolvedSpec());
-            limit = builder.limit();
+            name = name(id, builder.tag, spec);
+            limit = builder.limit(name);
         } catch (Throwable failure) {
             if (builder.source != null) {
                 builder.source.close();
@@ -94,7 +96,7 @@ public final class MemoryPool extends Allocator {
         }
         MemoryPool[] made = new MemoryPool[1];
         memory.registry.openForPool(
-                name(id, builder.tag, spec),
+                name,
                 spec,
                 builder.ownSource(),
                 limit == null ? null : limit.handle(),
@@ -516,9 +518,10 @@ public final class MemoryPool extends Allocator {
             }
         }
 
+        /// @param pool the pool's name
         @Nullable
-        MemoryLimit limit() {
-            return limitBytes < 0 ? limit : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
+        MemoryLimit limit(String pool) {
+            return limitBytes < 0 ? limit : MemoryLimit.of(pool, limitBytes);
         }
 
         /// Takes the steps that need the open allocator.

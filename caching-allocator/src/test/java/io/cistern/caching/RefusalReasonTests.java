@@ -64,6 +64,15 @@ class RefusalReasonTests extends PoolFixture {
     }
 
     @Test
+    void aPoolsLimitHasThePoolsName() {
+        for (String tag : new String[] {"", "weights"}) {
+            MemoryPool pool = builder().tag(tag).limitBytes(MIB).open();
+            assertThat(pool.limit().name()).isEqualTo(pool.toString()).startsWith("pool " + pool.id());
+            assertThat(refused(pool, 2 * MIB)).hasMessageContaining("; " + pool + ": limit of " + MIB + " bytes");
+        }
+    }
+
+    @Test
     void theUpstreamsLimitIsPassedOnThroughEachPool() {
         MemoryPool base = builder().tag("base").limitBytes(8 * MIB).open();
         MemoryPool middle = builder().upstream(base).tag("middle").open();
