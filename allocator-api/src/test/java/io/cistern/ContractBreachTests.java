@@ -6,13 +6,19 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.routing.AllocatorCalls;
+import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -30,6 +36,10 @@ final class ContractBreachTests {
     private final List<Long> freed = new ArrayList<>();
     private final Allocator allocator = memory.open(OpenOptions.made("plug-in", new Plugin()));
     private long address = 1L << 32;
+
+    @RegisterExtension
+    private final LogOf log = new LogOf(AllocatorCalls.class.getName());
+
     private boolean refusesFrees;
 
     @AfterEach
@@ -128,6 +138,44 @@ final class ContractBreachTests {
                 .isThrownBy(() -> allocator.allocate(1L << 48, 0, 0))
                 .withMessageContaining("more than a device can address");
         assertThat(limit.usedBytes()).isZero();
+    }
+
+    /// Each question counts it as unknown; the first one names the plug-in.
+    @Test
+    void negativeBytesCountAsUnknown() {
+        Allocator negative = memory.open(OpenOptions.made("negative", new Negative()));
+        assertThat(negative.reservedBytes(0)).isEmpty();
+        assertThat(negative.statistics(0).reservedBytes()).isEmpty();
+        assertThat(memory.statistics(0).reservedBytes()).isEmpty();
+        TrimResult trimmed = negative.trim(0, 0, TrimMode.WITHOUT_WAITING);
+        assertThat(trimmed.returnedBytes()).isZero();
+        assertThat(trimmed.reservedBytes()).isEmpty();
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class)
+                .isThrownBy(() -> negative.allocate(SMALL, 0, 0))
+                .satisfies(refused ->
+                        assertThat(refused.report().orElseThrow().text()).contains("negative: unknown reserved, "));
+        assertThat(log.messages()).singleElement().asString().contains("negative", "-5", "reservedBytes");
+        negative.close();
+    }
+
+    private static final class Negative implements DeviceAllocator {
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "");
+        }
+
+        @Override
+        public void free(long block, long byteSize, int device, long stream) {}
+
+        @Override
+        public OptionalLong reservedBytes(int device) {
+            return OptionalLong.of(-5);
+        }
+
+        @Override
+        public long trim(int device, long keepBytes) {
+            return -3;
+        }
     }
 
     /// A block has one owner, so an allocator around an open one has to be opened as such.

@@ -123,7 +123,7 @@ public interface DeviceAllocator extends AutoCloseable {
     /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
     /// memory.
     ///
-    /// @return empty if unknown; 0 means that the allocator holds nothing
+    /// @return empty if unknown; 0 means that the allocator holds nothing; negative bytes count as unknown
     default OptionalLong reservedBytes(int device) {
         return OptionalLong.empty();
     }
