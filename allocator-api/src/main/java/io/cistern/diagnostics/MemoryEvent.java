@@ -130,8 +130,8 @@ public sealed interface MemoryEvent {
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
     /// @param report the facts known at that moment
-    /// @param byLimit whether a limit refused the request, or the request [can never
-    ///     fit][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit]
+    /// @param byLimit whether a limit refused the request, or an option of the allocator, such as
+    ///     `max_bytes`, allows less than the request; false for a request larger than the device
     record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
         @Override
         public int device() {

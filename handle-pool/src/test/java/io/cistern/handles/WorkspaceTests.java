@@ -107,8 +107,9 @@ final class WorkspaceTests {
     void whatIsFreedForARequestIsReported() {
         pool.handle(0, stream);
         pool.handle(0, other);
+        long deviceBytes = fixture.gpu.devices().totalBytes(0);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
-                .isThrownBy(() -> fixture.memory.allocate(1L << 40, 0, stream))
+                .isThrownBy(() -> fixture.memory.allocate(deviceBytes, 0, stream))
                 .satisfies(refusal -> assertThat(refusal.steps()).anySatisfy(tried -> {
                     assertThat(tried.step()).isEqualTo(ReclaimStep.CALLBACKS);
                     assertThat(tried.byteSize()).isEqualTo(BYTES);

@@ -59,6 +59,15 @@ final class OutOfMemoryReporter {
         return report;
     }
 
+    /// Returns whether a limit refused, or an option of the allocator, rather than the device.
+    static boolean isByLimit(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {
+        return failure.isByLimit() || (failure.isAboveLimit() && !isLargerThanDevice(failure, report));
+    }
+
+    private static boolean isLargerThanDevice(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {
+        return failure.byteSize() > report.totalBytes().orElse(Long.MAX_VALUE);
+    }
+
     private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
         List<UnusableMemory> all = new ArrayList<>();
         for (OpenAllocator allocator : registry.all()) {
@@ -165,13 +174,11 @@ final class OutOfMemoryReporter {
 
         private List<String> of(OutOfMemoryReport report) {
             List<String> advice = new ArrayList<>();
-            boolean isLargerThanDevice =
-                    failure.byteSize() > report.totalBytes().orElse(Long.MAX_VALUE);
-            if (failure.isByLimit() || (failure.isAboveLimit() && !isLargerThanDevice)) {
+            if (isByLimit(failure, report)) {
                 advice.add("a limit refused it, not the device: " + failure.detail());
                 return advice;
             }
-            if (isLargerThanDevice) {
+            if (isLargerThanDevice(failure, report)) {
                 advice.add("the device has less than that in total: split the request");
                 return advice;
             }

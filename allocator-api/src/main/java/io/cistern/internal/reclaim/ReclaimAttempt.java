@@ -245,7 +245,7 @@ final class ReclaimAttempt {
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
-            boolean byLimit = last.isByLimit() || last.isAboveLimit();
+            boolean byLimit = OutOfMemoryReporter.isByLimit(last, report);
             registry.observers().tell(Events.OUT_OF_MEMORY, report, report.device(), byLimit ? 1 : 0, 0, 0, 0);
         }
         return last.with(report);

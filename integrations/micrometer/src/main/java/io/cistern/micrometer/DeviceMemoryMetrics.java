@@ -43,8 +43,8 @@ import java.util.concurrent.TimeUnit;
 /// - `pool` is the pool's tag, `untagged` for a pool without one, and `none` for an allocator that is not a
 ///   pool.
 /// - `cause` is `limit` if a limit refused the request, or if the request was
-///   [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold; else
-///   `memory`.
+///   [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold, but not
+///   than the device; else `memory`.
 ///
 /// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't
 /// report is NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and

@@ -91,22 +91,24 @@ final class FlightEventsTests extends ObservedMemory {
 
     @Test
     void anOutOfMemoryIsRecordedWithTheStepsBefore() throws Exception {
+        long library = gpu.memory().allocate(DEVICE, 20 * MIB);
         try (Registration _ = FlightEvents.register(memory);
                 Recording recording = new Recording()) {
             List<RecordedEvent> refusals = recorded(
                     recording,
                     "cistern.OutOfMemory",
-                    () -> assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class));
+                    () -> assertThatThrownBy(() -> allocate(250 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class));
             assertThat(refusals).hasSize(1);
             RecordedEvent refusal = refusals.getFirst();
-            assertThat(refusal.getLong("byteSize")).isEqualTo(300 * MIB);
+            assertThat(refusal.getLong("byteSize")).isEqualTo(250 * MIB);
             assertThat(refusal.getLong("totalBytes")).isEqualTo(256 * MIB);
             assertThat(refusal.getString("allocator")).isEqualTo("caching");
             List<RecordedEvent> steps = in(recording, "cistern.ReclaimStep");
             assertThat(steps)
                     .isNotEmpty()
-                    .allSatisfy(step -> assertThat(step.getLong("byteSize")).isEqualTo(300 * MIB));
+                    .allSatisfy(step -> assertThat(step.getLong("byteSize")).isEqualTo(250 * MIB));
         }
+        gpu.memory().free(DEVICE, library);
     }
 
     @Test
