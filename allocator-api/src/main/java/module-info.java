@@ -14,8 +14,7 @@ module io.cistern.api {
     exports io.cistern.spi.catalog;
     exports io.cistern.spi.options;
     exports io.cistern.internal.direct to
-            io.cistern.async,
-            io.cistern.caching;
+            io.cistern.async;
     exports io.cistern.internal.leaks to
             io.cistern.buffers;
     exports io.cistern.internal.names to

@@ -1,14 +1,16 @@
 package io.cistern.internal.registry;
 
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.internal.direct.DeviceReserves;
-import io.cistern.internal.direct.ForwardingPageSource;
 import io.cistern.internal.routing.OwnerTable;
 import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
+import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -109,13 +111,43 @@ final class GuardedSource {
         }
     }
 
-    private record Pages(PageSource source, DeviceReserves reserves) implements ForwardingPageSource {
+    private record Pages(PageSource source, DeviceReserves reserves) implements PageSource {
+        @Override
+        public PageTraits traits(int device) {
+            return source.traits(device);
+        }
+
         @Override
         public long create(long byteSize, int device) {
             if (source.traits(device).location().equals("device")) {
                 reserves.require(byteSize, device);
             }
             return source.create(byteSize, device);
+        }
+
+        @Override
+        public List<MemoryLocation> accessors(int device) {
+            return source.accessors(device);
+        }
+
+        @Override
+        public void mapped(int device, long address, long byteSize, long handle) {
+            source.mapped(device, address, byteSize, handle);
+        }
+
+        @Override
+        public boolean unmapping(int device, long address, long byteSize) {
+            return source.unmapping(device, address, byteSize);
+        }
+
+        @Override
+        public void abandoned(int device, long address, long byteSize) {
+            source.abandoned(device, address, byteSize);
+        }
+
+        @Override
+        public void release(long handle, long byteSize, int device) {
+            source.release(handle, byteSize, device);
         }
 
         @Override

@@ -1,14 +1,16 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.options.CachingOption;
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.internal.direct.ForwardingPageSource;
 import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import java.io.Serial;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Limits the bytes that a source gives for one device. Bytes are taken before the source is asked; they are
@@ -74,7 +76,12 @@ public final class ReserveCap {
         }
     }
 
-    private record Pages(PageSource source, ReserveCap cap) implements ForwardingPageSource {
+    private record Pages(PageSource source, ReserveCap cap) implements PageSource {
+        @Override
+        public PageTraits traits(int device) {
+            return source.traits(device);
+        }
+
         @Override
         public long create(long byteSize, int device) {
             cap.take(byteSize);
@@ -84,6 +91,26 @@ public final class ReserveCap {
                 cap.returned(byteSize);
                 throw refusal;
             }
+        }
+
+        @Override
+        public List<MemoryLocation> accessors(int device) {
+            return source.accessors(device);
+        }
+
+        @Override
+        public void mapped(int device, long address, long byteSize, long handle) {
+            source.mapped(device, address, byteSize, handle);
+        }
+
+        @Override
+        public boolean unmapping(int device, long address, long byteSize) {
+            return source.unmapping(device, address, byteSize);
+        }
+
+        @Override
+        public void abandoned(int device, long address, long byteSize) {
+            source.abandoned(device, address, byteSize);
         }
 
         @Override
