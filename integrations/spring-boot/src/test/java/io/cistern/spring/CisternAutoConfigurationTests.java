@@ -622,18 +622,20 @@ final class CisternAutoConfigurationTests {
     @Test
     void aListenerThatIsABeanEndsWithItsContext() {
         AtomicInteger asked;
+        DeviceMemory memory = WithFormerMemory.FORMER;
+        long most = memory.driver().devices().totalBytes(DEVICE) / 4 * 3;
+        long block = memory.allocate(most, DEVICE, 0);
         try (var context = new SpringApplicationBuilder(WithFormerMemory.class, WithListener.class)
                 .web(WebApplicationType.NONE)
                 .run("--spring.main.banner-mode=off")) {
             asked = context.getBean(AtomicInteger.class);
-            assertThat(catchThrowable(() -> WithFormerMemory.FORMER.allocate(1L << 40, DEVICE, 0)))
-                    .isNotNull();
+            assertThat(catchThrowable(() -> memory.allocate(most, DEVICE, 0))).isNotNull();
             assertThat(asked).hasPositiveValue();
         }
         int before = asked.get();
-        assertThat(catchThrowable(() -> WithFormerMemory.FORMER.allocate(1L << 40, DEVICE, 0)))
-                .isNotNull();
+        assertThat(catchThrowable(() -> memory.allocate(most, DEVICE, 0))).isNotNull();
         assertThat(asked).hasValue(before);
+        memory.free(block, 0);
     }
 
     @Test
