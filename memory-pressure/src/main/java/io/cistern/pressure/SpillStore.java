@@ -61,19 +61,20 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         this.directory = directory;
     }
 
-    /// Opens a store that spills to host memory and files, also when its arbiter's allocations are refused.
+    /// Opens a store that spills to host memory and files, and that answers an arbiter's refusals.
     ///
     /// @param memory the device memory; buffers come from its current allocator, or from that of the
     ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
     /// @param arbiter the arbiter whose refusals the store answers
     /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
-    /// @param directory the directory for files
+    /// @param directory an existing directory for the files of spilled buffers. It is not checked here: if a
+    ///     file can't be written, its buffer stays where it is, and a warning is logged
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, Path directory) {
         return new SpillStore(memory, arbiter, hostBytes, directory).opened();
     }
 
-    /// Opens a store that spills to host memory only, also when its arbiter's allocations are refused.
+    /// Opens a store that spills to host memory only, and that answers an arbiter's refusals.
     ///
     /// @param memory the device memory; buffers come from its current allocator, or from that of the
     ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
@@ -89,7 +90,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @param memory the device memory; buffers come from its current allocator, or from that of the
     ///     thread's scope
     /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
-    /// @param directory the directory for files
+    /// @param directory an existing directory for the files of spilled buffers. It is not checked here: if a
+    ///     file can't be written, its buffer stays where it is, and a warning is logged
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, long hostBytes, Path directory) {
         return new SpillStore(memory, null, hostBytes, directory).opened();

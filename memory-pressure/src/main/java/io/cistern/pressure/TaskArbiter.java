@@ -21,9 +21,9 @@ import java.util.function.LongSupplier;
 /// });
 /// ```
 ///
-/// [ThreadState] draws the states of a thread. The arbiter never makes a thread wait that is in no task:
-/// the thread's allocations may fail as they would without an arbiter. The memory that it frees is there
-/// for all tasks.
+/// [ThreadState] draws the states of a thread. A thread that is in no task never waits for the
+/// arbiter: its allocations may fail as they would without one. Memory that such a thread frees can serve
+/// any task.
 ///
 /// **Last resort.** The arbiter acts only after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of
 /// the [device memory][io.cistern.DeviceMemory] that opened it have failed, so no task waits for memory

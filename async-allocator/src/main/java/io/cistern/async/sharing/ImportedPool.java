@@ -166,10 +166,10 @@ public final class ImportedPool implements AutoCloseable {
         return ImportedBuffer.map(this, name, byteSize, stream);
     }
 
-    /// Opens the buffer that is published under a name, as a buffer of this process: see [#map]. Closing
-    /// the returned buffer unmaps the memory after the work of the buffer's stream, and tells the exporter.
-    /// In this process the buffer does not count as an allocation: no limit applies to it, and no
-    /// statistics include it.
+    /// Maps the buffer that is published under a name, of any size, as [#map] does, and returns it as a
+    /// [DeviceBuffer]. Closing the returned buffer unmaps the memory after the work of the buffer's stream,
+    /// and tells the exporter. In this process the buffer does not count as an allocation: no limit applies to
+    /// it, and no statistics include it.
     ///
     /// @param stream a stream of the pool's device, on which the buffer is used first
     /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device

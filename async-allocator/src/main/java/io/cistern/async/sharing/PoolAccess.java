@@ -10,8 +10,9 @@ import java.util.stream.IntStream;
 /// The access of other devices to the memory of one pool.
 ///
 /// A pool has access rights of its own, which apply to all its memory, now and later. Neither
-/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. Setting the rights takes time for
-/// all memory that the pool has reserved at that moment, and later for each piece that it reserves.
+/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. The more
+/// memory the pool has reserved, the longer it takes to set the rights; each piece that the pool reserves
+/// later takes longer, too.
 ///
 /// **Threads.** Any. Calls on the access of an [ExportedPool] or [ImportedPool] fail once that object has
 /// destroyed its pool.

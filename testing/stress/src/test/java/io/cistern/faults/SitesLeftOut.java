@@ -26,7 +26,7 @@ final class SitesLeftOut {
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.reportAll|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
-            + "|checkInvariants|OpenAllocator.compaction$|SpillStore\\.open$|SpillableBuffer\\.delete$"
+            + "|AllocatorCalls\\.known|checkInvariants|OpenAllocator.compaction$|SpillStore\\.open$|SpillableBuffer\\.delete$"
             + "|AddressCheck\\.overlap|TaskThreads\\.check|BlockOwners\\$Table\\.addTasks"
             + "|Arbitration\\.(check|lines|othersHold|whereIts)");
 
