@@ -128,7 +128,7 @@ final class DeviceCache {
             return address;
         }
         if (byteSize > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(byteSize, counters.device, "more than any device has");
+            throw DeviceOutOfMemoryException.aboveLimit(byteSize, counters.device, "more than any device has");
         }
         long size = shards.rounded(byteSize);
         Shard shard = shards.shard(Fences.key(stream), size);
@@ -168,13 +168,10 @@ final class DeviceCache {
             shards.free(shards.ranges.get(address), address, initialBytes, key);
             done = true;
         } catch (DeviceOutOfMemoryException refused) {
-            throw new DeviceOutOfMemoryException(
+            throw refused.passedOn(
                     initialBytes,
-                    counters.device,
                     CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, but is"
-                            + " not available: lower it, or free memory; " + refused.detail(),
-                    refused,
-                    refused.steps());
+                            + " not available: lower it, or free memory; " + refused.detail());
         } finally {
             hasInitial.set(done);
         }

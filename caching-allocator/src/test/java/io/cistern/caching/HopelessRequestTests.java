@@ -69,6 +69,7 @@ class HopelessRequestTests extends PoolFixture {
                 .hasMessageEndingWith("the device has " + ByteSizes.exact(CAPACITY) + " in all: request less");
         assertThat(refused.report().orElseThrow().advice())
                 .containsExactly("the device has less than that in total: split the request");
+        assertHopeless(refused(allocator, 1L << 45));
         assertHopeless(refused(allocator, 1L << 48));
         assertThat(refused(allocator, CAPACITY).isAboveLimit())
                 .as("all of the device")
