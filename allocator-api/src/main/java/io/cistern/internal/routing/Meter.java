@@ -47,7 +47,7 @@ final class Meter {
     private static final long RARE = 1 << 9;
 
     /// How much too high it may be in all, as a shift: less than 2 %.
-    private static final int SLACK_SHIFT = 6;
+    static final int SLACK_SHIFT = 6;
 
     private static final Step CLAIM = (meter, tally) -> {
         meter.threads = Math.max(meter.threads, ++meter.threadsOfRoute);

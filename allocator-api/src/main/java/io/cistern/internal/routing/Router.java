@@ -475,7 +475,11 @@ public final class Router implements OwnerTable.Freeing {
         if (route.freeTarget != null && (state & OwnerTable.OF_GRAPH) == 0) {
             return false;
         }
-        synchronized (uses != null ? uses : this) { // so that the stream can't end meanwhile
+        BlockUses others = uses;
+        if (others == null) { // then nobody learns of the end of a stream
+            return captures.keeps(route, address, stream);
+        }
+        synchronized (others) { // so that the stream can't end meanwhile
             return captures.keeps(route, address, stream);
         }
     }

@@ -70,10 +70,11 @@ public final class Threshold {
         }
     }
 
-    /// Returns whether the sum is above the threshold. Before it says so for the first time, threads give back what
-    /// they may request without asking their meter, so each of them asks before it requests more.
+    /// Returns whether the sum is above the threshold, or so little below it that threads would have to ask their
+    /// meter at each allocation. Before it says so for the first time, threads give back what they may request
+    /// without asking.
     private boolean isAbove() {
-        return mostBytes() > byteSize && (above || settledBytes() > byteSize);
+        return mostBytes() > byteSize && (above || settledBytes() > byteSize - (byteSize >> Meter.SLACK_SHIFT));
     }
 
     /// Takes back what threads may request without asking their meter.
