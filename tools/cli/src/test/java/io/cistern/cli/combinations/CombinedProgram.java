@@ -72,6 +72,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -87,6 +88,9 @@ import org.jspecify.annotations.Nullable;
 /// In the end everything is closed, and nothing may be left.
 final class CombinedProgram implements RefusalOracle.Holdings {
     static final long MIB = 1 << 20;
+    /// In words that no spec of a [Combination] has: the program's own allocator is told from it by its name.
+    private static final String OTHER_SPEC = "caching:thread_caches=true";
+
     private static final long CAPACITY = 128 * MIB;
     private static final int ROUNDS = 3;
     private static final int MOST_FILLS = 60;
@@ -219,6 +223,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
         for (int device = 0; device < deviceCount(); device++) {
             ownStreams[device] = driver.streams().create(device);
         }
+        memory.setCurrent(OTHER_SPEC);
         scopeLimit = combination.has(Limit.SCOPE) ? MemoryLimit.of("scope", 48 * MIB) : null;
         pool = combination.of(Way.class).isPool() ? openPool() : null;
         allocator = pool != null ? pool : openAllocator();
@@ -634,7 +639,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
                         .mapToLong(SpillableBuffer::byteSize)
                         .sum();
         long ofGraphs = !isOfCurrent
-                ? 0
+                ? keptBytes(kept -> kept.allocator().equals(allocator.toString()))
                 : IntStream.range(0, isOfDevice ? 1 : deviceCount())
                         .mapToLong(this::bytesOfGraphs)
                         .sum();
@@ -643,13 +648,17 @@ final class CombinedProgram implements RefusalOracle.Holdings {
 
     /// Returns the bytes of blocks that graphs keep, or have from allocators of their own.
     private long bytesOfGraphs(int device) {
-        return GraphMemory.kept(memory).stream()
-                        .filter(kept -> kept.device() == device)
-                        .mapToLong(KeptBlock::byteSize)
-                        .sum()
+        return keptBytes(kept -> kept.device() == device)
                 + workers.stream()
                         .mapToLong(worker -> worker.bytesOfGraphs(device))
                         .sum();
+    }
+
+    private long keptBytes(Predicate<KeptBlock> wanted) {
+        return GraphMemory.kept(memory).stream()
+                .filter(wanted)
+                .mapToLong(KeptBlock::byteSize)
+                .sum();
     }
 
     @Override
