@@ -41,7 +41,7 @@ final class HandleFigures {
 
     static String costs(RawOutput raw) {
         HandleFigures figures = new HandleFigures(raw);
-        for (int threads : new int[] {1, 4, 16}) {
+        for (int threads : new int[] {1, 16}) {
             figures.row(
                     "ns, stream set already, " + threads + (threads == 1 ? " thread" : " threads"),
                     "sameStream " + threads,
@@ -97,42 +97,21 @@ final class HandleFigures {
     static String loads(RawOutput raw) {
         List<Row> rows = Row.where(raw.json(LOADS), "what", "sums");
         Table table = new Table(
-                "program",
-                "runs",
-                "threads",
-                "with a handle",
-                "of these ended",
-                "after ms, median",
-                "handles created",
-                "that served a later thread",
-                "µs to create one, median");
+                "program", "threads with a handle", "of these ended", "handles created", "that served a later thread");
         rows.stream().map(row -> row.text("load")).distinct().forEach(load -> {
             List<Row> runs = Row.where(rows, "load", load);
             table.row(Stream.concat(
-                            Stream.of("`" + load + "`", String.valueOf(runs.size())),
-                            Stream.of(
-                                            "threads",
-                                            "threadsWithHandle",
-                                            "ofThemEnded",
-                                            "lifeMedianMs",
-                                            "created",
-                                            "servedAnotherThread",
-                                            "createMedianUs")
+                            Stream.of("`" + load + "`"),
+                            Stream.of("threadsWithHandle", "ofThemEnded", "created", "servedAnotherThread")
                                     .map(field -> range(runs, field)))
                     .toList());
         });
-        return table + "\nThe lowest and the highest of the runs. " + raw.source(LOADS) + ".\n";
+        return table + "\nFrom two or three runs; a range if they differ. " + raw.source(LOADS) + ".\n";
     }
 
     private static String range(List<Row> runs, String field) {
-        double[] values = runs.stream()
-                .filter(row -> !row.textOr(field, "null").equals("null"))
-                .mapToDouble(row -> row.number(field))
-                .sorted()
-                .toArray();
-        if (values.length == 0) {
-            return "";
-        }
+        double[] values =
+                runs.stream().mapToDouble(row -> row.number(field)).sorted().toArray();
         String low = Table.format("%,.0f", values[0]);
         String high = Table.format("%,.0f", values[values.length - 1]);
         return low.equals(high) ? low : low + "–" + high;
