@@ -13,17 +13,14 @@ final class CollectiveFigures {
 
     static String allReduce(RawOutput raw) {
         List<Row> rows = raw.json(FILE);
-        Table table =
-                new Table("bytes", "plain", "in C++", "over", "PyTorch", "registered", "window", "in C++", "over");
+        Table table = new Table("bytes", "plain", "over C++", "PyTorch", "registered", "window", "over C++");
         for (long size : SIZES) {
             List<String> cells = new ArrayList<>(List.of(Table.bytes((double) size)));
             cells.add(micros(rows, "cistern plain", size));
-            cells.add(micros(rows, "nccl_peers plain", size));
             cells.add(over(rows, "nccl_peers plain", size));
             cells.add(micros(rows, "nccl_peers.py plain", size));
             cells.add(micros(rows, "cistern registered", size));
             cells.add(micros(rows, "cistern window", size));
-            cells.add(micros(rows, "nccl_peers window", size));
             cells.add(over(rows, "nccl_peers window", size));
             table.row(cells);
         }
