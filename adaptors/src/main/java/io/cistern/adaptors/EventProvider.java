@@ -19,7 +19,7 @@ public final class EventProvider extends AdaptorProvider {
                 "threshold",
                 "bytes, such as `4GiB`",
                 REQUIRED,
-                "a number of live bytes; each time a device crosses it, up or down, this is logged",
+                "live bytes of a device; each crossing, up or down, is logged",
                 EventProvider::threshold);
     }
 

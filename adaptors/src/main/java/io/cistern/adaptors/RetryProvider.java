@@ -18,14 +18,14 @@ public final class RetryProvider extends AdaptorProvider {
                 "attempts",
                 "a whole number from 1 to 1000000",
                 "3",
-                "how many times a failed allocation is retried",
+                "the maximum retries of a failed allocation",
                 (options, key) -> options.number(key, 1, 1_000_000));
         static final SpecOption<Long> WAIT_MILLIS = SpecOption.of(
                 "retry",
                 "wait_millis",
                 "a whole number from 0 to 3600000",
                 "0",
-                "how long it waits before each attempt",
+                "the wait before each retry",
                 (options, key) -> options.number(key, 0, 3_600_000));
     }
 

@@ -16,7 +16,7 @@ public final class TrackingProvider extends AdaptorProvider {
                 "frames",
                 "a whole number from 0 to 1024",
                 String.valueOf(TrackingAllocator.DEFAULT_FRAMES),
-                "the number of stack frames recorded for each block",
+                "stack frames recorded for each block",
                 (options, key) -> options.number(key, 0, 1024));
     }
 

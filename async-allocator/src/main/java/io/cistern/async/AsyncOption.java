@@ -18,9 +18,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "pool",
             "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one per device",
             "`own`",
-            "the driver's pool: a new one for each device; the device's default pool; the pool that is current at the"
-                    + " first request; or pools that the program made. An existing pool keeps its settings, except those"
-                    + " that an option sets until `async` closes",
+            "the driver's pool: a new one; the device's default; the one that is current at the first"
+                    + " request; or the program's own. Options change an existing pool until `async` closes",
             AsyncOption::pool,
             PoolChoice::texts);
 
@@ -29,16 +28,15 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "per_stream",
             FLAG + "; `true` only with `pool=own`",
             "`false`",
-            "whether each stream has its own pool, so that streams share no memory; a new stream takes over the pool of one"
-                    + " that ended");
+            "whether each stream has its own pool; a new stream takes over the pool of one that ended");
 
     /// Sets how many bytes a pool keeps when the host synchronises.
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
             "`keep_all`, `zero`, bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
                     + " `pool=own`",
-            "`keep_all` for own pools, and for a default pool whose threshold is unset; `zero` under `driver_pool`; else"
-                    + " the pool's own",
+            "`keep_all` for own pools, and for a default pool without a threshold; `zero` under"
+                    + " `driver_pool`; else the pool's own",
             "the bytes that a pool keeps when the host synchronises; `adaptive` keeps what the program will need again",
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
@@ -55,9 +53,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "reuse_allow_opportunistic",
             FLAG,
             "`true` for own pools; else the pool's own",
-            "whether freed memory serves any stream once the free has completed; if `false`, timing does not decide"
-                    + " which"
-                    + " stream gets which memory");
+            "whether freed memory serves any stream once the free has completed; `false` makes placement"
+                    + " independent of timing");
 
     /// Allows the driver to insert waits between streams.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
@@ -71,7 +68,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "max_size",
             "bytes, at least 1; only with `pool=own`",
             "the driver's own limit",
-            "the maximum bytes that each pool reserves; the driver rounds it up to whole pages (32 MiB on an H200)",
+            "the maximum reserved bytes of each pool, rounded up to whole pages (32 MiB on an H200)",
             AsyncOption::positiveBytes,
             SpecOption::text);
 
@@ -89,8 +86,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "location",
             "`device`, `managed`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
             "`device`",
-            "where the memory is: on the device; where each page was used last (CUDA 13.0); on the host; on the NUMA node"
-                    + " nearest to the device, or on node N",
+            "where the memory is; `managed`: where each page was last used (CUDA 13.0); `host_numa`: on the"
+                    + " host's nearest NUMA node",
             AsyncOption::location,
             SpecOption::text);
 
@@ -106,8 +103,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
             "no such pool",
-            "blocks up to this size come from a second pool, so that they don't keep the pages of large blocks from"
-                    + " going back to the driver",
+            "blocks up to this size come from a second pool, so that pages of large blocks can go back to the driver",
             AsyncOption::positiveBytes,
             SpecOption::text);
 
@@ -116,8 +112,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
             "nothing",
-            "the bytes that each pool, except that of small blocks, obtains when it is first used, and then keeps; the"
-                    + " first allocation on a device waits until they are there",
+            "the bytes that each pool, except that of small blocks, obtains at its first use and keeps",
             AsyncOption::positiveBytes,
             SpecOption::text);
 

@@ -35,15 +35,10 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "bytes",
                 "bytes from 2MiB",
                 "512MiB",
-                "the size of each device's segment; blocks that do not fit come from `upstream`",
+                "the size of each device's segment",
                 SymmetricProvider::segmentBytes);
         static final SpecOption<Long> LARGEST = SpecOption.of(
-                "symmetric",
-                "largest",
-                "bytes",
-                "32MiB",
-                "larger blocks come from `upstream`",
-                AllocatorOptions::bytes);
+                "symmetric", "largest", "bytes", "32MiB", "the largest block in the segment", AllocatorOptions::bytes);
         static final SpecOption<String> SOURCE = SpecOption.of(
                 "symmetric",
                 "source",
@@ -56,7 +51,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 "upstream",
                 "a spec",
                 "`caching:source=nccl`",
-                "the allocator of blocks that are larger than `largest` or do not fit",
+                "the allocator of larger blocks, and of those that do not fit",
                 AllocatorOptions::text);
     }
 

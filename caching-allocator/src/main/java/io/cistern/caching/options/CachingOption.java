@@ -19,7 +19,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
             "the spec of a segment source: `pages`, `linear`, `managed`, `driver_pool`, `vmm`, `nccl`, …",
-            "`pages`; `linear` with `expandable_segments=false`, or where pages can't be mapped",
+            "`pages`; without `expandable_segments`, `linear`",
             "where memory comes from",
             TEXT);
 
@@ -27,8 +27,8 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "2 MiB for small blocks; for large ones `fit` decides, up to 512 MiB",
-            "the size of every page of physical memory",
+            "2 MiB for small blocks; `fit` decides for large ones",
+            "the size of every physical page",
             bytes(size -> size >= 2L << 20 && size <= 1L << 30));
 
     /// How closely the pages of large blocks follow the live bytes.
@@ -36,8 +36,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "the size of pages for large blocks. `usual`: at most 1/96 of the peak of live bytes, or 1/192 with several"
-                    + " streams. `tight`: 1/1024 or 1/2048; this takes less memory, but the first pass takes longer",
+            "the size of pages for large blocks (`PageFit`); `tight` takes less memory, but the first pass"
+                    + " takes longer",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
@@ -45,10 +45,9 @@ public final class CachingOption<T> extends SpecOption<T> {
             "reuse",
             "`never`, `adaptive`, `wait`",
             "`adaptive`",
-            "when idle pages of one stream serve another. `never`: only after their own stream has ended. `wait`: at"
-                    + " once; the other stream waits on the device until the work on them has finished. `adaptive`: only"
-                    + " pages whose work has finished; but like `wait` with `fit=tight`, or once the reserved bytes exceed"
-                    + " the peak of live bytes by an eighth, or reach a sixteenth of the available memory",
+            "when idle pages of one stream serve another. `never`: after their stream has ended. `wait`: at"
+                    + " once; the other stream waits on the device for the work on them. `adaptive`: after that work;"
+                    + " but like `wait` with `fit=tight`, or when much memory is reserved (`PageReuse`)",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.
@@ -56,7 +55,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "stable_mapping",
             "`true`, `false`",
             "`false`",
-            "whether a virtual page keeps its physical page for life; then no page moves",
+            "whether virtual pages keep their physical pages; then none moves",
             YES_OR_NO);
 
     /// The most bytes of live pages that one compaction may copy; 0 for no compaction.
@@ -80,7 +79,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "splits",
             "`true`, `false`",
             "`true`",
-            "whether blocks are split for smaller requests; if not, each block is a segment of its own, with one handle",
+            "whether blocks are split for smaller requests; if not, each block is a segment",
             YES_OR_NO);
 
     /// Whether threads keep some of the blocks that they freed.
@@ -104,7 +103,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "initial_bytes",
             "bytes, such as `1GiB`; at most `max_bytes`",
             "0",
-            "the bytes that the first request on each device obtains, for the stream of that request",
+            "the bytes that the first request on each device reserves, for its stream",
             bytes(size -> size >= 0));
 
     /// The most bytes that the allocator reserves of each device's memory; at least one page.
@@ -112,7 +111,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "max_bytes",
             "bytes from 2MiB (a page), such as `8GiB`; not with `per_process_memory_fraction`",
             "no limit",
-            "the maximum bytes that this allocator reserves on each device",
+            "the maximum reserved bytes on each device",
             bytes(size -> size >= 2L << 20));
 
     /// How much the allocator checks.
@@ -128,7 +127,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "expandable_segments",
             "`true`, `false`",
             "`true` where the source has pages",
-            "whether memory grows by pages in large address ranges, or by plain segments",
+            "whether memory grows by pages instead of plain segments",
             YES_OR_NO);
 
     /// The most that the allocator reserves, as a share of the device's memory: from 0 to 1.
@@ -136,7 +135,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
             "`1`",
-            "the share of each device's memory that this allocator may reserve, but at least 2 MiB",
+            "the maximum share of each device that is reserved; at least 2 MiB",
             FRACTION);
 
     /// Whether a request that would exceed the fraction fails immediately, without reclaiming or waiting.
@@ -144,7 +143,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "throw_on_cudamalloc_oom",
             "`true`, `false`; `true` needs `per_process_memory_fraction`",
             "`false`",
-            "whether a request above `per_process_memory_fraction` fails at once, without reclaiming or waiting",
+            "whether a request above that fraction fails without reclaim steps",
             YES_OR_NO);
 
     /// A configuration string of PyTorch.

@@ -31,7 +31,7 @@ final class LibraryOptions {
             "critical",
             "`true`, `false`",
             "`false`",
-            "promises that neither function waits (as `cudaMalloc` does) or calls Java, which makes calls cheaper",
+            "promises that neither function waits (as `cudaMalloc` does) or calls Java; calls then cost less",
             AllocatorOptions::flag);
     static final SpecOption<Double> FRACTION = option(
             "fraction",
@@ -43,19 +43,19 @@ final class LibraryOptions {
             "preload",
             "libraries, by name or path",
             "none",
-            "libraries that this library needs but the linker does not find",
+            "dependencies that the linker does not find",
             AllocatorOptions::list);
     static final SpecOption<Boolean> TRIAL = option(
             "trial",
             "`true`, `false`; not with `preload`",
             "`true`",
-            "whether the library is first loaded in another process, so that a crash there does not end this one",
+            "whether another process first loads the library, in case that crashes",
             AllocatorOptions::flag);
     static final SpecOption<String> SHA256 = option(
             "sha256",
             "64 hexadecimal digits",
             "any file",
-            "the digest that the file must have; its bytes are loaded from a private copy",
+            "the file's digest; a private copy of the file is loaded",
             AllocatorOptions::text);
 
     /// Optional functions of the library.
@@ -63,16 +63,16 @@ final class LibraryOptions {
             hook(
                     LibraryFunctions.INIT,
                     "nothing",
-                    "`void f(int device_count)`, called once in a process, before the first allocation"),
+                    "`void f(int device_count)`, called before the process's first allocation"),
             hook(LibraryFunctions.RESET, "`trim` frees nothing", "`void f(void)` gives idle memory back"),
             hook(
                     LibraryFunctions.MEMORY_FRACTION,
                     "no `fraction`",
-                    "`void f(double fraction, int device)` sets the share of option `fraction`"),
+                    "`void f(double fraction, int device)` sets `fraction`"),
             hook(
                     LibraryFunctions.BASE_ALLOC,
                     "the driver is asked",
-                    "`void* f(void* address, size_t* size)` returns the start and size of the segment that contains an address"),
+                    "`void* f(void* address, size_t* size)` returns start and size of the address's segment"),
             hook(
                     LibraryFunctions.RECORD_STREAM,
                     "the stream of the free waits for other streams",

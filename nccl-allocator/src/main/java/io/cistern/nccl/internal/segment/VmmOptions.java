@@ -27,14 +27,14 @@ public record VmmOptions(
             "location",
             "`device`, `host_numa`, `host_numa:N`",
             "`device`",
-            "where the memory is: on the device, or on a NUMA node of the host; without N, on the node nearest to the device",
+            "where the memory is; `host_numa`: on the host's nearest NUMA node",
             VmmOptions::location);
     private static final SpecOption<String> HANDLE = SpecOption.of(
             "vmm",
             "handle",
             "`auto`, `none`, `posix_fd`, `fabric`",
             "`auto`",
-            "how memory can be exported; `auto` is the widest type that works",
+            "how memory can be exported; `auto`: the widest type that works",
             (options, key) -> options.choice(key, List.of("auto", "none", "posix_fd", "fabric")));
     private static final SpecOption<Long> ALIGNMENT = SpecOption.of(
             "vmm",
@@ -48,7 +48,7 @@ public record VmmOptions(
             "rdma",
             "`auto`, `true`, `false`",
             "`auto`",
-            "whether network cards can access the memory; `auto` is true where that is supported",
+            "whether network cards can access the memory; `auto`: where that is supported",
             (options, key) -> options.choice(key, List.of("auto", "true", "false")));
 
     public static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);

@@ -40,8 +40,7 @@ class OptionsPageTests {
 
             The options of a spec: `caching:fit=tight,max_bytes=8GiB`. A list is in brackets, a spec within a spec in quotes:
             `limit:bytes=8GiB,upstream="caching:fit=tight"`. `cistern options NAME` prints the options of one allocator, also
-            of a plug-in. Bytes are written [as in settings](settings.md); a share of a device is accepted only if all devices
-            have memory of the same size.
+            of a plug-in. Bytes are written [as in settings](settings.md).
 
             A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`. In code,
             `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` makes a spec.
