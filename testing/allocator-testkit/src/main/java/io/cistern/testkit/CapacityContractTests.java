@@ -7,11 +7,18 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /// Running out of memory: a typed error, nothing lost, and everything usable again afterwards.
 abstract class CapacityContractTests extends ConformanceContractTests {
+    private static final long BLOCK_BYTES = 16 * KIB;
+    private static final int PAIRS = 60;
+
+    /// A few idle blocks, in as many of the pieces in which the driver obtains memory.
+    private static final long SLACK_BYTES = 2 * MIB + 4 * BLOCK_BYTES;
+
     CapacityContractTests(AllocatorConformance suite) {
         super(suite);
     }
@@ -137,6 +144,43 @@ abstract class CapacityContractTests extends ConformanceContractTests {
         free(allocate(byteSize, first));
         free(allocate(byteSize, second));
         assertContents();
+    }
+
+    @Test
+    void equalRoundsNeedNoMoreMemoryThanTheFirst() {
+        long[] streams = streams(2);
+        rounds(50, streams);
+        long free = capacity();
+        long objects = sum(driverObjects());
+        rounds(300, streams);
+        assertThat(free - capacity())
+                .as("bytes that %s holds after 300 equal rounds, beyond those of the first 50", allocator.name())
+                .isLessThanOrEqualTo(SLACK_BYTES);
+        assertThat(sum(driverObjects()) - objects)
+                .as("events, streams, pools and ranges that %s adds in 300 equal rounds", allocator.name())
+                .isLessThan(100);
+    }
+
+    /// Each round frees some blocks on their own stream, one on another, one that both used, and one behind an event.
+    private void rounds(int count, long[] streams) {
+        for (int i = 0; i < count; i++) {
+            for (int pair = 0; pair < PAIRS; pair++) {
+                memory.free(allocator.allocate(BLOCK_BYTES, DEVICE, streams[0]), streams[0]);
+            }
+            handOver(allocate(BLOCK_BYTES, streams[0]), streams[1]);
+            Block used = allocate(BLOCK_BYTES, streams[1]);
+            use(used, streams[0]);
+            free(used);
+            Block last = allocate(BLOCK_BYTES, streams[1]);
+            order(streams[1], streams[0]);
+            freeAfter(last, streams[0]);
+            synchronize();
+        }
+        assertContents();
+    }
+
+    private static long sum(Map<String, Long> objects) {
+        return objects.values().stream().mapToLong(Long::longValue).sum();
     }
 
     @Test

@@ -14,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -26,7 +27,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /// each test it verifies and frees the remaining blocks, announces the end of the streams, destroys them, closes
 /// everything, and checks that no memory is missing.
 ///
-/// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was reported.
+/// Invariant at the end of every test: `free bytes after = free bytes before`, as many driver objects as before, and no
+/// misuse was reported.
 @Timeout(180)
 abstract class ConformanceContractTests {
     static final int DEVICE = 0;
@@ -48,6 +50,7 @@ abstract class ConformanceContractTests {
     final LiveBlocks live = new LiveBlocks();
     private final BlockHistory history = new BlockHistory();
     private long[] freeBefore = {};
+    private Map<String, Long> objectsBefore = Map.of();
     private final BuildingBlocks buildingBlocks = new BuildingBlocks();
     private boolean memoryMayBeLost;
     private boolean failed;
@@ -70,6 +73,7 @@ abstract class ConformanceContractTests {
     void openAllocator() {
         HazardObserver streamOrder = new HazardObserver();
         driver = streamOrder.around(suite.openDriver());
+        objectsBefore = driverObjects();
         freeBefore = new long[driver.devices().count()];
         for (int device = 0; device < freeBefore.length; device++) {
             patterns.add(new Patterns(driver, device));
@@ -106,6 +110,7 @@ abstract class ConformanceContractTests {
             assertThat(memory.allocators()).as("allocators still open").isEmpty();
             assertNothingLost();
             patterns.forEach(Patterns::close);
+            assertNoObjectLeft();
         } catch (RuntimeException | AssertionError followUp) {
             if (!failed) {
                 throw followUp;
@@ -131,6 +136,22 @@ abstract class ConformanceContractTests {
         if (!memoryMayBeLost) {
             assertNothingLost("keeps freed memory, and its close() does not give it back");
         }
+    }
+
+    /// Each fence is an event, and each pool, stream and address range an object of the driver.
+    private void assertNoObjectLeft() {
+        if (!memoryMayBeLost) {
+            assertThat(driverObjects())
+                    .as(
+                            "driver objects; likely cause: %s creates some that its close() does not release",
+                            allocator.name())
+                    .isEqualTo(objectsBefore);
+        }
+    }
+
+    /// Returns how many objects of each kind the driver has; none is known of a real driver.
+    final Map<String, Long> driverObjects() {
+        return driver.original() instanceof SimulatedGpu gpu ? gpu.heldObjects() : Map.of();
     }
 
     /// Checks that all memory is back with the driver. All allocators are closed.

@@ -287,6 +287,54 @@ final class BrokenAllocators {
         }
     }
 
+    /// Keeps a little of each block until its close.
+    static final class KeepsALittle extends Sound {
+        private static final long KEPT_BYTES = 256;
+
+        private final Queue<Segment> kept = new ConcurrentLinkedQueue<>();
+
+        KeepsALittle(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            super.free(address, byteSize, device, stream);
+            kept.add(new Segment(super.allocate(KEPT_BYTES, device, stream), KEPT_BYTES, device));
+        }
+
+        @Override
+        public void close() {
+            kept.forEach(each -> super.free(each.address(), each.byteSize(), each.device(), 0));
+            super.close();
+        }
+    }
+
+    /// Records an event in each free, and destroys it in its close, if at all.
+    static final class KeepsEvents extends Sound {
+        private final boolean destroys;
+        private final Queue<Long> events = new ConcurrentLinkedQueue<>();
+
+        KeepsEvents(CudaDriver driver, boolean destroys) {
+            super(driver);
+            this.destroys = destroys;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            events.add(driver.events().create(0));
+            super.free(address, byteSize, device, stream);
+        }
+
+        @Override
+        public void close() {
+            if (destroys) {
+                events.forEach(event -> driver.events().destroy(0, event));
+            }
+            super.close();
+        }
+    }
+
     /// Never gives anything back.
     static final class Leaks extends Sound {
         Leaks(CudaDriver driver) {

@@ -135,6 +135,21 @@ class ConformanceFindsMistakesTests {
     }
 
     @Test
+    void memoryThatGrowsWithEachFreeIsFound() {
+        assertThat(failuresOf("CapacityTests", BrokenAllocators.KeepsALittle::new))
+                .contains("equalRoundsNeedNoMoreMemoryThanTheFirst");
+    }
+
+    @Test
+    void eventsThatAreNotReleasedAreFound() {
+        assertThat(failuresOf("CapacityTests", driver -> new BrokenAllocators.KeepsEvents(driver, true)))
+                .containsExactly("equalRoundsNeedNoMoreMemoryThanTheFirst");
+        assertThat(causesOf("BasicTests", driver -> new BrokenAllocators.KeepsEvents(driver, false)))
+                .hasSizeGreaterThan(1)
+                .allSatisfy((_, cause) -> assertThat(cause).hasMessageContaining("its close() does not release"));
+    }
+
+    @Test
     void reuseOutOfStreamOrderIsFound() {
         assertThat(failuresOf("OrderTests", BrokenAllocators.IgnoresStreamOrder::new))
                 .contains(
