@@ -217,6 +217,19 @@ class LeakTests {
     }
 
     @Test
+    void aReplacedAllocatorReportsItsBlocksOnlyWhenTheDeviceMemoryCloses() {
+        DeviceMemory memory = open(LeakLevel.SITES);
+        long freed = memory.allocate(100, 0, 0);
+        long leaked = memory.allocate(7000, 0, 0);
+        memory.currents().set(memory.open("direct"));
+        memory.free(freed, 0);
+        assertThat(log.messages()).isEmpty();
+        memory.close();
+        assertThat(log.messages()).singleElement().asString().contains(" closes: 1 live block of 7000 bytes");
+        memory.free(leaked, 0);
+    }
+
+    @Test
     void anAllocatorThatClosesWithoutLiveBlocksSaysNothing() {
         DeviceMemory memory = open(LeakLevel.ALL);
         memory.free(memory.allocate(100, 0, 0), 0);

@@ -92,6 +92,7 @@ public final class OpenAllocator {
 
     private final boolean servesGraphs;
     private final AtomicBoolean closing = new AtomicBoolean();
+    private final AtomicBoolean reported = new AtomicBoolean();
     private volatile @Nullable Pool pool;
 
     /// The pool that an allocator serves.
@@ -547,14 +548,33 @@ public final class OpenAllocator {
         }
     }
 
-    /// Refuses further allocations and waits for those under way in other threads. Closing twice does nothing.
+    /// Refuses further allocations, waits for those under way in other threads, and reports live blocks. Closing twice
+    /// does nothing.
     ///
     /// @throws IllegalStateException as for [#requireOutside]; then it stays open
     /// @throws RuntimeException if the driver or the plug-in throws it; the allocator is closed then
     public void close() {
+        Failures failures = new Failures();
+        Runnable reporting = this::reportLiveBlocks;
+        failures.gather(this::closeReplaced);
+        failures.gather(reporting);
+        failures.rethrow();
+    }
+
+    private void reportLiveBlocks() {
+        if (isClosed() && !reported.getAndSet(true)) {
+            leaks.closing(toString(), this::leads);
+        }
+    }
+
+    /// Closes without the report: the program still uses the blocks of an allocator that another one replaced. The
+    /// close of the device memory reports those that are left.
+    ///
+    /// @throws IllegalStateException as for [#close]
+    /// @throws RuntimeException as for [#close]
+    void closeReplaced() {
         requireOutside();
         Failures failures = new Failures();
-        Runnable reporting = () -> leaks.closing(toString(), this::leads);
         Route[] all;
         Runnable end;
         StackRoom.require();
@@ -578,7 +598,6 @@ public final class OpenAllocator {
             }
         }
         failures.gather(end);
-        failures.gather(reporting);
         failures.rethrow();
     }
 

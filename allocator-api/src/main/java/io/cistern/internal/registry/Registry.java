@@ -499,7 +499,7 @@ public final class Registry {
             });
             unused = owned.retireUnused(currents::isCurrent);
         }
-        unused.forEach(allocator -> failures.gather(allocator::close));
+        unused.forEach(allocator -> failures.gather(allocator::closeReplaced));
         synchronized (currents) {
             owned.forget(unused);
         }
