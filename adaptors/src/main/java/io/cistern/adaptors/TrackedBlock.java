@@ -1,6 +1,7 @@
 package io.cistern.adaptors;
 
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.internal.names.StreamNames;
 import java.time.Duration;
 import java.util.List;
 
@@ -30,7 +31,7 @@ public record TrackedBlock(
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder("0x" + Long.toHexString(address) + ": " + ByteSizes.count(byteSize)
-                + " on device " + device + ", stream 0x" + Long.toHexString(stream) + ", by " + thread + ", "
+                + " on device " + device + ", " + StreamNames.of(stream) + ", by " + thread + ", "
                 + age().toMillis() + " ms ago");
         site.forEach(frame -> text.append("\n    at ").append(frame.toStackTraceElement()));
         return text.toString();

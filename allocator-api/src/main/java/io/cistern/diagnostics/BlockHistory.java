@@ -1,6 +1,7 @@
 package io.cistern.diagnostics;
 
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.internal.names.StreamNames;
 import java.io.Serializable;
 import java.util.List;
 
@@ -42,7 +43,7 @@ public record BlockHistory(
     /// it.
     public String describe() {
         StringBuilder text = new StringBuilder("the block of " + ByteSizes.count(byteSize) + " at 0x"
-                + Long.toHexString(address) + " on device " + device + ", stream 0x" + Long.toHexString(stream));
+                + Long.toHexString(address) + " on device " + device + ", " + StreamNames.of(stream));
         append(text, "allocated", allocatedAt);
         append(text, "freed", freedAt);
         return text.toString();

@@ -1,6 +1,7 @@
 package io.cistern.diagnostics;
 
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.internal.names.StreamNames;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -33,7 +34,7 @@ public record LiveBlock(
     @Override
     public String toString() {
         return ByteSizes.count(byteSize) + " at 0x" + Long.toHexString(address) + " on device " + device
-                + (stream.isPresent() ? ", stream 0x" + Long.toHexString(stream.getAsLong()) : "") + ", of " + allocator
+                + (stream.isPresent() ? ", " + StreamNames.of(stream.getAsLong()) : "") + ", of " + allocator
                 + thread.map(name -> ", by thread " + name).orElse("")
                 + (site.isEmpty() ? "" : " at " + site.getFirst())
                 + (unreachable ? ", dropped without close" : "");

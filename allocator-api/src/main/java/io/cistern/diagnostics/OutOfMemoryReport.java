@@ -1,6 +1,7 @@
 package io.cistern.diagnostics;
 
 import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.internal.names.StreamNames;
 import java.io.Serializable;
 import java.util.Comparator;
 import java.util.List;
@@ -212,10 +213,7 @@ public record OutOfMemoryReport(
     /// Returns the report as human-readable lines.
     public String text() {
         StringBuilder text = new StringBuilder();
-        line(
-                text,
-                ByteSizes.exact(byteSize) + " were requested on device " + device + ", stream 0x"
-                        + Long.toHexString(stream));
+        line(text, ByteSizes.exact(byteSize) + " were requested on device " + device + ", " + StreamNames.of(stream));
         line(text, "device: " + (freeBytes.isPresent() ? freeText() : "free memory unknown"));
         advice.forEach(each -> line(text, "advice: " + each));
         describeAllocators(text);
@@ -279,7 +277,7 @@ public record OutOfMemoryReport(
                 .limit(MAX_NAMED)
                 .forEach(each -> line(
                         text,
-                        "  stream 0x" + Long.toHexString(each.stream()) + ": " + ByteSizes.exact(each.liveBytes())
+                        "  " + StreamNames.of(each.stream()) + ": " + ByteSizes.exact(each.liveBytes())
                                 + " live, largest free block " + ByteSizes.exact(each.largestFreeBytes())));
     }
 

@@ -46,8 +46,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
             boolean byLimit,
             boolean aboveLimit,
             List<TriedStep> steps) {
-        super("out of memory on device " + device + ": " + ByteSizes.exact(byteSize) + " requested"
-                + (detail == null || detail.isEmpty() ? "" : "; " + detail));
+        super((byLimit ? "memory limit reached on device " : "out of memory on device ") + device + ": "
+                + ByteSizes.exact(byteSize) + " requested" + (detail == null || detail.isEmpty() ? "" : "; " + detail));
         this.byteSize = byteSize;
         this.device = device;
         this.detail = detail == null ? "" : detail;

@@ -10,6 +10,7 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
+import io.cistern.internal.names.StreamNames;
 import io.cistern.internal.threads.HeldLock;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -53,7 +54,7 @@ final class UnusableSurvey {
         List<UnusableMemory> found = new ArrayList<>();
         bytes.forEach((reason, streams) -> streams.forEach((stream, byteSize) -> {
             if (byteSize > 0) {
-                String holder = reason == Reason.ROUNDING ? "" : "stream 0x" + Long.toHexString(stream);
+                String holder = reason == Reason.ROUNDING ? "" : StreamNames.of(stream);
                 found.add(new UnusableMemory(reason, byteSize, holder, remedy(reason)));
             }
         }));

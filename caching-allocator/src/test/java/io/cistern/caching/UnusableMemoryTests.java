@@ -7,6 +7,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.options.PageReuse;
+import io.cistern.cuda.Streams;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.UnusableMemory;
@@ -61,6 +62,18 @@ final class UnusableMemoryTests extends ReclaimFixture {
             assertThat(most.remedy()).contains("source=pages");
         });
         assertThat(report.text()).containsPattern("unusable: \\d+ bytes idle next to live blocks, stream 0x");
+    }
+
+    @Test
+    void aStreamHasOneNameInAllLines() {
+        DeviceMemory memory = open(Set.of());
+        memory.setCurrent("caching:source=linear");
+        for (long handle : new long[] {0, Streams.LEGACY_DEFAULT}) {
+            live.add(memory.allocate(30 * MIB, DEVICE, handle));
+            assertThat(refused(memory, 240 * MIB).text())
+                    .contains("the legacy default stream: ")
+                    .doesNotContain("stream 0x0", "stream 0x1");
+        }
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.cistern.internal.leaks;
 
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.internal.names.StreamNames;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -55,8 +56,8 @@ public final class LeakReport {
                 .distinct()
                 .count();
         first.stream()
-                .ifPresent(stream -> text.append(
-                        streams > 1 ? ", " + streams + " streams" : ", stream 0x" + Long.toHexString(stream)));
+                .ifPresent(stream ->
+                        text.append(streams > 1 ? ", " + streams + " streams" : ", " + StreamNames.of(stream)));
         first.thread().ifPresent(thread -> text.append(", thread " + thread));
         if (blocks.stream().anyMatch(LiveBlock::unreachable)) {
             text.append(", in buffers dropped without being closed");

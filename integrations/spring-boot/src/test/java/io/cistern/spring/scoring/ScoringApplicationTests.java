@@ -59,7 +59,7 @@ final class ScoringApplicationTests {
             assertThat(refused.statusCode()).isEqualTo(413);
             assertThat(refused.body())
                     .startsWith(
-                            "out of memory on device 0: 104857600 bytes (100 MiB) requested; request: limit of 67108864 bytes");
+                            "memory limit reached on device 0: 104857600 bytes (100 MiB) requested; request: limit of 67108864 bytes");
             assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores&tag=cause:limit")
                             .body())
                     .contains("\"value\":1.0");
