@@ -8,12 +8,4 @@ record Arguments(int device, long address, long byteSize) implements Supplier<St
     public String get() {
         return "device=" + device + ", address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize;
     }
-
-    /// The arguments of a call about a device alone.
-    record OfDevice(int device) implements Supplier<String> {
-        @Override
-        public String get() {
-            return "device=" + device;
-        }
-    }
 }

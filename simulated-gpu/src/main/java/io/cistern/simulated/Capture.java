@@ -21,7 +21,7 @@ final class Capture {
     final Graph graph;
     final long graphHandle;
     private final Map<StreamQueue, List<GraphNode>> ends = new LinkedHashMap<>();
-    private boolean invalidated;
+    boolean invalidated;
     private boolean ended;
 
     Capture(long id, StreamQueue origin, CaptureMode mode, Graph graph, long graphHandle) {
@@ -32,10 +32,6 @@ final class Capture {
         this.graph = graph;
         this.graphHandle = graphHandle;
         ends.put(origin, List.of());
-    }
-
-    boolean invalidated() {
-        return invalidated;
     }
 
     void invalidate() {

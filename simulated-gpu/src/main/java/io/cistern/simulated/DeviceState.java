@@ -9,7 +9,6 @@ import io.cistern.simulated.internal.memory.LinearPlacement;
 import io.cistern.simulated.internal.memory.MemoryBudget;
 import io.cistern.simulated.internal.memory.NativeRange;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
-import io.cistern.simulated.internal.pool.PoolGrowth;
 import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.pool.SharedStores;
 import io.cistern.simulated.internal.space.AddressSpace;
@@ -34,9 +33,17 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     final Set<PoolSimulation> pools = new LinkedHashSet<>();
     private final Map<PoolSimulation, NativeRange> nativePools = new HashMap<>();
     final SharedStores stores = new SharedStores();
-    private PoolSimulation currentPool;
-    private @Nullable CudaResult stickyError;
-    private boolean used;
+
+    /// The devices that have enabled access to this one.
+    final BitSet reachableBy = new BitSet();
+
+    PoolSimulation currentPool;
+
+    @Nullable
+    CudaResult stickyError;
+
+    /// Whether a call needed the primary context.
+    boolean isUsed;
 
     DeviceState(int ordinal, MemoryBudget budget, AddressSpace space, StreamQueue legacy, long defaultPoolHandle) {
         this.ordinal = ordinal;
@@ -49,9 +56,11 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
         long addressBytes = poolAddressBytes();
-        NativeRange range = isSeenByTheHost(properties) ? NativeRange.map(addressBytes, PoolGrowth.PAGE_BYTES) : null;
-        long base =
-                range != null ? range.memory().address() : space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
+        NativeRange range =
+                isSeenByTheHost(properties) ? NativeRange.map(addressBytes, PoolSimulation.PAGE_BYTES) : null;
+        long base = range != null
+                ? range.memory().address()
+                : space.takeAddresses(addressBytes, PoolSimulation.PAGE_BYTES, 0);
         PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);
         if (range != null) {
             nativePools.put(pool, range);
@@ -70,9 +79,10 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     /// device's memory leaves room for gaps. If hundreds of pools have taken most addresses, further ones get a
     /// small part of the rest.
     private long poolAddressBytes() {
-        long wanted = 2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES;
+        long wanted = 2 * budget.totalBytes() + PoolSimulation.PAGE_BYTES;
         long left = space.freeBytes();
-        return PoolGrowth.pageEnd(wanted <= left / 4 ? wanted : Math.min(wanted, left / 256));
+        return LinearPlacement.roundUp(
+                wanted <= left / 4 ? wanted : Math.min(wanted, left / 256), PoolSimulation.PAGE_BYTES);
     }
 
     void returnAddresses(PoolSimulation pool) {
@@ -99,9 +109,6 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return allowed ? AccessRights.READ_WRITE : AccessRights.NONE;
     }
 
-    /// The devices that have enabled access to this one.
-    final BitSet reachableBy = new BitSet();
-
     @Override
     public void unmap(long address) {
         Mapping mapping = java.util.Objects.requireNonNull(space.mappingAt(address));
@@ -121,39 +128,16 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private PhysicalBlock newPage(PoolSimulation pool, long address) {
         NativeRange range = nativePools.get(pool);
         if (range != null) {
-            MemorySegment page = range.memory().asSlice(address - pool.base(), PoolGrowth.PAGE_BYTES);
+            MemorySegment page = range.memory().asSlice(address - pool.base(), PoolSimulation.PAGE_BYTES);
             if (pool.onHost()) {
                 return new PhysicalBlock(
-                        PoolGrowth.PAGE_BYTES, pool.properties().location(), 0, new HostContents(page), null);
+                        PoolSimulation.PAGE_BYTES, pool.properties().location(), 0, new HostContents(page), null);
             }
-            return PhysicalBlock.managed(ordinal, PoolGrowth.PAGE_BYTES, new HostContents(page));
+            return PhysicalBlock.managed(ordinal, PoolSimulation.PAGE_BYTES, new HostContents(page));
         }
         return pool.onHost()
-                ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
-                : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);
-    }
-
-    PoolSimulation currentPool() {
-        return currentPool;
-    }
-
-    void setCurrentPool(PoolSimulation pool) {
-        currentPool = pool;
-    }
-
-    /// Returns whether a call needed the primary context.
-    boolean isUsed() {
-        return used;
-    }
-
-    /// Notes that a call needs the primary context.
-    void use() {
-        used = true;
-    }
-
-    @Nullable
-    CudaResult stickyError() {
-        return stickyError;
+                ? PhysicalBlock.onHost(pool.properties().location(), PoolSimulation.PAGE_BYTES)
+                : PhysicalBlock.onDevice(ordinal, PoolSimulation.PAGE_BYTES, budget);
     }
 
     /// Makes all later calls that need the context fail.

@@ -22,35 +22,23 @@ import org.jspecify.annotations.Nullable;
 ///    gives every node to its lane, after the nodes that it follows, and makes the stream wait for all of them.
 final class ExecutableGraph {
     private final Machine machine;
-    private final Graph graph;
+    final Graph graph;
     private final boolean freesOnLaunch;
     private List<GraphNode> nodes;
     private final Map<GraphNode, StreamQueue> laneOf = new HashMap<>();
     private final List<StreamQueue> lanes = new ArrayList<>();
-    private @Nullable Work last;
-    private StreamClock lastClock = new StreamClock();
+
+    @Nullable
+    Work last;
+
+    StreamClock lastClock = new StreamClock();
 
     ExecutableGraph(Machine machine, Graph graph, boolean freesOnLaunch) {
         this.machine = machine;
         this.graph = graph;
         this.freesOnLaunch = freesOnLaunch;
-        this.nodes = List.copyOf(graph.nodes());
+        this.nodes = List.copyOf(graph.nodes);
         spread();
-    }
-
-    Graph graph() {
-        return graph;
-    }
-
-    /// Returns the end of the last launch; null if there was none.
-    @Nullable
-    Work last() {
-        return last;
-    }
-
-    /// Returns what happened before the end of the last launch.
-    StreamClock lastClock() {
-        return lastClock;
     }
 
     private void spread() {
@@ -69,22 +57,21 @@ final class ExecutableGraph {
 
     private StreamQueue laneWithout(Map<StreamQueue, GraphNode> ends) {
         if (ends.size() == lanes.size()) {
-            lanes.add(machine.streams.unnamed(graph.device()));
+            lanes.add(machine.streams.unnamed(graph.device));
         }
         return lanes.get(ends.size());
     }
 
     /// Takes over the work of a graph of the same shape.
     void update(Graph other) {
-        boolean same = other.nodes().size() == nodes.size();
+        boolean same = other.nodes.size() == nodes.size();
         for (int i = 0; same && i < nodes.size(); i++) {
-            same = places(nodes, nodes.get(i))
-                    .equals(places(other.nodes(), other.nodes().get(i)));
+            same = places(nodes, nodes.get(i)).equals(places(other.nodes, other.nodes.get(i)));
         }
-        if (!same || !graph.allocations().isEmpty() || !other.allocations().isEmpty()) {
+        if (!same || !graph.allocations.isEmpty() || !other.allocations.isEmpty()) {
             throw new DriverFailure(CudaResult.GRAPH_EXEC_UPDATE_FAILURE);
         }
-        nodes = List.copyOf(other.nodes());
+        nodes = List.copyOf(other.nodes);
         spread();
     }
 
@@ -97,9 +84,9 @@ final class ExecutableGraph {
 
     void launch(StreamQueue stream) {
         List<GraphAllocation> kept =
-                graph.unfreed().stream().filter(GraphAllocation::live).toList();
+                graph.unfreed().stream().filter(each -> each.live).toList();
         require(kept.isEmpty() || freesOnLaunch);
-        machine.graphMemory(graph.device()).back(graph.allocations());
+        machine.graphMemory(graph.device).back(graph.allocations);
         kept.forEach(allocation -> allocation.free(stream));
         Work start = Work.waitingFor(last == null ? List.of() : List.of(last));
         machine.streams.enqueue(stream, start);

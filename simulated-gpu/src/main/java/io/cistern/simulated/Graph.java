@@ -15,17 +15,17 @@ import org.jspecify.annotations.Nullable;
 /// A graph: nodes in an order in which they can run, the memory that they allocate and free, and code to run
 /// when the graph is gone. Guarded by the machine's lock.
 final class Graph {
-    private final int device;
+    final int device;
     private final GraphMemory memory;
     private final HandleTable handles;
-    private final List<GraphNode> nodes = new ArrayList<>();
+    final List<GraphNode> nodes = new ArrayList<>();
     private final Map<GraphAllocation, GraphNode> frees = new LinkedHashMap<>();
-    private final List<GraphAllocation> allocations = new ArrayList<>();
-    private final List<Runnable> retained = new ArrayList<>();
+    final List<GraphAllocation> allocations = new ArrayList<>();
+    final List<Runnable> retained = new ArrayList<>();
 
     /// The last launches of executables that are gone. Those may still run.
     private final List<Work> launches = new ArrayList<>();
-    private final StreamClock launched = new StreamClock();
+    final StreamClock launched = new StreamClock();
 
     /// Counts the graph itself and its executables.
     private int references = 1;
@@ -38,23 +38,11 @@ final class Graph {
         this.handles = handles;
     }
 
-    int device() {
-        return device;
-    }
-
-    List<GraphNode> nodes() {
-        return nodes;
-    }
-
     /// Returns the allocations that the graph does not free.
     List<GraphAllocation> unfreed() {
         return allocations.stream()
                 .filter(allocation -> !frees.containsKey(allocation))
                 .toList();
-    }
-
-    List<GraphAllocation> allocations() {
-        return allocations;
     }
 
     GraphNode add(String kind, List<GraphNode> dependencies, GraphNode.Issue work) {
@@ -68,7 +56,7 @@ final class Graph {
     /// in the graph, if there is one that was not reused yet.
     GraphNode allocate(List<GraphNode> dependencies, long byteSize) {
         GraphAllocation allocation = allocations.stream()
-                .filter(old -> old.byteSize() == byteSize && !old.reused())
+                .filter(old -> old.byteSize == byteSize && !old.reused)
                 .filter(old -> frees.containsKey(old) && frees.get(old).precedes(dependencies))
                 .findFirst()
                 .map(memory::again)
@@ -93,10 +81,6 @@ final class Graph {
         return node;
     }
 
-    void retain(Runnable whenGone) {
-        retained.add(whenGone);
-    }
-
     /// Counts a new executable.
     void instantiated() {
         if (executables > 0 && (!allocations.isEmpty() || !frees.isEmpty())) {
@@ -117,11 +101,6 @@ final class Graph {
         }
     }
 
-    /// Returns what happened before the end of all launches of executables that are gone.
-    StreamClock launched() {
-        return launched;
-    }
-
     /// Drops one reference: the graph's own or an executable's.
     ///
     /// @return whether it was the last one
@@ -140,12 +119,7 @@ final class Graph {
         List<GraphAllocation> dead =
                 allocations.stream().filter(each -> !each.outlives()).toList();
         List<Work> before = new ArrayList<>(launches);
-        dead.stream().flatMap(each -> each.freed().stream()).forEach(before::add);
+        dead.stream().flatMap(each -> each.freed.stream()).forEach(before::add);
         return new Work(0, () -> dead.forEach(memory::forget), null, before);
-    }
-
-    /// Returns the code to run after that.
-    List<Runnable> retained() {
-        return retained;
     }
 }

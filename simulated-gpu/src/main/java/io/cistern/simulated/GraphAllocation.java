@@ -4,7 +4,6 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
-import io.cistern.simulated.internal.space.UseMarks;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.util.Optional;
@@ -13,12 +12,12 @@ import java.util.Optional;
 final class GraphAllocation {
     private final Machine machine;
     private final GraphMemory memory;
-    private final long address;
-    private final long byteSize;
-    private boolean live;
-    private boolean reused;
+    final long address;
+    final long byteSize;
+    boolean live;
+    boolean reused;
     private boolean outlives;
-    private Optional<Work> freed = Optional.empty();
+    Optional<Work> freed = Optional.empty();
 
     GraphAllocation(Machine machine, GraphMemory memory, long address, long byteSize) {
         this.machine = machine;
@@ -33,47 +32,16 @@ final class GraphAllocation {
         return new GraphAllocation(machine, memory, address, byteSize);
     }
 
-    boolean reused() {
-        return reused;
-    }
-
-    long address() {
-        return address;
-    }
-
-    long byteSize() {
-        return byteSize;
-    }
-
-    /// Returns whether a launch allocated it and nothing freed it since.
-    boolean live() {
-        return live;
-    }
-
     /// Called when the graph is gone. Returns whether the allocation is still live; its free then ends it.
     boolean outlives() {
         outlives = live;
         return outlives;
     }
 
-    /// Returns the last free.
-    Optional<Work> freed() {
-        return freed;
-    }
-
     /// Allocates it on a stream.
     void allocate(StreamQueue stream) {
         machine.streams.enqueue(stream, Work.marker());
-        machine.space.add(new Allocation(
-                Mapping.Kind.GRAPH,
-                address,
-                byteSize,
-                stream.device(),
-                machine.space.nextBufferId(),
-                null,
-                stream,
-                stream.issued(),
-                new UseMarks()));
+        machine.space.add(Mapping.Kind.GRAPH, address, byteSize, stream.device(), null, stream);
         live = true;
         memory.used(byteSize);
     }

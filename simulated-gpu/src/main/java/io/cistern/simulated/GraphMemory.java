@@ -57,20 +57,20 @@ final class GraphMemory {
     @Nullable
     GraphAllocation findLive(long address) {
         List<GraphAllocation> users = ranges.getOrDefault(address, List.of());
-        return users.stream().filter(GraphAllocation::live).findFirst().orElse(null);
+        return users.stream().filter(each -> each.live).findFirst().orElse(null);
     }
 
     /// Returns whether a range lies in memory that some graph will have.
     boolean covers(long address, long byteSize) {
         return ranges.values().stream()
                 .map(List::getFirst)
-                .anyMatch(each -> each.address() <= address && address + byteSize <= each.address() + each.byteSize());
+                .anyMatch(each -> each.address <= address && address + byteSize <= each.address + each.byteSize);
     }
 
     /// Returns another allocation at the address of one that was freed.
     GraphAllocation again(GraphAllocation earlier) {
         GraphAllocation next = earlier.again();
-        ranges.computeIfAbsent(next.address(), _ -> new ArrayList<>()).add(next);
+        ranges.computeIfAbsent(next.address, _ -> new ArrayList<>()).add(next);
         return next;
     }
 
@@ -78,17 +78,17 @@ final class GraphMemory {
     void back(List<GraphAllocation> allocations) {
         List<Long> made = new ArrayList<>();
         for (GraphAllocation allocation : allocations) {
-            if (mapped.containsKey(allocation.address())) {
+            if (mapped.containsKey(allocation.address)) {
                 continue;
             }
             try {
-                long bytes = rounded(allocation.byteSize());
+                long bytes = rounded(allocation.byteSize);
                 PhysicalBlock block = PhysicalBlock.onDevice(device, bytes, machine.device(device).budget);
                 Mapping mapping = new Mapping(
-                        Mapping.Kind.GRAPH, allocation.address(), block, 0, machine.device(device).defaultPool::rights);
+                        Mapping.Kind.GRAPH, allocation.address, block, 0, machine.device(device).defaultPool::rights);
                 machine.space.map(mapping);
-                mapped.put(allocation.address(), mapping);
-                made.add(allocation.address());
+                mapped.put(allocation.address, mapping);
+                made.add(allocation.address);
             } catch (DriverFailure outOfMemory) {
                 made.forEach(this::unmap);
                 throw outOfMemory;
@@ -106,11 +106,11 @@ final class GraphMemory {
 
     /// Forgets a dead allocation of a graph that is gone.
     void forget(GraphAllocation allocation) {
-        List<GraphAllocation> users = ranges.getOrDefault(allocation.address(), new ArrayList<>());
+        List<GraphAllocation> users = ranges.getOrDefault(allocation.address, new ArrayList<>());
         users.remove(allocation);
-        if (users.isEmpty() && ranges.remove(allocation.address()) != null) {
-            unmap(allocation.address());
-            machine.space.returnAddresses(allocation.address(), rounded(allocation.byteSize()));
+        if (users.isEmpty() && ranges.remove(allocation.address) != null) {
+            unmap(allocation.address);
+            machine.space.returnAddresses(allocation.address, rounded(allocation.byteSize));
         }
     }
 

@@ -85,11 +85,11 @@ final class HostCallbacks implements AutoCloseable {
             pause(SILENCE_MILLIS);
         }
         return machine.locked(() -> {
-            long now = machine.clock.nanos();
+            long now = machine.engine.nanos();
             if (now == lastSeen) {
                 machine.engine.step();
             }
-            return machine.clock.nanos();
+            return machine.engine.nanos();
         });
     }
 

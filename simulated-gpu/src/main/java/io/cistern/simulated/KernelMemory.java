@@ -1,7 +1,8 @@
 package io.cistern.simulated;
 
-import io.cistern.simulated.internal.memory.Contents;
+import io.cistern.simulated.internal.memory.HostSink;
 import io.cistern.simulated.internal.memory.WordScanner;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -18,7 +19,7 @@ public final class KernelMemory {
     /// Returns the 32-bit word at an address, which need not be aligned.
     public int readWord(long address) {
         byte[] bytes = new byte[4];
-        view.forEachRun(address, 4, new Collector(address, bytes));
+        read(address, bytes);
         return (bytes[0] & 0xff) | ((bytes[1] & 0xff) << 8) | ((bytes[2] & 0xff) << 16) | (bytes[3] << 24);
     }
 
@@ -44,7 +45,7 @@ public final class KernelMemory {
     /// @param count number of floats
     public float[] readFloats(long address, int count) {
         byte[] bytes = new byte[Math.multiplyExact(4, count)];
-        view.forEachRun(address, bytes.length, new Collector(address, bytes));
+        read(address, bytes);
         float[] floats = new float[count];
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(floats);
         return floats;
@@ -64,9 +65,7 @@ public final class KernelMemory {
     /// @param byteSize number of bytes, at least 0
     public byte[] read(long address, int byteSize) {
         byte[] bytes = new byte[byteSize];
-        if (byteSize > 0) {
-            view.forEachRun(address, byteSize, new Collector(address, bytes));
-        }
+        read(address, bytes);
         return bytes;
     }
 
@@ -98,26 +97,7 @@ public final class KernelMemory {
         return scanner.mismatches();
     }
 
-    /// Gathers runs in an array that begins at the address `base`.
-    private static final class Collector implements Contents.RunSink {
-        private final long base;
-        private final byte[] bytes;
-
-        Collector(long base, byte[] bytes) {
-            this.base = base;
-            this.bytes = bytes;
-        }
-
-        @Override
-        public void pattern(long offset, long byteSize, int word) {
-            for (long at = offset; at < offset + byteSize; at++) {
-                bytes[(int) (at - base)] = Contents.byteOf(word, at);
-            }
-        }
-
-        @Override
-        public void data(long offset, byte[] source, int sourceOffset, int byteSize) {
-            System.arraycopy(source, sourceOffset, bytes, (int) (offset - base), byteSize);
-        }
+    private void read(long address, byte[] target) {
+        view.forEachRun(address, target.length, new HostSink(MemorySegment.ofArray(target), address));
     }
 }

@@ -15,7 +15,6 @@ import io.cistern.simulated.internal.space.Mapping;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamEngine;
 import io.cistern.simulated.internal.stream.StreamQueue;
-import io.cistern.simulated.internal.stream.VirtualClock;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -52,8 +51,7 @@ final class Machine implements AutoCloseable {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    final VirtualClock clock = new VirtualClock();
-    final StreamEngine engine = new StreamEngine(clock);
+    final StreamEngine engine = new StreamEngine();
     final AddressSpace space = new AddressSpace();
     private final StreamClock hostClock = new StreamClock();
     /// The work that the host has synchronised with. Pools see this, but not the answers of queries (as seen on
@@ -84,7 +82,18 @@ final class Machine implements AutoCloseable {
         }
     }
 
+    /// Makes a driver call about a device alone.
+    <T> T call(DriverCall call, int device, Supplier<T> body) {
+        return call(call, device, () -> "device=" + device, body);
+    }
+
+    void run(DriverCall call, int device, Runnable body) {
+        run(call, device, () -> "device=" + device, body);
+    }
+
     /// Makes a driver call on a device.
+    ///
+    /// @param arguments returns its arguments for the message, if the call fails
     <T> T call(DriverCall call, int device, Supplier<String> arguments, Supplier<T> body) {
         counts.count(call);
         lock.lock();
@@ -95,7 +104,7 @@ final class Machine implements AutoCloseable {
             if (device < 0 || device >= devices.size()) {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
-            clock.advance(costs.nanos(call));
+            engine.advance(costs.nanos(call));
             engine.runUntilNow();
             Faults.Fault fault = faults.next(call, device);
             if (fault != null && fault.isLoss()) {
@@ -105,9 +114,9 @@ final class Machine implements AutoCloseable {
                 throw new DriverFailure(fault.result());
             }
             if (!OF_DEVICES.contains(call)) {
-                devices.get(device).use();
+                devices.get(device).isUsed = true;
             }
-            CudaResult sticky = devices.get(device).stickyError();
+            CudaResult sticky = devices.get(device).stickyError;
             if (sticky != null && !WITHOUT_CONTEXT.contains(call)) {
                 throw new DriverFailure(sticky);
             }
@@ -129,7 +138,7 @@ final class Machine implements AutoCloseable {
 
     /// Charges the part of a call's cost that depends on its size.
     void spend(DriverCall call, long byteSize) {
-        clock.advance(costs.nanosForBytes(call, byteSize));
+        engine.advance(costs.nanosForBytes(call, byteSize));
     }
 
     /// Reads or changes state outside driver calls.
@@ -142,14 +151,18 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Wakes threads that wait for work behind a gate.
-    void gateOpened() {
+    void locked(Runnable body) {
         lock.lock();
         try {
-            changed.signalAll();
+            body.run();
         } finally {
             lock.unlock();
         }
+    }
+
+    /// Wakes threads that wait for work behind a gate.
+    void gateOpened() {
+        locked(changed::signalAll);
     }
 
     /// Waits until the condition holds, and moves the clock to the work that makes it hold. Fails with the
@@ -177,7 +190,7 @@ final class Machine implements AutoCloseable {
     }
 
     private void throwSticky(int device) {
-        CudaResult sticky = devices.get(device).stickyError();
+        CudaResult sticky = devices.get(device).stickyError;
         if (sticky != null) {
             throw new DriverFailure(sticky);
         }
@@ -234,7 +247,7 @@ final class Machine implements AutoCloseable {
     /// Lets pools react to a synchronisation of the host.
     void poolsSynchronised(int device) {
         for (PoolSimulation pool : List.copyOf(devices.get(device).pools)) {
-            clock.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
+            engine.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
             forgetIfGone(pool);
         }
     }
@@ -315,7 +328,7 @@ final class Machine implements AutoCloseable {
     Runnable effect(int device, Runnable effect) {
         return () -> {
             DeviceState state = devices.get(device);
-            if (state.stickyError() != null) {
+            if (state.stickyError != null) {
                 return;
             }
             try {
@@ -364,13 +377,10 @@ final class Machine implements AutoCloseable {
 
     @Override
     public void close() {
-        lock.lock();
-        try {
+        locked(() -> {
             closed = true;
             changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
+        });
         callbacks.close();
     }
 }

@@ -37,13 +37,12 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public String name(int device) {
-        return machine.call(
-                DriverCall.DEVICE_GET_NAME, device, new Arguments.OfDevice(device), () -> "Simulated NVIDIA H200");
+        return machine.call(DriverCall.DEVICE_GET_NAME, device, () -> "Simulated NVIDIA H200");
     }
 
     @Override
     public String uuid(int device) {
-        return machine.call(DriverCall.DEVICE_GET_UUID, device, new Arguments.OfDevice(device), () -> uuidOf(device));
+        return machine.call(DriverCall.DEVICE_GET_UUID, device, () -> uuidOf(device));
     }
 
     @Override
@@ -51,7 +50,6 @@ final class SimulatedDevices implements Devices {
         return machine.call(
                 DriverCall.DEVICE_TOTAL_MEM,
                 device,
-                new Arguments.OfDevice(device),
                 () -> machine.device(device).budget.totalBytes());
     }
 
@@ -95,22 +93,17 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public boolean isUsed(int device) {
-        return machine.call(
-                DriverCall.DEVICE_GET_ATTRIBUTE,
-                device,
-                new Arguments.OfDevice(device),
-                () -> machine.device(device).isUsed());
+        return machine.call(DriverCall.DEVICE_GET_ATTRIBUTE, device, () -> machine.device(device).isUsed);
     }
 
     @Override
     public long primaryContext(int device) {
-        return machine.call(
-                DriverCall.PRIMARY_CONTEXT_RETAIN, device, new Arguments.OfDevice(device), () -> contextOf(device));
+        return machine.call(DriverCall.PRIMARY_CONTEXT_RETAIN, device, () -> contextOf(device));
     }
 
     @Override
     public long enterContext(int device) {
-        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, new Arguments.OfDevice(device), () -> {});
+        machine.run(DriverCall.CONTEXT_GET_CURRENT, device, () -> {});
         long before = current.get();
         current.set(contextOf(device));
         return before;
@@ -144,7 +137,6 @@ final class SimulatedDevices implements Devices {
         return machine.call(
                 DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
                 device,
-                new Arguments.OfDevice(device),
                 () -> machine.device(device).budget.listen(whenOver));
     }
 
@@ -159,7 +151,7 @@ final class SimulatedDevices implements Devices {
 
     @Override
     public void synchronize(int device) {
-        machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, new Arguments.OfDevice(device), () -> {
+        machine.run(DriverCall.CONTEXT_SYNCHRONIZE, device, () -> {
             machine.drain(device);
             machine.hostSynchronisedAll(device);
             machine.poolsSynchronised(device);

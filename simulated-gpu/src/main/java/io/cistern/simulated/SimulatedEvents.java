@@ -64,7 +64,7 @@ final class SimulatedEvents implements Events {
     /// Records an event. A record that other processes see is passed on like a host function, so that time goes
     /// on until it passes even if this process makes no call.
     private void record(EventMark mark, StreamQueue queue) {
-        SharedEvent shared = mark.shared();
+        SharedEvent shared = mark.shared;
         Work marker = Work.marker();
         if (shared != null) {
             long record = shared.record();
@@ -77,7 +77,7 @@ final class SimulatedEvents implements Events {
 
     private EventMark recordable(DriverCall call, int device, long event) {
         EventMark mark = find(call, device, event);
-        if (mark.device() != device) {
+        if (mark.device != device) {
             throw new DriverFailure(CudaResult.INVALID_HANDLE);
         }
         return mark;
@@ -91,7 +91,7 @@ final class SimulatedEvents implements Events {
             if (!mark.passed()) {
                 return false;
             }
-            machine.hostSaw(mark.clock());
+            machine.hostSaw(mark.clock);
             return true;
         });
     }
@@ -101,7 +101,7 @@ final class SimulatedEvents implements Events {
         machine.run(DriverCall.EVENT_SYNCHRONIZE, device, () -> describe(device, event), () -> {
             EventMark mark = find(DriverCall.EVENT_SYNCHRONIZE, device, event);
             refuseCaptured(mark);
-            StreamClock seen = mark.clock();
+            StreamClock seen = mark.clock;
             machine.waitUntil(device, mark.presentRecord());
             machine.hostSynchronised(seen);
             machine.poolsSynchronised(device);
@@ -113,9 +113,9 @@ final class SimulatedEvents implements Events {
         return machine.call(DriverCall.EVENT_ELAPSED_TIME, device, () -> describe(device, start), () -> {
             EventMark from = find(DriverCall.EVENT_ELAPSED_TIME, device, start);
             EventMark to = find(DriverCall.EVENT_ELAPSED_TIME, device, end);
-            Work first = from.work();
-            Work last = to.work();
-            if (!from.timed() || !to.timed() || first == null || last == null) {
+            Work first = from.work;
+            Work last = to.work;
+            if (!from.timed || !to.timed || first == null || last == null) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
             if (!first.done() || !last.done()) {
@@ -128,7 +128,7 @@ final class SimulatedEvents implements Events {
     @Override
     public void destroy(int device, long event) {
         machine.run(DriverCall.EVENT_DESTROY, device, () -> describe(device, event), () -> {
-            SharedEvent shared = find(DriverCall.EVENT_DESTROY, device, event).shared();
+            SharedEvent shared = find(DriverCall.EVENT_DESTROY, device, event).shared;
             if (shared != null) {
                 shared.close();
             }
@@ -137,7 +137,7 @@ final class SimulatedEvents implements Events {
     }
 
     private static void refuseCaptured(EventMark mark) {
-        if (mark.capture() != null) {
+        if (mark.capture != null) {
             throw new DriverFailure(CudaResult.CAPTURED_EVENT);
         }
     }

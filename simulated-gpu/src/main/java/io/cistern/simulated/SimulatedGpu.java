@@ -128,7 +128,7 @@ public final class SimulatedGpu implements CudaDriver {
 
     /// Returns the nanoseconds of virtual time since the machine was built.
     public long virtualNanos() {
-        return machine.locked(() -> machine.clock.nanos());
+        return machine.locked(() -> machine.engine.nanos());
     }
 
     /// Gives a stream work that takes some time and touches no memory, after all work given to it before. The
@@ -149,7 +149,6 @@ public final class SimulatedGpu implements CudaDriver {
             try {
                 StreamQueue queue = machine.streams.find(DriverCall.STREAM_QUERY, device, stream);
                 machine.streams.enqueue(queue, Work.of(nanos, () -> {}));
-                return true;
             } catch (DriverFailure unknown) {
                 throw new IllegalArgumentException(
                         "device " + device + " has no stream 0x" + Long.toHexString(stream), unknown);
@@ -167,9 +166,8 @@ public final class SimulatedGpu implements CudaDriver {
             throw new IllegalArgumentException("time can't run backwards: " + nanos + " ns");
         }
         machine.locked(() -> {
-            machine.clock.advance(nanos);
+            machine.engine.advance(nanos);
             machine.engine.runUntilNow();
-            return true;
         });
     }
 
@@ -182,13 +180,8 @@ public final class SimulatedGpu implements CudaDriver {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public void holdBack(int device, long byteSize) {
-        if (byteSize < 0) {
-            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
-        }
-        machine.locked(() -> {
-            machine.device(device).budget.holdBack(byteSize);
-            return true;
-        });
+        requireNotNegative(byteSize);
+        machine.locked(() -> machine.device(device).budget.holdBack(byteSize));
     }
 
     /// Sets how much of a device's memory the system grants this process. Each time that the memory in use
@@ -200,13 +193,14 @@ public final class SimulatedGpu implements CudaDriver {
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public void setMemoryBudget(int device, long byteSize) {
+        requireNotNegative(byteSize);
+        machine.locked(() -> machine.device(device).budget.set(byteSize));
+    }
+
+    private static void requireNotNegative(long byteSize) {
         if (byteSize < 0) {
             throw new IllegalArgumentException("byteSize is negative: " + byteSize);
         }
-        machine.locked(() -> {
-            machine.device(device).budget.set(byteSize);
-            return true;
-        });
     }
 
     /// Returns the virtual time, as [#virtualNanos] does.
@@ -256,7 +250,6 @@ public final class SimulatedGpu implements CudaDriver {
                 machine.device(device).close();
             }
             sharing.close();
-            return true;
         });
     }
 

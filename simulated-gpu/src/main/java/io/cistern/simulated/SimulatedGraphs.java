@@ -60,11 +60,11 @@ final class SimulatedGraphs implements Graphs {
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNMATCHED);
             }
             machine.captures.remove(capture);
-            if (capture.invalidated() || !capture.isJoined()) {
+            if (capture.invalidated || !capture.isJoined()) {
                 machine.handles.forget(capture.graphHandle);
                 drop(capture.graph);
                 throw new DriverFailure(
-                        capture.invalidated()
+                        capture.invalidated
                                 ? CudaResult.STREAM_CAPTURE_INVALIDATED
                                 : CudaResult.STREAM_CAPTURE_UNJOINED);
             }
@@ -87,7 +87,7 @@ final class SimulatedGraphs implements Graphs {
             if (capture == null) {
                 return CaptureStatus.NONE;
             }
-            return capture.invalidated() ? CaptureStatus.INVALIDATED : CaptureStatus.ACTIVE;
+            return capture.invalidated ? CaptureStatus.INVALIDATED : CaptureStatus.ACTIVE;
         });
     }
 
@@ -102,7 +102,7 @@ final class SimulatedGraphs implements Graphs {
         return machine.call(call, device, () -> describe(device, stream), () -> {
             StreamQueue queue = asked(call, device, stream);
             Capture capture = machine.captures.of(queue);
-            return capture == null || capture.invalidated() ? otherwise : answer.apply(capture, queue);
+            return capture == null || capture.invalidated ? otherwise : answer.apply(capture, queue);
         });
     }
 
@@ -128,18 +128,12 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public void shelter(int device) {
-        machine.locked(() -> {
-            machine.captures.shelter(device, 1);
-            return true;
-        });
+        machine.locked(() -> machine.captures.shelter(device, 1));
     }
 
     @Override
     public void unshelter(int device) {
-        machine.locked(() -> {
-            machine.captures.shelter(device, -1);
-            return true;
-        });
+        machine.locked(() -> machine.captures.shelter(device, -1));
     }
 
     @Override
@@ -157,7 +151,6 @@ final class SimulatedGraphs implements Graphs {
         return machine.call(
                 DriverCall.GRAPH_CREATE,
                 device,
-                new Arguments.OfDevice(device),
                 () -> machine.handles.register(new Graph(device, machine.graphMemory(device), machine.handles)));
     }
 
@@ -167,7 +160,7 @@ final class SimulatedGraphs implements Graphs {
         return onGraph(call, device, graph, found -> {
             require(byteSize > 0);
             GraphNode node = found.allocate(nodes(call, device, dependencies), byteSize);
-            return new AllocationNode(node.handle(), found.latest().address());
+            return new AllocationNode(node.handle(), found.latest().address);
         });
     }
 
@@ -212,8 +205,7 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public long nodeCount(int device, long graph) {
-        return onGraph(DriverCall.GRAPH_GET_NODES, device, graph, found ->
-                (long) found.nodes().size());
+        return onGraph(DriverCall.GRAPH_GET_NODES, device, graph, found -> (long) found.nodes.size());
     }
 
     @Override
@@ -228,10 +220,7 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public void retain(int device, long graph, Runnable whenGone) {
-        boolean _ = onGraph(DriverCall.GRAPH_RETAIN_USER_OBJECT, device, graph, found -> {
-            found.retain(whenGone);
-            return true;
-        });
+        boolean _ = onGraph(DriverCall.GRAPH_RETAIN_USER_OBJECT, device, graph, found -> found.retained.add(whenGone));
     }
 
     @Override
@@ -268,8 +257,8 @@ final class SimulatedGraphs implements Graphs {
         machine.run(call, device, () -> describe(device, executable), () -> {
             ExecutableGraph found = executable(call, device, executable);
             machine.handles.forget(executable);
-            found.graph().executableGone(found.last(), found.lastClock());
-            drop(found.graph());
+            found.graph.executableGone(found.last, found.lastClock);
+            drop(found.graph);
         });
     }
 
@@ -289,12 +278,12 @@ final class SimulatedGraphs implements Graphs {
         if (!graph.release()) {
             return;
         }
-        StreamQueue after = machine.streams.unnamed(graph.device());
+        StreamQueue after = machine.streams.unnamed(graph.device);
         machine.engine.add(after, graph.end());
-        if (!graph.retained().isEmpty()) { // code of the host, which learns by it that the launches have ended
-            machine.engine.add(after, Work.of(0, () -> machine.hostSaw(graph.launched())));
+        if (!graph.retained.isEmpty()) { // code of the host, which learns by it that the launches have ended
+            machine.engine.add(after, Work.of(0, () -> machine.hostSaw(graph.launched)));
         }
-        for (Runnable whenGone : graph.retained()) {
+        for (Runnable whenGone : graph.retained) {
             machine.engine.add(after, Work.gated(machine.callbacks.gateFor(whenGone)));
             machine.callbacks.start();
         }
@@ -324,7 +313,6 @@ final class SimulatedGraphs implements Graphs {
         machine.run(
                 DriverCall.DEVICE_GRAPH_MEM_TRIM,
                 device,
-                new Arguments.OfDevice(device),
                 () -> machine.graphMemory(device).trim());
     }
 

@@ -14,7 +14,6 @@ import io.cistern.simulated.internal.memory.MemoryBudget;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
-import io.cistern.simulated.internal.space.UseMarks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
@@ -43,17 +42,12 @@ final class SimulatedLinearMemory implements LinearMemory {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             if (state.placement.needsChunk(byteSize)) {
-                machine.clock.advance(machine.costs.chunkNanos());
+                machine.engine.advance(machine.costs.chunkNanos());
             }
             long address = state.placement.allocate(byteSize);
-            machine.space.add(allocation(Mapping.Kind.LINEAR, address, byteSize, device));
+            machine.space.add(Mapping.Kind.LINEAR, address, byteSize, device, null);
             return address;
         });
-    }
-
-    private Allocation allocation(Mapping.Kind kind, long address, long byteSize, int device) {
-        long id = machine.space.nextBufferId();
-        return new Allocation(kind, address, byteSize, device, id, null, null, 0, new UseMarks());
     }
 
     @Override
@@ -112,13 +106,13 @@ final class SimulatedLinearMemory implements LinearMemory {
         DeviceState home = machine.device(allocation.device());
         long chunkBytes = home.placement.free(allocation.address(), allocation.byteSize());
         if (chunkBytes > 0) {
-            machine.clock.advance(machine.costs.chunkReleaseNanos(chunkBytes));
+            machine.engine.advance(machine.costs.chunkReleaseNanos(chunkBytes));
         }
     }
 
     @Override
     public MemoryInfo info(int device) {
-        return machine.call(DriverCall.MEM_GET_INFO, device, new Arguments.OfDevice(device), () -> {
+        return machine.call(DriverCall.MEM_GET_INFO, device, () -> {
             MemoryBudget budget = machine.device(device).budget;
             return new MemoryInfo(budget.freeBytes(), budget.totalBytes());
         });
@@ -172,7 +166,7 @@ final class SimulatedLinearMemory implements LinearMemory {
         PhysicalBlock block = new PhysicalBlock(
                 memory.byteSize(), new MemoryLocation(MemoryLocation.Type.HOST, 0), 0, new HostContents(memory), null);
         machine.space.map(new Mapping(Mapping.Kind.HOST, address, block, 0, _ -> AccessRights.READ_WRITE));
-        machine.space.add(allocation(Mapping.Kind.HOST, address, memory.byteSize(), device));
+        machine.space.add(Mapping.Kind.HOST, address, memory.byteSize(), device, null);
     }
 
     @Override

@@ -11,11 +11,9 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.simulated.internal.memory.DriverFailure;
-import io.cistern.simulated.internal.pool.PoolGrowth;
 import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
-import io.cistern.simulated.internal.space.UseMarks;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
@@ -66,8 +64,8 @@ final class SimulatedMemoryPools implements MemoryPools {
         run(DriverCall.MEM_POOL_DESTROY, device, pool, found -> {
             DeviceState state = machine.device(found.device());
             require(found != state.defaultPool);
-            if (state.currentPool() == found) {
-                state.setCurrentPool(state.defaultPool);
+            if (state.currentPool == found) {
+                state.currentPool = state.defaultPool;
             }
             found.destroy();
             machine.handles.forget(pool);
@@ -81,7 +79,6 @@ final class SimulatedMemoryPools implements MemoryPools {
         return machine.call(
                 DriverCall.DEVICE_GET_DEFAULT_MEM_POOL,
                 device,
-                new Arguments.OfDevice(device),
                 () -> machine.device(device).defaultPool.handle());
     }
 
@@ -90,26 +87,20 @@ final class SimulatedMemoryPools implements MemoryPools {
         return machine.call(
                 DriverCall.DEVICE_GET_MEM_POOL,
                 device,
-                new Arguments.OfDevice(device),
-                () -> machine.device(device).currentPool().handle());
+                () -> machine.device(device).currentPool.handle());
     }
 
     @Override
     public void setCurrentPool(int device, long pool) {
         run(DriverCall.DEVICE_SET_MEM_POOL, device, pool, found -> {
             require(found.device() == device);
-            machine.device(device).setCurrentPool(found);
+            machine.device(device).currentPool = found;
         });
     }
 
     @Override
     public long allocate(int device, long byteSize, long stream) {
-        return allocate(
-                DriverCall.MEM_ALLOC_ASYNC,
-                device,
-                byteSize,
-                stream,
-                () -> machine.device(device).currentPool());
+        return allocate(DriverCall.MEM_ALLOC_ASYNC, device, byteSize, stream, () -> machine.device(device).currentPool);
     }
 
     @Override
@@ -131,7 +122,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
-                return capture.graph.latest().address();
+                return capture.graph.latest().address;
             }
             machine.captures.checkUnsafe();
             machine.streams.order(queue);
@@ -141,18 +132,9 @@ final class SimulatedMemoryPools implements MemoryPools {
                     queue,
                     machine.synchronisedClock,
                     work -> machine.streams.enqueue(queue, Work.waitingFor(List.of(work))));
-            long pages = (pool.reserved() - before) / PoolGrowth.PAGE_BYTES;
-            machine.clock.advance(pages * machine.costs.poolPageNanos());
-            machine.space.add(new Allocation(
-                    Mapping.Kind.POOL,
-                    address,
-                    byteSize,
-                    pool.device(),
-                    machine.space.nextBufferId(),
-                    pool,
-                    queue,
-                    queue.issued(),
-                    new UseMarks()));
+            long pages = (pool.reserved() - before) / PoolSimulation.PAGE_BYTES;
+            machine.engine.advance(pages * machine.costs.poolPageNanos());
+            machine.space.add(Mapping.Kind.POOL, address, byteSize, pool.device(), pool, queue);
             return address;
         });
     }
@@ -233,7 +215,7 @@ final class SimulatedMemoryPools implements MemoryPools {
                 DriverCall.MEM_POOL_TRIM_TO,
                 device,
                 pool,
-                found -> machine.clock.advance(found.releaseDownTo(keepBytes) * machine.costs.poolPageReleaseNanos()));
+                found -> machine.engine.advance(found.releaseDownTo(keepBytes) * machine.costs.poolPageReleaseNanos()));
     }
 
     @Override

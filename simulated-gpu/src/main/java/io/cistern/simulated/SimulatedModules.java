@@ -34,7 +34,7 @@ final class SimulatedModules implements Modules {
 
     @Override
     public long load(int device, String ptx) {
-        return machine.call(DriverCall.MODULE_LOAD_DATA, device, new Arguments.OfDevice(device), () -> {
+        return machine.call(DriverCall.MODULE_LOAD_DATA, device, () -> {
             if (!ptx.contains(".version")) {
                 throw new DriverFailure(CudaResult.INVALID_IMAGE);
             }
@@ -149,9 +149,6 @@ final class SimulatedModules implements Modules {
             this.kernel = kernel;
             this.launch = launch;
         }
-
-        @Override
-        public void begin() {}
 
         @Override
         public boolean isClosed() {

@@ -12,12 +12,10 @@ import io.cistern.simulated.internal.memory.LinearPlacement;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
 import io.cistern.simulated.internal.memory.SharedEvent;
 import io.cistern.simulated.internal.memory.SharedStore;
-import io.cistern.simulated.internal.pool.PoolGrowth;
 import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.pool.SharedStores;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
-import io.cistern.simulated.internal.space.UseMarks;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
@@ -77,7 +75,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public long importPoolFromFabric(int device, byte[] handle) {
         checkLength(handle);
-        return machine.call(DriverCall.MEM_POOL_IMPORT, device, new Arguments.OfDevice(device), () -> {
+        return machine.call(DriverCall.MEM_POOL_IMPORT, device, () -> {
             throw new DriverFailure(CudaResult.NOT_PERMITTED);
         });
     }
@@ -119,25 +117,16 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     private long map(PoolSimulation pool, MemorySegment memory) {
         long byteSize = memory.byteSize();
-        long address = machine.space.takeAddresses(rounded(byteSize), PoolGrowth.UNIT_BYTES, 0);
+        long address = machine.space.takeAddresses(rounded(byteSize), PoolSimulation.UNIT_BYTES, 0);
         PhysicalBlock block = new PhysicalBlock(
                 byteSize, io.cistern.cuda.MemoryLocation.device(pool.device()), 0, new HostContents(memory), null);
         machine.space.map(new Mapping(Mapping.Kind.IMPORTED, address, block, 0, pool::rights));
-        machine.space.add(new Allocation(
-                Mapping.Kind.IMPORTED,
-                address,
-                byteSize,
-                pool.device(),
-                machine.space.nextBufferId(),
-                pool,
-                null,
-                0,
-                new UseMarks()));
+        machine.space.add(Mapping.Kind.IMPORTED, address, byteSize, pool.device(), pool);
         return address;
     }
 
     private static long rounded(long byteSize) {
-        return LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
+        return LinearPlacement.roundUp(byteSize, PoolSimulation.UNIT_BYTES);
     }
 
     /// Frees an imported pointer by `cuMemFreeAsync`.
@@ -155,11 +144,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     @Override
     public long createEvent(int device) {
-        return machine.call(
-                DriverCall.EVENT_CREATE,
-                device,
-                new Arguments.OfDevice(device),
-                () -> register(device, SharedEvent.create()));
+        return machine.call(DriverCall.EVENT_CREATE, device, () -> register(device, SharedEvent.create()));
     }
 
     private long register(int device, SharedEvent event) {
@@ -171,9 +156,8 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     public byte[] exportEvent(int device, long event) {
         DriverCall call = DriverCall.IPC_GET_EVENT_HANDLE;
         return machine.call(call, device, () -> describe(device, "event", event), () -> {
-            SharedEvent shared = machine.handles
-                    .find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device)
-                    .shared();
+            SharedEvent shared =
+                    machine.handles.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device).shared;
             if (shared == null) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
@@ -184,11 +168,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public long openEvent(int device, byte[] handle) {
         checkLength(handle);
-        return machine.call(
-                DriverCall.IPC_OPEN_EVENT_HANDLE,
-                device,
-                new Arguments.OfDevice(device),
-                () -> register(device, SharedEvent.of(handle)));
+        return machine.call(DriverCall.IPC_OPEN_EVENT_HANDLE, device, () -> register(device, SharedEvent.of(handle)));
     }
 
     @Override

@@ -29,7 +29,7 @@ final class SimulatedStreams implements Streams {
     }
 
     private long create(DriverCall call, int device, boolean nonBlocking) {
-        return machine.call(call, device, new Arguments.OfDevice(device), () -> {
+        return machine.call(call, device, () -> {
             return machine.streams.create(device, !nonBlocking);
         });
     }
@@ -93,7 +93,7 @@ final class SimulatedStreams implements Streams {
             if (awaitsInCapture(queue, mark)) {
                 return;
             }
-            queue.clock().include(mark.clock());
+            queue.clock().include(mark.clock);
             if (!mark.passed()) {
                 machine.streams.enqueue(queue, mark.waitForPresentRecord());
             }
@@ -103,9 +103,9 @@ final class SimulatedStreams implements Streams {
     /// Orders nodes instead of work if a capture is concerned; returns false if none is.
     private boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
         Capture own = machine.captures.of(stream);
-        Capture marked = mark.capture();
+        Capture marked = mark.capture;
         if (marked == null) {
-            if (own == null || mark.work() == null) {
+            if (own == null || mark.work == null) {
                 return own != null; // waiting for an event that was never recorded does nothing
             }
             own.invalidate();
@@ -117,7 +117,7 @@ final class SimulatedStreams implements Streams {
             marked.invalidate();
             throw new DriverFailure(CudaResult.STREAM_CAPTURE_MERGE);
         }
-        marked.await(stream, mark.nodes());
+        marked.await(stream, mark.nodes);
         return true;
     }
 

@@ -18,7 +18,6 @@ import io.cistern.simulated.internal.memory.NativeRange;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
-import io.cistern.simulated.internal.space.UseMarks;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
 import java.lang.foreign.MemorySegment;
@@ -64,8 +63,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         PhysicalBlock block = PhysicalBlock.managed(device, byteSize, new HostContents(memory));
         Mapping.Kind kind = Mapping.Kind.MANAGED;
         machine.space.map(new Mapping(kind, memory.address(), block, 0, _ -> AccessRights.READ_WRITE));
-        long id = machine.space.nextBufferId();
-        machine.space.add(new Allocation(kind, memory.address(), byteSize, device, id, null, null, 0, new UseMarks()));
+        machine.space.add(kind, memory.address(), byteSize, device, null);
     }
 
     /// Frees memory that no device uses any more.

@@ -146,7 +146,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         for (Mapping mapping : mappings) {
             machine.spend(call, mapping.byteSize());
         }
-        machine.clock.advance(Math.max(0, mappings.size() - 1) * machine.costs.nanos(call));
+        machine.engine.advance(Math.max(0, mappings.size() - 1) * machine.costs.nanos(call));
     }
 
     @Override
@@ -165,7 +165,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             }
             List<Mapping> together = withoutHole(whole);
             for (Mapping mapping : together) {
-                mapping.setRights(accessor, rights);
+                mapping.ownRights().put(accessor, rights);
             }
             charge(DriverCall.MEM_SET_ACCESS, together);
         });

@@ -48,20 +48,20 @@ final class StreamTable {
 
     /// Adds the legacy default stream of the next device.
     StreamQueue addLegacy() {
-        StreamQueue stream = add(Streams.LEGACY_DEFAULT, legacy.size(), true);
+        StreamQueue stream = add(legacy.size(), true);
         legacy.add(stream);
         return stream;
     }
 
-    private StreamQueue add(long handle, int device, boolean blocking) {
-        StreamQueue stream = new StreamQueue(handle, ++lastId, device, blocking);
+    private StreamQueue add(int device, boolean blocking) {
+        StreamQueue stream = new StreamQueue(++lastId, device, blocking);
         all.add(stream);
         return stream;
     }
 
     /// Returns a new queue that no program knows.
     StreamQueue unnamed(int device) {
-        return new StreamQueue(0, ++lastId, device, false);
+        return new StreamQueue(++lastId, device, false);
     }
 
     /// Creates a stream.
@@ -70,7 +70,7 @@ final class StreamTable {
     long create(int device, boolean blocking) {
         Long again = freeHandles.poll();
         long handle = again != null ? again : handles.next();
-        handles.put(handle, add(handle, device, blocking));
+        handles.put(handle, add(device, blocking));
         return handle;
     }
 
@@ -88,7 +88,7 @@ final class StreamTable {
         if (handle == Streams.PER_THREAD_DEFAULT) {
             return perThread
                     .computeIfAbsent(Thread.currentThread(), _ -> new HashMap<>())
-                    .computeIfAbsent(device, _ -> add(Streams.PER_THREAD_DEFAULT, device, true));
+                    .computeIfAbsent(device, _ -> add(device, true));
         }
         StreamQueue stream = handles.find(StreamQueue.class, handle, CudaResult.INVALID_HANDLE, call, device);
         if (stream.device() != device) {

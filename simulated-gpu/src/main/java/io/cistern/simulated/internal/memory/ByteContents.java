@@ -23,11 +23,9 @@ public final class ByteContents implements Contents {
     /// The largest data run: small enough that an array that is mostly overwritten wastes little.
     private static final int RUN_BYTES = 1 << 16;
 
-    private final long byteSize;
-    private final TreeMap<Long, Run> runs = new TreeMap<>();
+    final TreeMap<Long, Run> runs = new TreeMap<>();
 
     public ByteContents(long byteSize) {
-        this.byteSize = byteSize;
         runs.put(0L, new Run(byteSize, 0, null, 0));
     }
 
@@ -46,7 +44,7 @@ public final class ByteContents implements Contents {
         Run after = runs.get(end);
         if (after != null && after.isPattern(word)) {
             runs.remove(end);
-            end = after.end();
+            end = after.end;
         }
         runs.put(start, new Run(end, word, null, 0));
     }
@@ -57,17 +55,17 @@ public final class ByteContents implements Contents {
         long end = offset + length;
         while (at < end) {
             Map.Entry<Long, Run> entry = runs.floorEntry(at);
-            if (entry.getValue().data() == null) {
+            if (entry.getValue().data == null) {
                 entry = materialize(entry.getKey(), entry.getValue(), at, end);
             }
             Run run = entry.getValue();
-            int size = (int) (Math.min(end, run.end()) - at);
-            byte[] data = java.util.Objects.requireNonNull(run.data());
+            int size = (int) (Math.min(end, run.end) - at);
+            byte[] data = java.util.Objects.requireNonNull(run.data);
             System.arraycopy(
                     source,
                     sourceOffset + (int) (at - offset),
                     data,
-                    run.dataOffset() + (int) (at - entry.getKey()),
+                    run.dataOffset + (int) (at - entry.getKey()),
                     size);
             at += size;
         }
@@ -80,12 +78,12 @@ public final class ByteContents implements Contents {
         while (at < end) {
             Map.Entry<Long, Run> entry = runs.floorEntry(at);
             Run run = entry.getValue();
-            long upTo = Math.min(end, run.end());
-            byte[] data = run.data();
+            long upTo = Math.min(end, run.end);
+            byte[] data = run.data;
             if (data == null) {
-                sink.pattern(at, upTo - at, run.word());
+                sink.pattern(at, upTo - at, run.word);
             } else {
-                sink.data(at, data, run.dataOffset() + (int) (at - entry.getKey()), (int) (upTo - at));
+                sink.data(at, data, run.dataOffset + (int) (at - entry.getKey()), (int) (upTo - at));
             }
             at = upTo;
         }
@@ -94,13 +92,13 @@ public final class ByteContents implements Contents {
     /// Turns the pages of a pattern run that a write touches into a data run, which begins at or before `at`.
     private Map.Entry<Long, Run> materialize(long runStart, Run run, long at, long end) {
         long from = Math.max(runStart, at & -PAGE_BYTES);
-        long to = Math.min(run.end(), (Math.min(end, from + RUN_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES);
+        long to = Math.min(run.end, (Math.min(end, from + RUN_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES);
         byte[] data = new byte[(int) (to - from)];
-        if (run.word() == Contents.shifted(run.word(), 1)) {
-            Arrays.fill(data, (byte) run.word());
+        if (run.word == Contents.shifted(run.word, 1)) {
+            Arrays.fill(data, (byte) run.word);
         } else {
             for (int i = 0; i < data.length; i++) {
-                data[i] = Contents.byteOf(run.word(), from + i);
+                data[i] = Contents.byteOf(run.word, from + i);
             }
         }
         cut(from, to);
@@ -115,42 +113,27 @@ public final class ByteContents implements Contents {
         long at = left.getKey();
         Run run = left.getValue();
         if (at < start) {
-            runs.put(at, new Run(start, run.word(), run.data(), run.dataOffset()));
+            runs.put(at, new Run(start, run.word, run.data, run.dataOffset));
         }
         while (true) {
             if (at >= start) {
                 runs.remove(at);
             }
-            if (run.end() > end) {
-                int offset = run.data() == null ? 0 : run.dataOffset() + (int) (end - at);
-                runs.put(end, new Run(run.end(), run.word(), run.data(), offset));
+            if (run.end > end) {
+                int offset = run.data == null ? 0 : run.dataOffset + (int) (end - at);
+                runs.put(end, new Run(run.end, run.word, run.data, offset));
             }
-            if (run.end() >= end) {
+            if (run.end >= end) {
                 return;
             }
-            at = run.end();
+            at = run.end;
             run = java.util.Objects.requireNonNull(runs.get(at));
         }
     }
 
-    int runCount() {
-        return runs.size();
-    }
-
-    boolean invariantHolds() {
-        long at = 0;
-        for (Map.Entry<Long, Run> entry : runs.entrySet()) {
-            if (entry.getKey() != at || entry.getValue().end() <= at) {
-                return false;
-            }
-            at = entry.getValue().end();
-        }
-        return at == byteSize;
-    }
-
     /// A run up to `end`: a pattern if `data` is null, else bytes from `dataOffset` on.
-    private static final class Run {
-        private final long end;
+    static final class Run {
+        final long end;
         private final int word;
         private final byte @Nullable [] data;
         private final int dataOffset;
@@ -160,22 +143,6 @@ public final class ByteContents implements Contents {
             this.word = word;
             this.data = data;
             this.dataOffset = dataOffset;
-        }
-
-        long end() {
-            return end;
-        }
-
-        int word() {
-            return word;
-        }
-
-        byte @Nullable [] data() {
-            return data;
-        }
-
-        int dataOffset() {
-            return dataOffset;
         }
 
         boolean isPattern(int other) {

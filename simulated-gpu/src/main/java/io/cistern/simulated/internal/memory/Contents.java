@@ -1,7 +1,5 @@
 package io.cistern.simulated.internal.memory;
 
-import java.lang.foreign.MemorySegment;
-
 /// The bytes of one piece of memory, by offset. The words of a fill lie on multiples of 4 from offset 0, lowest
 /// byte first.
 public interface Contents {
@@ -31,20 +29,5 @@ public interface Contents {
     /// Returns the word that keeps a pattern's bytes when its offset grows by `shift`.
     static int shifted(int word, long shift) {
         return Integer.rotateLeft(word, 8 * (int) (shift & 3));
-    }
-
-    /// Copies bytes to host memory.
-    static void copyOut(Contents source, long offset, MemorySegment target, long byteSize) {
-        source.forEachRun(offset, byteSize, new HostSink(target, offset));
-    }
-
-    /// Writes bytes of host memory.
-    static void copyIn(Contents target, long offset, MemorySegment source, long byteSize) {
-        byte[] buffer = new byte[(int) Math.min(byteSize, 1 << 16)];
-        for (long at = 0; at < byteSize; at += buffer.length) {
-            int size = (int) Math.min(buffer.length, byteSize - at);
-            MemorySegment.copy(source, java.lang.foreign.ValueLayout.JAVA_BYTE, at, buffer, 0, size);
-            target.write(offset + at, buffer, 0, size);
-        }
     }
 }

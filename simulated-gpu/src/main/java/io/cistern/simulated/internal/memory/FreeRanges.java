@@ -1,19 +1,22 @@
 package io.cistern.simulated.internal.memory;
 
+import java.util.Collection;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps free address ranges: best fit (lowest address among equals), split when taken, merged when returned.
+/// Keeps free ranges of addresses: best fit by size and, among equals, by their order; merged when returned.
 ///
-/// Invariant: ranges neither overlap nor, inside of a chunk, touch, and `bySize` holds the same ranges as `byAddress`.
+/// Invariant: ranges neither overlap nor, once [merged][#joined], touch inside of a chunk, and `bySize` holds the same
+/// ranges as `byAddress`.
 public final class FreeRanges {
-    private final TreeMap<Long, Long> byAddress = new TreeMap<>();
-    private final TreeSet<Range> bySize = new TreeSet<>();
+    final TreeMap<Long, Range> byAddress = new TreeMap<>();
+    final TreeSet<Range> bySize = new TreeSet<>();
     private final long chunkBytes;
 
-    /// Makes ranges of any size.
     public FreeRanges() {
         this(Long.MAX_VALUE);
     }
@@ -23,84 +26,108 @@ public final class FreeRanges {
         this.chunkBytes = chunkBytes;
     }
 
-    /// Returns the smallest range that holds this many bytes, or null.
-    @Nullable
-    public Range bestFit(long byteSize) {
-        return bySize.ceiling(new Range(Long.MIN_VALUE, byteSize));
-    }
-
-    /// Takes out a part of a free range.
-    public void take(long address, long byteSize) {
-        Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
-        long start = entry.getKey();
-        long end = start + entry.getValue();
-        remove(start, end - start);
-        if (start < address) {
-            insert(start, address - start);
+    /// A range. Smaller ones come first; of equals, the one of lower order.
+    ///
+    /// @param order its address or, in a pool, when it got its present extent; no two ranges have the same
+    /// @param sequence in a pool, the stream's work that freed the latest part of it
+    public record Range(long address, long byteSize, long order, long sequence) implements Comparable<Range> {
+        public Range(long address, long byteSize) {
+            this(address, byteSize, address, 0);
         }
-        if (address + byteSize < end) {
-            insert(address + byteSize, end - address - byteSize);
-        }
-    }
 
-    /// Returns a range and merges it with its neighbours.
-    public void put(long address, long byteSize) {
-        long start = address;
-        long end = address + byteSize;
-        Map.Entry<Long, Long> before = address % chunkBytes == 0 ? null : byAddress.lowerEntry(address);
-        if (before != null && before.getKey() + before.getValue() == start) {
-            start = before.getKey();
-            remove(start, before.getValue());
-        }
-        Long after = end % chunkBytes == 0 ? null : byAddress.get(end);
-        if (after != null) {
-            remove(end, after);
-            end += after;
-        }
-        insert(start, end - start);
-    }
-
-    /// Returns whether a range is completely free.
-    public boolean contains(long address, long byteSize) {
-        Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
-        return entry != null && entry.getKey() + entry.getValue() >= address + byteSize;
-    }
-
-    public long totalBytes() {
-        return byAddress.values().stream().mapToLong(Long::longValue).sum();
-    }
-
-    private void insert(long address, long byteSize) {
-        byAddress.put(address, byteSize);
-        bySize.add(new Range(address, byteSize));
-    }
-
-    private void remove(long address, long byteSize) {
-        byAddress.remove(address);
-        bySize.remove(new Range(address, byteSize));
-    }
-
-    boolean invariantHolds() {
-        long end = Long.MIN_VALUE;
-        for (Map.Entry<Long, Long> entry : byAddress.entrySet()) {
-            if (entry.getKey() <= end || !bySize.contains(new Range(entry.getKey(), entry.getValue()))) {
-                return false;
-            }
-            end = entry.getKey() + entry.getValue();
-        }
-        return bySize.size() == byAddress.size();
-    }
-
-    /// A range. Smaller ones come first; of equals, the one with the lower address.
-    public record Range(long address, long byteSize) implements Comparable<Range> {
         @Override
         public int compareTo(Range other) {
             int smallestFirst = Long.compare(byteSize, other.byteSize);
-            return smallestFirst != 0 ? smallestFirst : Long.compare(address, other.address);
+            return smallestFirst != 0 ? smallestFirst : Long.compare(order, other.order);
         }
 
         public long end() {
             return address + byteSize;
         }
+
+        /// Returns the rest after its head, as a range of its own.
+        public Range behind(long headBytes, long newOrder) {
+            return new Range(address + headBytes, byteSize - headBytes, newOrder, sequence);
+        }
+
+        private Range joined(Range neighbour) {
+            return new Range(
+                    Math.min(address, neighbour.address),
+                    byteSize + neighbour.byteSize,
+                    Math.max(order, neighbour.order),
+                    Math.max(sequence, neighbour.sequence));
+        }
+    }
+
+    public void add(Range range) {
+        byAddress.put(range.address(), range);
+        bySize.add(range);
+    }
+
+    public Range remove(Range range) {
+        byAddress.remove(range.address());
+        bySize.remove(range);
+        return range;
+    }
+
+    /// Takes out the neighbours of a range.
+    ///
+    /// @return the range joined with them
+    public Range joined(Range range) {
+        Range joined = range;
+        Map.Entry<Long, Range> before =
+                range.address() % chunkBytes == 0 ? null : byAddress.lowerEntry(range.address());
+        if (before != null && before.getValue().end() == range.address()) {
+            joined = joined.joined(remove(before.getValue()));
+        }
+        Range after = range.end() % chunkBytes == 0 ? null : byAddress.get(range.end());
+        return after == null ? joined : joined.joined(remove(after));
+    }
+
+    /// Adds addresses, merged with their neighbours, ordered by address.
+    public void put(long address, long byteSize) {
+        Range joined = joined(new Range(address, byteSize));
+        add(new Range(joined.address(), joined.byteSize()));
+    }
+
+    /// Takes out a part of a range that is ordered by its address.
+    public void take(long address, long byteSize) {
+        Range whole = remove(Objects.requireNonNull(holding(address, byteSize)));
+        long end = address + byteSize;
+        if (whole.address() < address) {
+            add(new Range(whole.address(), address - whole.address()));
+        }
+        if (end < whole.end()) {
+            add(new Range(end, whole.end() - end));
+        }
+    }
+
+    /// Returns the smallest range that holds this many bytes, or null.
+    @Nullable
+    public Range bestFit(long byteSize) {
+        return bySize.ceiling(new Range(0, byteSize, Long.MIN_VALUE, 0));
+    }
+
+    /// Returns the smallest range that holds this many bytes and whose free meets the condition, or null.
+    @Nullable
+    public Range bestFit(long byteSize, LongPredicate freed) {
+        for (Range range : bySize.tailSet(new Range(0, byteSize, Long.MIN_VALUE, 0))) {
+            if (freed.test(range.sequence())) {
+                return range;
+            }
+        }
+        return null;
+    }
+
+    /// Returns the range that holds all of these bytes, or null.
+    @Nullable
+    public Range holding(long address, long byteSize) {
+        Map.Entry<Long, Range> entry = byAddress.floorEntry(address);
+        return entry != null && entry.getValue().end() >= address + byteSize ? entry.getValue() : null;
+    }
+
+    /// Returns all ranges in the order of addresses.
+    public Collection<Range> all() {
+        return byAddress.values();
     }
 }

@@ -63,7 +63,7 @@ public final class LinearPlacement {
         }
         parts.put(address, roundUp(byteSize, UNIT_BYTES));
         long chunk = address / CHUNK_BYTES * CHUNK_BYTES;
-        if (!parts.contains(chunk, CHUNK_BYTES)) {
+        if (parts.holding(chunk, CHUNK_BYTES) == null) {
             return 0;
         }
         parts.take(chunk, CHUNK_BYTES);

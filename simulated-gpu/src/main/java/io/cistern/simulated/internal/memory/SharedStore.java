@@ -20,17 +20,11 @@ import java.util.SplittableRandom;
 /// ```
 /// The file has holes where nothing was written; the written bytes take host memory, unlike other simulated
 /// memory. Guarded by the machine's lock; two processes that access it at once must order that themselves.
-public final class SharedStore implements AutoCloseable {
+///
+/// @param id a number that no other store has
+public record SharedStore(Descriptor descriptor, long id) implements AutoCloseable {
     private static final long MAGIC = 0x31_6c6f6f_70736943L;
     private static final long DATA = 4096;
-
-    private final Descriptor descriptor;
-    private final long id;
-
-    private SharedStore(Descriptor descriptor, long id) {
-        this.descriptor = descriptor;
-        this.id = id;
-    }
 
     /// Creates the memory of a new pool.
     public static SharedStore create() {
@@ -66,11 +60,6 @@ public final class SharedStore implements AutoCloseable {
 
     private static Path pathOf(int number) {
         return Path.of("/proc/self/fd/" + number);
-    }
-
-    /// Returns a number that no other store has.
-    public long id() {
-        return id;
     }
 
     /// Returns a descriptor for another process.

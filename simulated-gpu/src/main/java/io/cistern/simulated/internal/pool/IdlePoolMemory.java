@@ -1,6 +1,9 @@
 package io.cistern.simulated.internal.pool;
 
+import static io.cistern.simulated.internal.pool.PoolSimulation.PAGE_BYTES;
+
 import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.memory.FreeRanges;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
@@ -16,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// Invariants: idle ranges neither overlap nor touch; each is in `whole` or in `partial`, according to its
 /// pages.
 final class IdlePoolMemory {
-    private final PoolRanges whole = new PoolRanges();
-    private final PoolRanges partial = new PoolRanges();
+    private final FreeRanges whole = new FreeRanges();
+    private final FreeRanges partial = new FreeRanges();
     private final TreeSet<Long> pages = new TreeSet<>();
     private final PoolSimulation pool;
     private final PoolSimulation.Pages physical;
@@ -26,7 +29,11 @@ final class IdlePoolMemory {
     IdlePoolMemory(PoolSimulation pool, PoolSimulation.Pages physical, long base, long byteSize) {
         this.pool = pool;
         this.physical = physical;
-        partial.add(new PoolRanges.Range(base, byteSize, nextOrder(), 0));
+        partial.add(new FreeRanges.Range(base, byteSize, nextOrder(), 0));
+    }
+
+    private static long pageOf(long address) {
+        return address & -PAGE_BYTES;
     }
 
     /// Returns the next number; later ranges have greater numbers.
@@ -35,37 +42,37 @@ final class IdlePoolMemory {
     }
 
     long reservedBytes() {
-        return pages.size() * PoolGrowth.PAGE_BYTES;
+        return pages.size() * PAGE_BYTES;
     }
 
     /// Adds idle addresses.
-    void add(PoolRanges.Range range) {
-        PoolRanges.Range joined = partial.joined(whole.joined(range));
-        put(new PoolRanges.Range(joined.address(), joined.byteSize(), nextOrder(), 0));
+    void add(FreeRanges.Range range) {
+        FreeRanges.Range joined = partial.joined(whole.joined(range));
+        put(new FreeRanges.Range(joined.address(), joined.byteSize(), nextOrder(), 0));
     }
 
-    private void put(PoolRanges.Range range) {
+    private void put(FreeRanges.Range range) {
         (hasPages(range) ? whole : partial).add(range);
     }
 
-    private boolean hasPages(PoolRanges.Range range) {
-        long page = PoolGrowth.pageOf(range.address());
+    private boolean hasPages(FreeRanges.Range range) {
+        long page = pageOf(range.address());
         while (page < range.end() && pages.contains(page)) {
-            page += PoolGrowth.PAGE_BYTES;
+            page += PAGE_BYTES;
         }
         return page >= range.end();
     }
 
     /// Takes memory from a whole range; returns 0 if none has room.
     long take(long byteSize) {
-        PoolRanges.Range range = whole.bestFit(byteSize);
+        FreeRanges.Range range = whole.bestFit(byteSize);
         if (range != null) {
             takeHead(whole, range, byteSize);
         }
         return range == null ? 0 : range.address();
     }
 
-    private void takeHead(PoolRanges from, PoolRanges.Range range, long byteSize) {
+    private void takeHead(FreeRanges from, FreeRanges.Range range, long byteSize) {
         from.remove(range);
         if (range.byteSize() > byteSize) {
             put(range.behind(byteSize, nextOrder()));
@@ -76,7 +83,7 @@ final class IdlePoolMemory {
     ///
     /// @param limitBytes the most that may be reserved
     long takeWithPages(long byteSize, long limitBytes) {
-        PoolRanges.Range range = partial.bestFit(byteSize);
+        FreeRanges.Range range = partial.bestFit(byteSize);
         if (range == null || !addPages(range.address(), range.address() + byteSize, limitBytes)) {
             return 0;
         }
@@ -86,13 +93,13 @@ final class IdlePoolMemory {
 
     private boolean addPages(long start, long end, long limitBytes) {
         List<Long> missing = new ArrayList<>();
-        for (long page = PoolGrowth.pageOf(start); page < end; page += PoolGrowth.PAGE_BYTES) {
+        for (long page = pageOf(start); page < end; page += PAGE_BYTES) {
             if (!pages.contains(page)) {
                 missing.add(page);
             }
         }
-        List<Long> unused = idlePages(PoolGrowth.pageOf(start), end, missing.size());
-        long created = (missing.size() - unused.size()) * PoolGrowth.PAGE_BYTES;
+        List<Long> unused = idlePages(pageOf(start), end, missing.size());
+        long created = (missing.size() - unused.size()) * PAGE_BYTES;
         if (reservedBytes() + created > limitBytes) {
             return false;
         }
@@ -107,7 +114,7 @@ final class IdlePoolMemory {
             if (found.size() == most) {
                 return found;
             }
-            boolean outside = page + PoolGrowth.PAGE_BYTES <= start || page >= end;
+            boolean outside = page + PAGE_BYTES <= start || page >= end;
             if (outside && isIdle(page)) {
                 found.add(page);
             }
@@ -116,12 +123,11 @@ final class IdlePoolMemory {
     }
 
     private boolean isIdle(long page) {
-        return whole.holding(page, PoolGrowth.PAGE_BYTES) != null
-                || partial.holding(page, PoolGrowth.PAGE_BYTES) != null;
+        return whole.holding(page, PAGE_BYTES) != null || partial.holding(page, PAGE_BYTES) != null;
     }
 
     private void removePage(long page) {
-        PoolRanges.Range range = whole.holding(page, PoolGrowth.PAGE_BYTES);
+        FreeRanges.Range range = whole.holding(page, PAGE_BYTES);
         physical.unmap(page);
         pages.remove(page);
         if (range != null) {
@@ -151,7 +157,7 @@ final class IdlePoolMemory {
     int releaseDownTo(long keepBytes) {
         int released = 0;
         Long page = Long.compareUnsigned(reservedBytes(), keepBytes) <= 0 || pages.isEmpty() ? null : pages.last();
-        while (page != null && Long.compareUnsigned(reservedBytes() - PoolGrowth.PAGE_BYTES, keepBytes) >= 0) {
+        while (page != null && Long.compareUnsigned(reservedBytes() - PAGE_BYTES, keepBytes) >= 0) {
             @Nullable Long lower = pages.lower(page);
             if (isIdle(page)) {
                 removePage(page);
@@ -160,16 +166,5 @@ final class IdlePoolMemory {
             page = lower;
         }
         return released;
-    }
-
-    boolean invariantHolds() {
-        boolean sorted = whole.invariantHolds() && partial.invariantHolds();
-        for (PoolRanges.Range range : whole.all()) {
-            sorted &= hasPages(range);
-        }
-        for (PoolRanges.Range range : partial.all()) {
-            sorted &= !hasPages(range);
-        }
-        return sorted;
     }
 }

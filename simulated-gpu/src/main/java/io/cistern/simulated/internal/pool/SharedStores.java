@@ -31,8 +31,8 @@ public final class SharedStores implements AutoCloseable {
         if (!isExportable(pool)) {
             return null;
         }
-        Contents contents = new HostContents(store(pool).map(address - pool.base(), PoolGrowth.PAGE_BYTES));
-        return new PhysicalBlock(PoolGrowth.PAGE_BYTES, MemoryLocation.device(pool.device()), 0, contents, budget);
+        Contents contents = new HostContents(store(pool).map(address - pool.base(), PoolSimulation.PAGE_BYTES));
+        return new PhysicalBlock(PoolSimulation.PAGE_BYTES, MemoryLocation.device(pool.device()), 0, contents, budget);
     }
 
     public static boolean isExportable(PoolSimulation pool) {

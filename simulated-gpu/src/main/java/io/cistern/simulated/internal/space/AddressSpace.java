@@ -3,6 +3,8 @@ package io.cistern.simulated.internal.space;
 import io.cistern.cuda.CudaResult;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.FreeRanges;
+import io.cistern.simulated.internal.pool.PoolSimulation;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.TreeMap;
@@ -41,12 +43,12 @@ public final class AddressSpace {
 
     /// Returns the number of free address bytes.
     public long freeBytes() {
-        return free.totalBytes();
+        return free.all().stream().mapToLong(FreeRanges.Range::byteSize).sum();
     }
 
     /// Takes addresses: at the desired address if it is free and aligned, else the best fit.
     public long takeAddresses(long byteSize, long byteAlignment, long wish) {
-        if (wish != 0 && free.contains(wish, byteSize) && wish % byteAlignment == 0) {
+        if (wish != 0 && free.holding(wish, byteSize) != null && wish % byteAlignment == 0) {
             free.take(wish, byteSize);
             return wish;
         }
@@ -107,8 +109,23 @@ public final class AddressSpace {
         mapping.block().unmapped();
     }
 
-    public void add(Allocation allocation) {
-        allocations.put(allocation.address(), allocation);
+    /// Adds a live allocation. Its number differs from all others.
+    public void add(Mapping.Kind kind, long address, long byteSize, int device, @Nullable PoolSimulation pool) {
+        add(kind, address, byteSize, device, pool, null);
+    }
+
+    /// Adds a live allocation that was made on a stream, after the work that the stream has so far.
+    public void add(
+            Mapping.Kind kind,
+            long address,
+            long byteSize,
+            int device,
+            @Nullable PoolSimulation pool,
+            @Nullable StreamQueue stream) {
+        long sequence = stream == null ? 0 : stream.issued();
+        Allocation allocation =
+                new Allocation(kind, address, byteSize, device, nextBufferId(), pool, stream, sequence, new UseMarks());
+        allocations.put(address, allocation);
     }
 
     public void remove(Allocation allocation) {

@@ -9,15 +9,19 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// Physical memory at an address, with the access rights to it. One block may have several mappings (aliases).
-public final class Mapping {
-    private final Kind kind;
-    private final long address;
-    private final PhysicalBlock block;
-    private final long bufferId;
-    private final @Nullable Function<MemoryLocation, AccessRights> sharedRights;
-    private final Map<MemoryLocation, AccessRights> ownRights = new HashMap<>();
-    private final UseMarks uses = new UseMarks();
-
+///
+/// @param kind the call family that made it
+/// @param bufferId a number that no other mapping of its own has
+/// @param sharedRights the rights, if they are kept elsewhere: with a device's peers, or with a pool
+/// @param uses its last use by each stream
+public record Mapping(
+        Kind kind,
+        long address,
+        PhysicalBlock block,
+        long bufferId,
+        @Nullable Function<MemoryLocation, AccessRights> sharedRights,
+        Map<MemoryLocation, AccessRights> ownRights,
+        UseMarks uses) {
     /// The call families that make mappings.
     public enum Kind {
         LINEAR,
@@ -29,27 +33,13 @@ public final class Mapping {
         VIRTUAL
     }
 
-    /// Makes a mapping. If `sharedRights` is given, its rights are kept elsewhere: with a device's peers, or
-    /// with a pool.
     public Mapping(
             Kind kind,
             long address,
             PhysicalBlock block,
             long bufferId,
             @Nullable Function<MemoryLocation, AccessRights> sharedRights) {
-        this.kind = kind;
-        this.address = address;
-        this.block = block;
-        this.bufferId = bufferId;
-        this.sharedRights = sharedRights;
-    }
-
-    public Kind kind() {
-        return kind;
-    }
-
-    public long address() {
-        return address;
+        this(kind, address, block, bufferId, sharedRights, new HashMap<>(), new UseMarks());
     }
 
     public long byteSize() {
@@ -60,27 +50,10 @@ public final class Mapping {
         return address + block.byteSize();
     }
 
-    public PhysicalBlock block() {
-        return block;
-    }
-
-    public long bufferId() {
-        return bufferId;
-    }
-
-    public UseMarks uses() {
-        return uses;
-    }
-
     public AccessRights rights(MemoryLocation accessor) {
-        if (sharedRights != null) {
-            return sharedRights.apply(accessor);
-        }
-        return ownRights.getOrDefault(accessor, AccessRights.NONE);
-    }
-
-    public void setRights(MemoryLocation accessor, AccessRights rights) {
-        ownRights.put(accessor, rights);
+        return sharedRights != null
+                ? sharedRights.apply(accessor)
+                : ownRights.getOrDefault(accessor, AccessRights.NONE);
     }
 
     public boolean allows(int device, boolean write) {

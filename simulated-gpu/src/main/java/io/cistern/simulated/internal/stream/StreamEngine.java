@@ -15,30 +15,37 @@ import org.jspecify.annotations.Nullable;
 ///    for a waiting host thread.
 ///
 /// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other
-/// down. Guarded by the machine's lock.
+/// down. The clock counts nanoseconds since the machine was built. It moves when the driver is called (by the cost of
+/// the call), when a call waits for work (to the end of that work), and when a program lets time pass; never by
+/// itself. Guarded by the machine's lock.
 public final class StreamEngine {
-    private final VirtualClock clock;
     private final List<StreamQueue> active = new ArrayList<>();
+    private long nanos;
 
-    public StreamEngine(VirtualClock clock) {
-        this.clock = clock;
+    /// Returns the virtual time.
+    public long nanos() {
+        return nanos;
+    }
+
+    public void advance(long byNanos) {
+        nanos += byNanos;
     }
 
     public void add(StreamQueue stream, Work work) {
         if (stream.idle()) {
             active.add(stream);
         }
-        stream.add(work, clock.nanos());
+        stream.add(work, nanos);
     }
 
     /// Runs all work that is due now.
     public void runUntilNow() {
         while (!active.isEmpty()) {
             StreamQueue next = next();
-            if (next == null || next.dueNanos(clock.nanos()) > clock.nanos()) {
+            if (next == null || next.dueNanos(nanos) > nanos) {
                 return;
             }
-            advance(next);
+            runHead(next);
         }
     }
 
@@ -49,8 +56,8 @@ public final class StreamEngine {
         if (next == null) {
             return false;
         }
-        clock.advanceTo(next.dueNanos(clock.nanos()));
-        advance(next);
+        nanos = Math.max(nanos, next.dueNanos(nanos));
+        runHead(next);
         return true;
     }
 
@@ -62,7 +69,7 @@ public final class StreamEngine {
         StreamQueue next = null;
         long first = Long.MAX_VALUE;
         for (int i = 0; i < active.size(); i++) {
-            long due = active.get(i).dueNanos(clock.nanos());
+            long due = active.get(i).dueNanos(nanos);
             if (due < first) {
                 first = due;
                 next = active.get(i);
@@ -71,9 +78,9 @@ public final class StreamEngine {
         return next;
     }
 
-    private void advance(StreamQueue stream) {
+    private void runHead(StreamQueue stream) {
         Work head = java.util.Objects.requireNonNull(stream.head());
-        long due = stream.dueNanos(clock.nanos());
+        long due = stream.dueNanos(nanos);
         if (head.begin()) {
             return;
         }

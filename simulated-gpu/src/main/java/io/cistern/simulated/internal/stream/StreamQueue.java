@@ -8,7 +8,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Invariant: `completed ≤ issued`, and `pending` holds exactly the work with numbers in `(completed, issued]`.
 public final class StreamQueue {
-    private final long handle;
     private final long id;
     private final int device;
     private final boolean blocking;
@@ -20,15 +19,10 @@ public final class StreamQueue {
     private boolean destroyed;
     private boolean forgotten;
 
-    public StreamQueue(long handle, long id, int device, boolean blocking) {
-        this.handle = handle;
+    public StreamQueue(long id, int device, boolean blocking) {
         this.id = id;
         this.device = device;
         this.blocking = blocking;
-    }
-
-    long handle() {
-        return handle;
     }
 
     public long id() {
@@ -113,14 +107,8 @@ public final class StreamQueue {
     }
 
     /// Removes the head; the caller still runs its effect.
-    Work finishHead(long nanos) {
-        Work head = pending.removeFirst();
-        completed = head.sequence();
+    void finishHead(long nanos) {
+        completed = pending.removeFirst().sequence();
         freeNanos = nanos;
-        return head;
-    }
-
-    boolean invariantHolds() {
-        return pending.size() == issued - completed;
     }
 }
