@@ -1,8 +1,9 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
-import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -72,16 +73,12 @@ final class Capture {
     }
 
     void requireValid() {
-        if (invalidated) {
-            throw new DriverFailure(CudaResult.STREAM_CAPTURE_INVALIDATED);
-        }
+        failIf(invalidated, CudaResult.STREAM_CAPTURE_INVALIDATED);
     }
 
     /// Makes a stream's next node follow other nodes too. A stream outside the capture joins it.
     void await(StreamQueue stream, List<GraphNode> others) {
-        if (ended) {
-            throw new DriverFailure(CudaResult.CAPTURED_EVENT);
-        }
+        failIf(ended, CudaResult.CAPTURED_EVENT);
         Set<GraphNode> both = new LinkedHashSet<>(ends(stream));
         both.addAll(others);
         ends.put(stream, new ArrayList<>(both));

@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -155,9 +157,7 @@ final class CaptureTable {
     }
 
     private static void requireNone(List<Capture> waited) {
-        if (!waited.isEmpty()) {
-            throw new DriverFailure(CudaResult.STREAM_CAPTURE_IMPLICIT);
-        }
+        failIf(!waited.isEmpty(), CudaResult.STREAM_CAPTURE_IMPLICIT);
     }
 
     /// Fails for a captured stream. The attempt invalidates the capture.

@@ -6,6 +6,9 @@ import io.cistern.simulated.internal.memory.Contents;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.ManagedContents;
 import io.cistern.simulated.internal.space.Mapping;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 /// Memory as running work sees it: by address, across mappings, with access checked. An address that is not
 /// mapped, or not open to the device, is illegal.
@@ -62,25 +65,20 @@ record DeviceView(Machine machine, DriverCall call, int device) {
 
     /// Copies a range; patterns stay patterns.
     void copy(DeviceView from, long source, long target, long byteSize) {
-        java.util.List<Runnable> writes = new java.util.ArrayList<>();
-        from.forEachPiece(
-                source,
-                byteSize,
-                false,
-                (contents, offset, size, done) -> contents.forEachRun(offset, size, new Contents.RunSink() {
-                    @Override
-                    public void pattern(long at, long length, int word) {
-                        long to = target + done + (at - offset);
-                        writes.add(() -> fill(to, length, Contents.shifted(word, to - at)));
-                    }
+        List<Runnable> writes = new ArrayList<>();
+        from.forEachRun(source, byteSize, new Contents.RunSink() {
+            @Override
+            public void pattern(long at, long length, int word) {
+                long to = target + (at - source);
+                writes.add(() -> fill(to, length, Contents.shifted(word, to - at)));
+            }
 
-                    @Override
-                    public void data(long at, byte[] bytes, int bytesOffset, int length) {
-                        long to = target + done + (at - offset);
-                        byte[] copy = java.util.Arrays.copyOfRange(bytes, bytesOffset, bytesOffset + length);
-                        writes.add(() -> write(to, copy, 0, length));
-                    }
-                }));
+            @Override
+            public void data(long at, byte[] bytes, int bytesOffset, int length) {
+                byte[] copy = Arrays.copyOfRange(bytes, bytesOffset, bytesOffset + length);
+                writes.add(() -> write(target + (at - source), copy, 0, length));
+            }
+        });
         writes.forEach(Runnable::run);
     }
 

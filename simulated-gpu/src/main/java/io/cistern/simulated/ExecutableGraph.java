@@ -1,9 +1,9 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
-import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
@@ -68,9 +68,9 @@ final class ExecutableGraph {
         for (int i = 0; same && i < nodes.size(); i++) {
             same = places(nodes, nodes.get(i)).equals(places(other.nodes, other.nodes.get(i)));
         }
-        if (!same || !graph.allocations.isEmpty() || !other.allocations.isEmpty()) {
-            throw new DriverFailure(CudaResult.GRAPH_EXEC_UPDATE_FAILURE);
-        }
+        failIf(
+                !same || !graph.allocations.isEmpty() || !other.allocations.isEmpty(),
+                CudaResult.GRAPH_EXEC_UPDATE_FAILURE);
         nodes = List.copyOf(other.nodes);
         spread();
     }

@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
@@ -83,9 +84,7 @@ final class Graph {
 
     /// Counts a new executable.
     void instantiated() {
-        if (executables > 0 && (!allocations.isEmpty() || !frees.isEmpty())) {
-            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-        }
+        failIf(executables > 0 && (!allocations.isEmpty() || !frees.isEmpty()), CudaResult.NOT_SUPPORTED);
         executables++;
         references++;
     }

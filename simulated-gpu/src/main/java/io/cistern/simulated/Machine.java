@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CallCounts;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -24,6 +26,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /// A whole simulated machine: devices, streams, memory and the clock, under one lock.
@@ -91,6 +95,29 @@ final class Machine implements AutoCloseable {
         run(call, device, () -> "device=" + device, body);
     }
 
+    /// Makes a driver call about one object or address.
+    ///
+    /// @param name its name in the message, if the call fails
+    <T> T call(DriverCall call, int device, String name, long value, Supplier<T> body) {
+        return call(call, device, () -> "device=" + device + ", " + name + "=0x" + Long.toHexString(value), body);
+    }
+
+    void run(DriverCall call, int device, String name, long value, Runnable body) {
+        boolean _ = call(call, device, name, value, () -> {
+            body.run();
+            return true;
+        });
+    }
+
+    /// Makes a driver call about a stream.
+    <T> T callOnStream(DriverCall call, int device, long stream, Function<StreamQueue, T> body) {
+        return call(call, device, "stream", stream, () -> body.apply(streams.find(call, device, stream)));
+    }
+
+    void runOnStream(DriverCall call, int device, long stream, Consumer<StreamQueue> body) {
+        run(call, device, "stream", stream, () -> body.accept(streams.find(call, device, stream)));
+    }
+
     /// Makes a driver call on a device.
     ///
     /// @param arguments returns its arguments for the message, if the call fails
@@ -98,12 +125,8 @@ final class Machine implements AutoCloseable {
         counts.count(call);
         lock.lock();
         try {
-            if (closed) {
-                throw new DriverFailure(CudaResult.DEINITIALIZED);
-            }
-            if (device < 0 || device >= devices.size()) {
-                throw new DriverFailure(CudaResult.INVALID_DEVICE);
-            }
+            failIf(closed, CudaResult.DEINITIALIZED);
+            requireDevice(device);
             engine.advance(costs.nanos(call));
             engine.runUntilNow();
             Faults.Fault fault = faults.next(call, device);
@@ -134,6 +157,10 @@ final class Machine implements AutoCloseable {
             body.run();
             return true;
         });
+    }
+
+    void requireDevice(int device) {
+        failIf(device < 0 || device >= devices.size(), CudaResult.INVALID_DEVICE);
     }
 
     /// Charges the part of a call's cost that depends on its size.
@@ -183,13 +210,7 @@ final class Machine implements AutoCloseable {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        if (closed) {
-            throw new DriverFailure(CudaResult.DEINITIALIZED);
-        }
-        throwSticky(device);
-    }
-
-    private void throwSticky(int device) {
+        failIf(closed, CudaResult.DEINITIALIZED);
         CudaResult sticky = devices.get(device).stickyError;
         if (sticky != null) {
             throw new DriverFailure(sticky);

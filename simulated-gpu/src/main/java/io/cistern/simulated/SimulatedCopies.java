@@ -3,10 +3,8 @@ package io.cistern.simulated;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.Copies;
-import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
-import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostSink;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
@@ -135,9 +133,7 @@ final class SimulatedCopies implements Copies {
             int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream) {
         DriverCall call = DriverCall.MEMCPY_PEER_ASYNC;
         machine.run(call, sourceDevice, () -> describe(targetDevice, target, source, byteSize, stream), () -> {
-            if (targetDevice < 0 || targetDevice >= machine.deviceCount()) {
-                throw new DriverFailure(CudaResult.INVALID_DEVICE);
-            }
+            machine.requireDevice(targetDevice);
             StreamQueue queue = machine.streams.find(call, sourceDevice, stream);
             if (byteSize == 0) {
                 return;

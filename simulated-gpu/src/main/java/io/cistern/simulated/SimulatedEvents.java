@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
@@ -39,7 +41,7 @@ final class SimulatedEvents implements Events {
 
     @Override
     public void record(int device, long event, long stream) {
-        machine.run(DriverCall.EVENT_RECORD, device, () -> describe(device, event), () -> {
+        machine.run(DriverCall.EVENT_RECORD, device, "event", event, () -> {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams.find(DriverCall.EVENT_RECORD, device, stream);
             machine.captures.refuseImplicit(queue, machine.device(device).legacy);
@@ -55,7 +57,7 @@ final class SimulatedEvents implements Events {
 
     @Override
     public void recordAll(int device, long event) {
-        machine.run(DriverCall.CONTEXT_RECORD_EVENT, device, () -> describe(device, event), () -> {
+        machine.run(DriverCall.CONTEXT_RECORD_EVENT, device, "event", event, () -> {
             EventMark mark = recordable(DriverCall.CONTEXT_RECORD_EVENT, device, event);
             record(mark, machine.streams.followAll(device));
         });
@@ -77,15 +79,13 @@ final class SimulatedEvents implements Events {
 
     private EventMark recordable(DriverCall call, int device, long event) {
         EventMark mark = find(call, device, event);
-        if (mark.device != device) {
-            throw new DriverFailure(CudaResult.INVALID_HANDLE);
-        }
+        failIf(mark.device != device, CudaResult.INVALID_HANDLE);
         return mark;
     }
 
     @Override
     public boolean hasPassed(int device, long event) {
-        return machine.call(DriverCall.EVENT_QUERY, device, () -> describe(device, event), () -> {
+        return machine.call(DriverCall.EVENT_QUERY, device, "event", event, () -> {
             EventMark mark = find(DriverCall.EVENT_QUERY, device, event);
             refuseCaptured(mark);
             if (!mark.passed()) {
@@ -98,7 +98,7 @@ final class SimulatedEvents implements Events {
 
     @Override
     public void synchronize(int device, long event) {
-        machine.run(DriverCall.EVENT_SYNCHRONIZE, device, () -> describe(device, event), () -> {
+        machine.run(DriverCall.EVENT_SYNCHRONIZE, device, "event", event, () -> {
             EventMark mark = find(DriverCall.EVENT_SYNCHRONIZE, device, event);
             refuseCaptured(mark);
             StreamClock seen = mark.clock;
@@ -110,7 +110,7 @@ final class SimulatedEvents implements Events {
 
     @Override
     public float elapsedMillis(int device, long start, long end) {
-        return machine.call(DriverCall.EVENT_ELAPSED_TIME, device, () -> describe(device, start), () -> {
+        return machine.call(DriverCall.EVENT_ELAPSED_TIME, device, "event", start, () -> {
             EventMark from = find(DriverCall.EVENT_ELAPSED_TIME, device, start);
             EventMark to = find(DriverCall.EVENT_ELAPSED_TIME, device, end);
             Work first = from.work;
@@ -118,16 +118,14 @@ final class SimulatedEvents implements Events {
             if (!from.timed || !to.timed || first == null || last == null) {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
-            if (!first.done() || !last.done()) {
-                throw new DriverFailure(CudaResult.NOT_READY);
-            }
+            failIf(!first.done() || !last.done(), CudaResult.NOT_READY);
             return (last.endNanos() - first.endNanos()) / NANOS_PER_MILLI;
         });
     }
 
     @Override
     public void destroy(int device, long event) {
-        machine.run(DriverCall.EVENT_DESTROY, device, () -> describe(device, event), () -> {
+        machine.run(DriverCall.EVENT_DESTROY, device, "event", event, () -> {
             SharedEvent shared = find(DriverCall.EVENT_DESTROY, device, event).shared;
             if (shared != null) {
                 shared.close();
@@ -137,16 +135,10 @@ final class SimulatedEvents implements Events {
     }
 
     private static void refuseCaptured(EventMark mark) {
-        if (mark.capture != null) {
-            throw new DriverFailure(CudaResult.CAPTURED_EVENT);
-        }
+        failIf(mark.capture != null, CudaResult.CAPTURED_EVENT);
     }
 
     private EventMark find(DriverCall call, int device, long event) {
         return machine.handles.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
-    }
-
-    private static String describe(int device, long event) {
-        return "device=" + device + ", event=0x" + Long.toHexString(event);
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CaptureMode;
@@ -28,14 +29,10 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public void beginCapture(int device, long stream, CaptureMode mode) {
         DriverCall call = DriverCall.STREAM_BEGIN_CAPTURE;
-        machine.run(call, device, () -> describe(device, stream), () -> {
-            if (stream == 0 || stream == Streams.LEGACY_DEFAULT) {
-                throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
-            }
+        machine.run(call, device, "stream", stream, () -> {
+            failIf(stream == 0 || stream == Streams.LEGACY_DEFAULT, CudaResult.STREAM_CAPTURE_UNSUPPORTED);
             StreamQueue queue = machine.streams.find(call, device, stream);
-            if (machine.captures.of(queue) != null) {
-                throw new DriverFailure(CudaResult.ILLEGAL_STATE);
-            }
+            failIf(machine.captures.of(queue) != null, CudaResult.ILLEGAL_STATE);
             Graph graph = new Graph(device, machine.graphMemory(device), machine.handles);
             long handle = machine.handles.register(graph);
             Capture capture = new Capture(machine.captures.nextId(), queue, mode, graph, handle);
@@ -45,16 +42,14 @@ final class SimulatedGraphs implements Graphs {
 
     @Override
     public long endCapture(int device, long stream) {
-        DriverCall call = DriverCall.STREAM_END_CAPTURE;
-        return machine.call(call, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams.find(call, device, stream);
+        return machine.callOnStream(DriverCall.STREAM_END_CAPTURE, device, stream, queue -> {
             Capture capture = machine.captures.of(queue);
             if (capture == null) {
                 throw new DriverFailure(CudaResult.ILLEGAL_STATE);
             }
-            if (capture.mode != CaptureMode.RELAXED && !capture.owner.equals(Thread.currentThread())) {
-                throw new DriverFailure(CudaResult.STREAM_CAPTURE_WRONG_THREAD);
-            }
+            failIf(
+                    capture.mode != CaptureMode.RELAXED && !capture.owner.equals(Thread.currentThread()),
+                    CudaResult.STREAM_CAPTURE_WRONG_THREAD);
             if (capture.origin != queue) {
                 capture.invalidate();
                 throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNMATCHED);
@@ -82,7 +77,7 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public CaptureStatus captureStatus(int device, long stream) {
         DriverCall call = DriverCall.STREAM_IS_CAPTURING;
-        return machine.call(call, device, () -> describe(device, stream), () -> {
+        return machine.call(call, device, "stream", stream, () -> {
             Capture capture = machine.captures.of(asked(call, device, stream));
             if (capture == null) {
                 return CaptureStatus.NONE;
@@ -99,7 +94,7 @@ final class SimulatedGraphs implements Graphs {
     /// Returns what a running capture of a stream answers; `otherwise` if there is none.
     private <T> T ofCapture(int device, long stream, T otherwise, BiFunction<Capture, StreamQueue, T> answer) {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
-        return machine.call(call, device, () -> describe(device, stream), () -> {
+        return machine.call(call, device, "stream", stream, () -> {
             StreamQueue queue = asked(call, device, stream);
             Capture capture = machine.captures.of(queue);
             return capture == null || capture.invalidated ? otherwise : answer.apply(capture, queue);
@@ -214,7 +209,8 @@ final class SimulatedGraphs implements Graphs {
         return machine.call(
                 call,
                 device,
-                () -> describe(device, node),
+                "node",
+                node,
                 () -> handles(node(call, device, node).dependencies()));
     }
 
@@ -237,24 +233,30 @@ final class SimulatedGraphs implements Graphs {
         machine.run(
                 call,
                 device,
-                () -> describe(device, executable),
+                "executable",
+                executable,
                 () -> executable(call, device, executable).update(graph(call, device, graph)));
     }
 
     @Override
     public void launch(int device, long executable, long stream) {
         DriverCall call = DriverCall.GRAPH_LAUNCH;
-        machine.run(call, device, () -> describe(device, executable) + ", stream=" + stream, () -> {
-            StreamQueue queue = machine.streams.find(call, device, stream);
-            machine.captures.refuseCaptured(queue);
-            executable(call, device, executable).launch(queue);
-        });
+        machine.run(
+                call,
+                device,
+                () -> "device=" + device + ", executable=0x" + Long.toHexString(executable) + ", stream=0x"
+                        + Long.toHexString(stream),
+                () -> {
+                    StreamQueue queue = machine.streams.find(call, device, stream);
+                    machine.captures.refuseCaptured(queue);
+                    executable(call, device, executable).launch(queue);
+                });
     }
 
     @Override
     public void destroyExecutable(int device, long executable) {
         DriverCall call = DriverCall.GRAPH_EXEC_DESTROY;
-        machine.run(call, device, () -> describe(device, executable), () -> {
+        machine.run(call, device, "executable", executable, () -> {
             ExecutableGraph found = executable(call, device, executable);
             machine.handles.forget(executable);
             found.graph.executableGone(found.last, found.lastClock);
@@ -265,7 +267,7 @@ final class SimulatedGraphs implements Graphs {
     @Override
     public void destroy(int device, long graph) {
         DriverCall call = DriverCall.GRAPH_DESTROY;
-        machine.run(call, device, () -> describe(device, graph), () -> {
+        machine.run(call, device, "graph", graph, () -> {
             Graph found = graph(call, device, graph);
             machine.handles.forget(graph);
             drop(found);
@@ -317,7 +319,7 @@ final class SimulatedGraphs implements Graphs {
     }
 
     private <T> T onGraph(DriverCall call, int device, long graph, Function<Graph, T> work) {
-        return machine.call(call, device, () -> describe(device, graph), () -> work.apply(graph(call, device, graph)));
+        return machine.call(call, device, "graph", graph, () -> work.apply(graph(call, device, graph)));
     }
 
     private Graph graph(DriverCall call, int device, long handle) {
@@ -334,9 +336,5 @@ final class SimulatedGraphs implements Graphs {
 
     private GraphNode node(DriverCall call, int device, long handle) {
         return machine.handles.find(GraphNode.class, handle, CudaResult.INVALID_VALUE, call, device);
-    }
-
-    private static String describe(int device, long handle) {
-        return "device=" + device + ", 0x" + Long.toHexString(handle);
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
@@ -38,9 +39,7 @@ final class SimulatedLinearMemory implements LinearMemory {
         return machine.call(DriverCall.MEM_ALLOC, device, () -> "device=" + device + ", byteSize=" + byteSize, () -> {
             require(byteSize != 0);
             DeviceState state = machine.device(device);
-            if (byteSize < 0 || byteSize > state.budget.totalBytes()) {
-                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-            }
+            failIf(byteSize < 0 || byteSize > state.budget.totalBytes(), CudaResult.OUT_OF_MEMORY);
             if (state.placement.needsChunk(byteSize)) {
                 machine.engine.advance(machine.costs.chunkNanos());
             }
@@ -52,7 +51,7 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     @Override
     public void free(int device, long address) {
-        machine.run(DriverCall.MEM_FREE, device, () -> describe(device, address), () -> {
+        machine.run(DriverCall.MEM_FREE, device, "address", address, () -> {
             if (address == 0) {
                 return;
             }
@@ -125,7 +124,7 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     @Override
     public AddressRange range(int device, long address) {
-        return machine.call(DriverCall.MEM_GET_ADDRESS_RANGE, device, () -> describe(device, address), () -> {
+        return machine.call(DriverCall.MEM_GET_ADDRESS_RANGE, device, "address", address, () -> {
             Allocation allocation = machine.space.allocationAt(address);
             if (allocation != null) {
                 return new AddressRange(allocation.address(), allocation.byteSize());
@@ -141,9 +140,7 @@ final class SimulatedLinearMemory implements LinearMemory {
     @Override
     public MemorySegment allocateHost(int device, long byteSize) {
         return machine.call(DriverCall.MEM_HOST_ALLOC, device, () -> "byteSize=" + byteSize, () -> {
-            if (byteSize < 0 || byteSize > 1L << 46) {
-                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-            }
+            failIf(byteSize < 0 || byteSize > 1L << 46, CudaResult.OUT_OF_MEMORY);
             if (byteSize == 0) {
                 return MemorySegment.NULL;
             }
@@ -171,7 +168,7 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     @Override
     public void freeHost(int device, MemorySegment memory) {
-        machine.run(DriverCall.MEM_FREE_HOST, device, () -> describe(device, memory.address()), () -> {
+        machine.run(DriverCall.MEM_FREE_HOST, device, "address", memory.address(), () -> {
             if (memory.address() == 0) {
                 return;
             }
@@ -195,11 +192,11 @@ final class SimulatedLinearMemory implements LinearMemory {
     @Override
     @SuppressWarnings("restricted")
     public void registerHost(int device, MemorySegment memory) {
-        machine.run(DriverCall.MEM_HOST_REGISTER, device, () -> describe(device, memory.address()), () -> {
+        machine.run(DriverCall.MEM_HOST_REGISTER, device, "address", memory.address(), () -> {
             require(memory.isNative() && memory.byteSize() > 0);
-            if (machine.space.anyMappingIn(memory.address(), memory.byteSize())) {
-                throw new DriverFailure(CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
-            }
+            failIf(
+                    machine.space.anyMappingIn(memory.address(), memory.byteSize()),
+                    CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
             machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
             // Work runs on the thread that moves the clock, so it needs a segment without the confinement.
             pin(device, MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize()));
@@ -208,11 +205,9 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     @Override
     public void unregisterHost(int device, MemorySegment memory) {
-        machine.run(DriverCall.MEM_HOST_UNREGISTER, device, () -> describe(device, memory.address()), () -> {
+        machine.run(DriverCall.MEM_HOST_UNREGISTER, device, "address", memory.address(), () -> {
             Allocation allocation = machine.space.allocationAt(memory.address());
-            if (allocation == null || allocation.kind() != Mapping.Kind.HOST) {
-                throw new DriverFailure(CudaResult.HOST_MEMORY_NOT_REGISTERED);
-            }
+            failIf(allocation == null || allocation.kind() != Mapping.Kind.HOST, CudaResult.HOST_MEMORY_NOT_REGISTERED);
             require(allocation.address() == memory.address() && !arenas.containsKey(memory.address()));
             machine.drain(device);
             unpin(memory.address());
@@ -224,12 +219,8 @@ final class SimulatedLinearMemory implements LinearMemory {
         return machine.call(
                 DriverCall.POINTER_GET_ATTRIBUTE,
                 device,
-                () -> attribute + ", " + describe(device, address),
+                () -> "device=" + device + ", " + attribute + ", address=0x" + Long.toHexString(address),
                 () -> new Pointer(machine, device, address).attribute(attribute));
-    }
-
-    private static String describe(int device, long address) {
-        return "device=" + device + ", address=0x" + Long.toHexString(address);
     }
 
     /// Frees the native memory that is still pinned.

@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
@@ -10,7 +11,6 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
-import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
@@ -50,13 +50,9 @@ final class SimulatedMemoryPools implements MemoryPools {
         require(properties.maxByteSize() >= 0);
         require(location.type() != MemoryLocation.Type.HOST_NUMA_CURRENT);
         require(location.type() != MemoryLocation.Type.HOST_NUMA || location.id() == 0);
-        if ((properties.handleTypes() & HandleType.FABRIC.bit()) != 0) {
-            throw new DriverFailure(CudaResult.NOT_PERMITTED);
-        }
+        failIf((properties.handleTypes() & HandleType.FABRIC.bit()) != 0, CudaResult.NOT_PERMITTED);
         require(!properties.managed() || properties.handleTypes() == 0);
-        if (properties.hardwareDecompress()) {
-            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-        }
+        failIf(properties.hardwareDecompress(), CudaResult.NOT_SUPPORTED);
     }
 
     @Override
@@ -116,9 +112,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize == 0) {
                 return 0L;
             }
-            if (byteSize < 0 || byteSize > mostBytes(pool)) {
-                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-            }
+            failIf(byteSize < 0 || byteSize > mostBytes(pool), CudaResult.OUT_OF_MEMORY);
             Capture capture = machine.captures.of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
@@ -221,13 +215,10 @@ final class SimulatedMemoryPools implements MemoryPools {
     @Override
     public void setAccess(int device, long pool, int peer, AccessRights rights) {
         run(DriverCall.MEM_POOL_SET_ACCESS, device, pool, found -> {
-            boolean own = !found.onHost() && peer == found.device();
-            if (peer < 0 || peer >= machine.deviceCount() || (own && rights == AccessRights.NONE)) {
-                throw new DriverFailure(CudaResult.INVALID_DEVICE);
-            }
-            if (rights == AccessRights.READ) {
-                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-            }
+            machine.requireDevice(peer);
+            boolean isOwn = !found.onHost() && peer == found.device();
+            failIf(isOwn && rights == AccessRights.NONE, CudaResult.INVALID_DEVICE);
+            failIf(rights == AccessRights.READ, CudaResult.NOT_SUPPORTED);
             found.setRights(peer, rights);
         });
     }

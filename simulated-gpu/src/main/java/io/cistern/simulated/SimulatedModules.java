@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
@@ -35,12 +36,8 @@ final class SimulatedModules implements Modules {
     @Override
     public long load(int device, String ptx) {
         return machine.call(DriverCall.MODULE_LOAD_DATA, device, () -> {
-            if (!ptx.contains(".version")) {
-                throw new DriverFailure(CudaResult.INVALID_IMAGE);
-            }
-            if (!ptx.contains(".target")) {
-                throw new DriverFailure(CudaResult.INVALID_PTX);
-            }
+            failIf(!ptx.contains(".version"), CudaResult.INVALID_IMAGE);
+            failIf(!ptx.contains(".target"), CudaResult.INVALID_PTX);
             Set<String> entries = Pattern.compile(ENTRY)
                     .matcher(ptx)
                     .results()
@@ -64,9 +61,7 @@ final class SimulatedModules implements Modules {
         DriverCall call = DriverCall.MODULE_GET_FUNCTION;
         return machine.call(call, device, () -> "module=" + module + ", name=" + name, () -> {
             Module found = machine.handles.find(Module.class, module, CudaResult.INVALID_HANDLE, call, device);
-            if (!found.entries().contains(name)) {
-                throw new DriverFailure(CudaResult.NOT_FOUND);
-            }
+            failIf(!found.entries().contains(name), CudaResult.NOT_FOUND);
             SimulatedKernel kernel = machine.kernels.find(name);
             if (kernel == null) {
                 throw new DriverFailure(

@@ -42,7 +42,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public int exportPool(int device, long pool) {
         DriverCall call = DriverCall.MEM_POOL_EXPORT;
-        return machine.call(call, device, () -> describe(device, "pool", pool), () -> {
+        return machine.call(call, device, "pool", pool, () -> {
             PoolSimulation found = pool(call, device, pool);
             require(SharedStores.isExportable(found));
             return stores(found).export(found);
@@ -52,7 +52,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public byte[] exportPoolToFabric(int device, long pool) {
         DriverCall call = DriverCall.MEM_POOL_EXPORT;
-        return machine.call(call, device, () -> describe(device, "pool", pool), () -> {
+        return machine.call(call, device, "pool", pool, () -> {
             pool(call, device, pool);
             throw new DriverFailure(CudaResult.INVALID_VALUE);
         });
@@ -60,16 +60,15 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     @Override
     public long importPool(int device, int fileDescriptor) {
-        return machine.call(
-                DriverCall.MEM_POOL_IMPORT, device, () -> describe(device, "fileDescriptor", fileDescriptor), () -> {
-                    SharedStore store = SharedStore.of(fileDescriptor);
-                    long handle = machine.handles.next();
-                    DeviceState state = machine.device(device);
-                    PoolSimulation pool = state.newPool(handle, MemoryPoolProperties.onDevice(device));
-                    state.stores.addImported(pool, store);
-                    machine.handles.put(handle, pool);
-                    return handle;
-                });
+        return machine.call(DriverCall.MEM_POOL_IMPORT, device, "fileDescriptor", fileDescriptor, () -> {
+            SharedStore store = SharedStore.of(fileDescriptor);
+            long handle = machine.handles.next();
+            DeviceState state = machine.device(device);
+            PoolSimulation pool = state.newPool(handle, MemoryPoolProperties.onDevice(device));
+            state.stores.addImported(pool, store);
+            machine.handles.put(handle, pool);
+            return handle;
+        });
     }
 
     @Override
@@ -82,27 +81,26 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
 
     @Override
     public byte[] exportPointer(int device, long address) {
-        return machine.call(
-                DriverCall.MEM_POOL_EXPORT_POINTER, device, () -> describe(device, "address", address), () -> {
-                    Allocation allocation = machine.space.allocationStartingAt(address);
-                    require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
-                    PoolSimulation pool = Objects.requireNonNull(
-                            Objects.requireNonNull(allocation).pool());
-                    require(stores(pool).wasExported(pool));
-                    return ByteBuffer.allocate(HANDLE_BYTES)
-                            .putLong(POINTER_MAGIC)
-                            .putLong(stores(pool).store(pool).id())
-                            .putLong(address - pool.base())
-                            .putLong(allocation.byteSize())
-                            .array();
-                });
+        return machine.call(DriverCall.MEM_POOL_EXPORT_POINTER, device, "address", address, () -> {
+            Allocation allocation = machine.space.allocationStartingAt(address);
+            require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
+            PoolSimulation pool =
+                    Objects.requireNonNull(Objects.requireNonNull(allocation).pool());
+            require(stores(pool).wasExported(pool));
+            return ByteBuffer.allocate(HANDLE_BYTES)
+                    .putLong(POINTER_MAGIC)
+                    .putLong(stores(pool).store(pool).id())
+                    .putLong(address - pool.base())
+                    .putLong(allocation.byteSize())
+                    .array();
+        });
     }
 
     @Override
     public long importPointer(int device, long pool, byte[] pointer) {
         checkLength(pointer);
         DriverCall call = DriverCall.MEM_POOL_IMPORT_POINTER;
-        return machine.call(call, device, () -> describe(device, "pool", pool), () -> {
+        return machine.call(call, device, "pool", pool, () -> {
             PoolSimulation found = pool(call, device, pool);
             require(stores(found).isImported(found));
             SharedStore store = stores(found).store(found);
@@ -155,7 +153,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     @Override
     public byte[] exportEvent(int device, long event) {
         DriverCall call = DriverCall.IPC_GET_EVENT_HANDLE;
-        return machine.call(call, device, () -> describe(device, "event", event), () -> {
+        return machine.call(call, device, "event", event, () -> {
             SharedEvent shared =
                     machine.handles.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device).shared;
             if (shared == null) {
@@ -176,7 +174,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.call(
                 DriverCall.IPC_GET_MEM_HANDLE,
                 device,
-                () -> describe(device, "address", address) + ": " + ONLY_LINEAR,
+                () -> "device=" + device + ", address=0x" + Long.toHexString(address) + ": " + ONLY_LINEAR,
                 () -> {
                     Allocation allocation = machine.space.allocationAt(address);
                     require(allocation != null && allocation.kind() == Mapping.Kind.LINEAR);
@@ -196,10 +194,6 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         if (handle.length != HANDLE_BYTES) {
             throw new IllegalArgumentException("a handle of " + handle.length + " bytes, must have " + HANDLE_BYTES);
         }
-    }
-
-    private static String describe(int device, String name, long value) {
-        return "device=" + device + ", " + name + "=0x" + Long.toHexString(value);
     }
 
     /// Ends this machine's part in sharing; other processes keep the memory that they have mapped.

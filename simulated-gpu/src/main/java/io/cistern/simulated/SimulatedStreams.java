@@ -1,5 +1,7 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -36,10 +38,8 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public void destroy(int device, long stream) {
-        machine.run(DriverCall.STREAM_DESTROY, device, () -> describe(device, stream), () -> {
-            if (stream >= 0 && stream <= PER_THREAD_DEFAULT) {
-                throw new DriverFailure(CudaResult.INVALID_HANDLE);
-            }
+        machine.run(DriverCall.STREAM_DESTROY, device, "stream", stream, () -> {
+            failIf(stream >= 0 && stream <= PER_THREAD_DEFAULT, CudaResult.INVALID_HANDLE);
             StreamQueue queue = machine.streams.find(DriverCall.STREAM_DESTROY, device, stream);
             Capture capture = machine.captures.of(queue);
             if (capture != null) {
@@ -51,8 +51,7 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public void synchronize(int device, long stream) {
-        machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams.find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
+        machine.runOnStream(DriverCall.STREAM_SYNCHRONIZE, device, stream, queue -> {
             machine.captures.refuseCaptured(queue);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
@@ -61,8 +60,7 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public boolean isIdle(int device, long stream) {
-        return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams.find(DriverCall.STREAM_QUERY, device, stream);
+        return machine.callOnStream(DriverCall.STREAM_QUERY, device, stream, queue -> {
             machine.captures.refuseCaptured(queue);
             if (!machine.streams.idle(queue)) {
                 return false;
@@ -74,22 +72,17 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public boolean isBlocking(int device, long stream) {
-        return machine.call(
-                DriverCall.STREAM_GET_FLAGS,
-                device,
-                () -> describe(device, stream),
-                () -> machine.streams
-                        .find(DriverCall.STREAM_GET_FLAGS, device, stream)
-                        .blocking());
+        return machine.callOnStream(DriverCall.STREAM_GET_FLAGS, device, stream, StreamQueue::blocking);
     }
 
     @Override
     public void await(int device, long stream, long event) {
-        Supplier<String> arguments = () -> describe(device, stream) + ", event=0x" + Long.toHexString(event);
-        machine.run(DriverCall.STREAM_WAIT_EVENT, device, arguments, () -> {
-            StreamQueue queue = machine.streams.find(DriverCall.STREAM_WAIT_EVENT, device, stream);
-            EventMark mark = machine.handles.find(
-                    EventMark.class, event, CudaResult.INVALID_HANDLE, DriverCall.STREAM_WAIT_EVENT, device);
+        DriverCall call = DriverCall.STREAM_WAIT_EVENT;
+        Supplier<String> arguments = () ->
+                "device=" + device + ", stream=0x" + Long.toHexString(stream) + ", event=0x" + Long.toHexString(event);
+        machine.run(call, device, arguments, () -> {
+            StreamQueue queue = machine.streams.find(call, device, stream);
+            EventMark mark = machine.handles.find(EventMark.class, event, CudaResult.INVALID_HANDLE, call, device);
             if (awaitsInCapture(queue, mark)) {
                 return;
             }
@@ -123,28 +116,17 @@ final class SimulatedStreams implements Streams {
 
     @Override
     public long id(int device, long stream) {
-        return machine.call(
-                DriverCall.STREAM_GET_ID,
-                device,
-                () -> describe(device, stream),
-                () -> machine.streams
-                        .find(DriverCall.STREAM_GET_ID, device, stream)
-                        .id());
+        return machine.callOnStream(DriverCall.STREAM_GET_ID, device, stream, StreamQueue::id);
     }
 
     @Override
     public void launchHostFunction(int device, long stream, Runnable function) {
-        machine.run(DriverCall.LAUNCH_HOST_FUNC, device, () -> describe(device, stream), () -> {
-            StreamQueue queue = machine.streams.find(DriverCall.LAUNCH_HOST_FUNC, device, stream);
+        machine.runOnStream(DriverCall.LAUNCH_HOST_FUNC, device, stream, queue -> {
             machine.give(queue, "host function", each -> {
                 Gate gate = machine.callbacks.gateFor(function);
                 machine.streams.enqueue(each, new Work(machine.costs.deviceLatencyNanos(), () -> {}, gate, List.of()));
                 machine.callbacks.start();
             });
         });
-    }
-
-    private static String describe(int device, long stream) {
-        return "device=" + device + ", stream=0x" + Long.toHexString(stream);
     }
 }

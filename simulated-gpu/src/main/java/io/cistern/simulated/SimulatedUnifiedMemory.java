@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
@@ -10,7 +11,6 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.RangeAttributes;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.UnifiedMemory;
-import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostContents;
 import io.cistern.simulated.internal.memory.ManagedAdvice;
 import io.cistern.simulated.internal.memory.ManagedContents;
@@ -47,9 +47,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         DriverCall call = DriverCall.MEM_ALLOC_MANAGED;
         return machine.call(call, device, () -> "device=" + device + ", byteSize=" + byteSize, () -> {
             require(byteSize != 0);
-            if (byteSize < 0 || byteSize > MAX_BYTES) {
-                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-            }
+            failIf(byteSize < 0 || byteSize > MAX_BYTES, CudaResult.OUT_OF_MEMORY);
             NativeRange range = NativeRange.map(byteSize, ALIGNMENT);
             long address = range.memory().address();
             ranges.put(address, range);
@@ -173,9 +171,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
     /// Driver 580 refuses advice for memory of a pool.
     private void requireOfNoPool(long address) {
         Allocation allocation = machine.space.allocationAt(address);
-        if (allocation != null && allocation.pool() != null) {
-            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-        }
+        failIf(allocation != null && allocation.pool() != null, CudaResult.NOT_SUPPORTED);
     }
 
     private void checkRange(long address, long byteSize) {
@@ -186,8 +182,8 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
     }
 
     private void checkPlace(MemoryLocation place) {
-        if (place.type() == MemoryLocation.Type.DEVICE && (place.id() < 0 || place.id() >= machine.deviceCount())) {
-            throw new DriverFailure(CudaResult.INVALID_DEVICE);
+        if (place.type() == MemoryLocation.Type.DEVICE) {
+            machine.requireDevice(place.id());
         }
         require(place.type() != MemoryLocation.Type.HOST_NUMA || place.id() == 0);
     }

@@ -1,5 +1,6 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.AccessRights;
@@ -62,8 +63,8 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(byteSize > 0 && byteSize % GRANULARITY == 0);
             MemoryLocation location = memory.location();
             boolean onDevice = location.type() == MemoryLocation.Type.DEVICE;
-            if (onDevice && (location.id() < 0 || location.id() >= machine.deviceCount())) {
-                throw new DriverFailure(CudaResult.INVALID_DEVICE);
+            if (onDevice) {
+                machine.requireDevice(location.id());
             }
             if ((memory.handleTypes() & HandleType.FABRIC.bit()) != 0) {
                 // The answer of a machine without an IMEX channel.
@@ -73,9 +74,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             if (budget != null) {
                 budget.makeRoom(byteSize, null);
             }
-            if (budget != null && !budget.has(byteSize)) {
-                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-            }
+            failIf(budget != null && !budget.has(byteSize), CudaResult.OUT_OF_MEMORY);
             machine.spend(DriverCall.MEM_CREATE, byteSize);
             PhysicalBlock block =
                     new PhysicalBlock(byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
@@ -102,9 +101,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         machine.run(DriverCall.MEM_MAP, device, new Arguments(device, address, byteSize), () -> {
             require(byteSize > 0 && address % GRANULARITY == 0);
             PhysicalBlock block = find(DriverCall.MEM_MAP, device, handle);
-            if (byteSize != block.byteSize()) {
-                throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-            }
+            failIf(byteSize != block.byteSize(), CudaResult.NOT_SUPPORTED);
             Map.Entry<Long, Long> reservation = machine.space.reservationAt(address);
             require(reservation != null && address + byteSize <= reservation.getKey() + reservation.getValue());
             require(!machine.space.anyMappingIn(address, byteSize));

@@ -161,12 +161,9 @@ final class StreamTable {
 
     /// Orders a stream's next work with the legacy default stream, before the work's order is checked.
     void order(StreamQueue stream) {
-        if (stream.blocking()) {
-            orderWithLegacy(stream);
+        if (!stream.blocking()) {
+            return;
         }
-    }
-
-    private void orderWithLegacy(StreamQueue stream) {
         StreamQueue first = legacy.get(stream.device());
         List<Work> waits = new ArrayList<>();
         if (stream != first) {

@@ -34,8 +34,13 @@ public final class DriverFailure extends RuntimeException {
 
     /// Fails with INVALID_VALUE unless the condition holds.
     public static void require(boolean condition) {
-        if (!condition) {
-            throw new DriverFailure(CudaResult.INVALID_VALUE);
+        failIf(!condition, CudaResult.INVALID_VALUE);
+    }
+
+    /// Fails if the condition holds.
+    public static void failIf(boolean condition, CudaResult result) {
+        if (condition) {
+            throw new DriverFailure(result);
         }
     }
 }

@@ -72,9 +72,7 @@ public final class MemoryBudget {
 
     void take(long byteSize) {
         makeRoom(byteSize, null);
-        if (!has(byteSize)) {
-            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-        }
+        DriverFailure.failIf(!has(byteSize), CudaResult.OUT_OF_MEMORY);
         boolean before = isOver();
         usedBytes += byteSize;
         tell(before);
@@ -100,9 +98,7 @@ public final class MemoryBudget {
     }
 
     public void unlisten(long listener) {
-        if (listeners.remove(listener) == null) {
-            throw new DriverFailure(CudaResult.INVALID_VALUE);
-        }
+        DriverFailure.failIf(listeners.remove(listener) == null, CudaResult.INVALID_VALUE);
     }
 
     private boolean isOver() {

@@ -1,5 +1,7 @@
 package io.cistern.simulated.internal.pool;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
@@ -100,9 +102,7 @@ public final class PoolSimulation {
         if (address == 0 && internalDependencies) {
             address = reuseWithWait(rounded, stream, waitFor);
         }
-        if (address == 0) {
-            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-        }
+        failIf(address == 0, CudaResult.OUT_OF_MEMORY);
         live++;
         used += byteSize;
         usedHigh = Math.max(usedHigh, used);

@@ -1,5 +1,7 @@
 package io.cistern.simulated.internal.pool;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
@@ -25,9 +27,7 @@ public final class SharedStores implements AutoCloseable {
     /// Returns the physical memory of a page, or null for a pool that is not shared.
     @Nullable
     public PhysicalBlock page(PoolSimulation pool, long address, MemoryBudget budget) {
-        if (imported.contains(pool)) {
-            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
-        }
+        failIf(imported.contains(pool), CudaResult.NOT_SUPPORTED);
         if (!isExportable(pool)) {
             return null;
         }
