@@ -1,9 +1,10 @@
 package io.cistern.loader.library;
 
+import io.cistern.cuda.library.NativeCode;
+import io.cistern.errors.ConfigurationException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
@@ -31,19 +32,21 @@ final class DynamicLinker {
     /// Loads a library with all symbols bound. It stays loaded, because native code that has run in a process
     /// can't be taken back.
     ///
+    /// @param path the path from which it is loaded
+    /// @param name the name for people
     /// @param forOthers whether libraries loaded later see its symbols
     /// @return its handle
-    /// @throws DynamicLinkException if it can't be loaded
-    static long open(String path, boolean forOthers) throws DynamicLinkException {
+    /// @throws ConfigurationException if it can't be loaded
+    static long open(String path, String name, boolean forOthers) {
         try (Arena arena = Arena.ofConfined()) {
-            long name = arena.allocateFrom(path).address();
-            long handle = (long) OPEN.invokeExact(name, forOthers ? RTLD_NOW | RTLD_GLOBAL : RTLD_NOW);
+            long text = arena.allocateFrom(path).address();
+            long handle = (long) OPEN.invokeExact(text, forOthers ? RTLD_NOW | RTLD_GLOBAL : RTLD_NOW);
             if (handle == 0) {
-                throw new DynamicLinkException(error());
+                throw new ConfigurationException("library " + name + " can't be loaded: " + error());
             }
             return handle;
         } catch (Throwable e) {
-            throw DynamicLinkException.of(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
@@ -52,31 +55,14 @@ final class DynamicLinker {
         try (Arena arena = Arena.ofConfined()) {
             return (long) SYMBOL.invokeExact(handle, arena.allocateFrom(name).address());
         } catch (Throwable e) {
-            throw new IllegalStateException(e);
+            throw NativeCode.unexpected(e);
         }
     }
 
-    @SuppressWarnings("restricted")
     private static String error() throws Throwable {
         long message = (long) ERROR.invokeExact();
         return message == 0
                 ? "no reason given"
-                : MemorySegment.ofAddress(message).reinterpret(MAX_MESSAGE).getString(0);
-    }
-
-    /// Carries the dynamic linker's message.
-    static final class DynamicLinkException extends Exception {
-        @java.io.Serial
-        private static final long serialVersionUID = 1L;
-
-        DynamicLinkException(String message) {
-            super(message);
-        }
-
-        static DynamicLinkException of(Throwable thrown) {
-            return thrown instanceof DynamicLinkException told
-                    ? told
-                    : new DynamicLinkException(String.valueOf(thrown));
-        }
+                : NativeCode.memory(message, MAX_MESSAGE).getString(0);
     }
 }

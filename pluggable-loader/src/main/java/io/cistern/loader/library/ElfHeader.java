@@ -29,9 +29,8 @@ final class ElfHeader {
     private ElfHeader() {}
 
     /// Returns the reason why a file can't be loaded here, worded to follow its path.
-    ///
-    /// @param architecture Java's name of this machine, such as `amd64` or `aarch64`
-    static Optional<String> problem(Path file, String architecture) throws IOException {
+    static Optional<String> problem(Path file) throws IOException {
+        String architecture = System.getProperty("os.arch", "");
         ByteBuffer header = header(file);
         if (header.limit() < BYTES || header.getInt(0) != MAGIC) {
             return Optional.of("is not a shared library: it does not start like an ELF file");

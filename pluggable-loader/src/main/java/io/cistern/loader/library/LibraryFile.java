@@ -36,7 +36,7 @@ public final class LibraryFile {
     /// @throws IOException if it can't be read
     public static void requireLibrary(Path file) throws IOException {
         attributes(file);
-        Optional<String> problem = ElfHeader.problem(file, System.getProperty("os.arch", ""));
+        Optional<String> problem = ElfHeader.problem(file);
         if (problem.isPresent()) {
             throw new RefusedFileException(problem.get());
         }

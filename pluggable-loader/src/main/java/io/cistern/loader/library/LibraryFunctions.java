@@ -34,7 +34,7 @@ import java.util.TreeMap;
 /// @param hooks the addresses of the present hooks, by option
 /// @param critical whether `malloc` and `free` are called as functions that never wait and never call Java
 record LibraryFunctions(
-        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean critical) {
+        Path library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean critical) {
     /// The symbols of the example in PyTorch's documentation, from which many libraries started.
     private static final String USUAL_MALLOC = "my_malloc";
 
@@ -71,19 +71,30 @@ record LibraryFunctions(
                 .orElseThrow(
                         () -> new ConfigurationException(
                                 "'library' needs the path of a shared library: library:path=/x/alloc.so,malloc=my_malloc,free=my_free"));
-        NativeLibrary library = NativeLibrary.load(Path.of(path), sha256, before, trial);
+        Path library = Path.of(path).toAbsolutePath().normalize();
+        long handle = new LibraryLoad(library, before, trial && before.isEmpty()).handle(sha256);
         requireWholePool(library, named.keySet());
         Map<String, Long> hooks = new TreeMap<>();
-        named.forEach((hook, symbol) -> hooks.put(hook, library.function(symbol, hook)));
+        named.forEach((hook, symbol) -> hooks.put(hook, function(library, handle, symbol, hook)));
         return new LibraryFunctions(
                 library,
-                MemorySegment.ofAddress(library.function(malloc, "malloc")),
-                MemorySegment.ofAddress(library.function(free, "free")),
+                MemorySegment.ofAddress(function(library, handle, malloc, "malloc")),
+                MemorySegment.ofAddress(function(library, handle, free, "free")),
                 hooks,
                 LibraryOptions.CRITICAL.read(options).orElse(false));
     }
 
-    private static void requireWholePool(NativeLibrary library, Set<String> named) {
+    /// @param option the option that named the symbol, for the message
+    private static long function(Path library, long handle, String symbol, String option) {
+        long address = DynamicLinker.symbol(handle, symbol);
+        if (address == 0) {
+            throw new ConfigurationException(
+                    "library " + library + " has no symbol '" + symbol + "'; name the right one with option " + option);
+        }
+        return address;
+    }
+
+    private static void requireWholePool(Path library, Set<String> named) {
         if (POOL_HOOKS.stream().anyMatch(named::contains) && !named.containsAll(POOL_HOOKS)) {
             throw new ConfigurationException("library " + library + ": pools need all of "
                     + String.join(", ", POOL_HOOKS) + "; this spec names " + named);

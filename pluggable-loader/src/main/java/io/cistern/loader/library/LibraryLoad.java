@@ -8,6 +8,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileTime;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -44,11 +45,19 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
         }
     }
 
+    /// Loads it.
+    ///
+    /// @param sha256 the SHA-256 that its contents must have, or null for any
+    /// @return the dynamic linker's handle
+    /// @throws ConfigurationException if it can't be loaded; names the file
+    long handle(@Nullable String sha256) {
+        return sha256 == null ? byPath() : byDigest(sha256.toLowerCase(Locale.ROOT));
+    }
+
     /// Loads it from its path.
     ///
-    /// @return the dynamic linker's handle
-    /// @throws ConfigurationException if it can't be loaded, or has changed since it was loaded; names the file
-    long byPath() {
+    /// @throws ConfigurationException if it can't be loaded, or has changed since it was loaded
+    private long byPath() {
         try {
             Identity identity = Identity.of(file);
             Loaded loaded = loaded(file.toString(), identity, LoadTrial.of(file), file);
@@ -65,9 +74,8 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
     /// Loads it if it has the given digest.
     ///
     /// @param sha256 the digest in lower-case hexadecimal
-    /// @return the dynamic linker's handle
-    /// @throws ConfigurationException if it can't be loaded, or has another digest; names the file
-    long byDigest(String sha256) {
+    /// @throws ConfigurationException if it can't be loaded, or has another digest
+    private long byDigest(String sha256) {
         @Nullable PrivateCopy unused = null;
         try {
             PrivateCopy copy = PrivateCopy.of(file);
@@ -96,26 +104,16 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
                 return known;
             }
         }
-        require(ElfHeader.problem(contents, System.getProperty("os.arch", "")));
+        require(ElfHeader.problem(contents));
         require(isTried ? trial.problem() : Optional.empty());
         synchronized (LOADED) {
             Loaded known = LOADED.get(key);
             if (known == null) {
-                before.forEach(each -> open(each, each, true));
-                known = new Loaded(open(contents.toString(), file.toString(), false), origin);
+                before.forEach(each -> DynamicLinker.open(each, each, true));
+                known = new Loaded(DynamicLinker.open(contents.toString(), file.toString(), false), origin);
                 LOADED.put(key, known);
             }
             return known;
-        }
-    }
-
-    /// @param path the path from which the dynamic linker loads it
-    /// @param name the name for people
-    private static long open(String path, String name, boolean forOthers) {
-        try {
-            return DynamicLinker.open(path, forOthers);
-        } catch (DynamicLinker.DynamicLinkException e) {
-            throw new ConfigurationException("library " + name + " can't be loaded: " + e.getMessage());
         }
     }
 

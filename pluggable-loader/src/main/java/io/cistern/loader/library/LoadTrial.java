@@ -89,21 +89,10 @@ record LoadTrial(Path contents, String preload) {
 
     /// An interrupt does not end the wait, which has a bound, and stays pending.
     private static boolean ended(Process process) {
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_SECONDS);
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    return process.waitFor(end - System.nanoTime(), TimeUnit.NANOSECONDS);
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        process.onExit()
+                .completeOnTimeout(process, LONGEST_SECONDS, TimeUnit.SECONDS)
+                .join();
+        return !process.isAlive();
     }
 
     private static String text(Path said) throws IOException {
