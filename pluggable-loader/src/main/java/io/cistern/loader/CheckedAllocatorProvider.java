@@ -1,6 +1,5 @@
 package io.cistern.loader;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
@@ -35,41 +34,33 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
         return found.priority();
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null
     @Override
     public List<? extends SpecOption<?>> options() {
-        return CheckedAnswers.options(found, provider::options);
+        return found.answer("list its options", "options()", provider::options);
     }
 
     @Override
     public Availability availability(DeviceEnvironment environment) {
-        return CheckedAnswers.availability(found, () -> provider.availability(environment));
+        return found.availability(() -> provider.availability(environment), ProbeTimeout.USUAL);
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
-    ///     reasons
     @Override
     public Optional<AllocatorSpec> redirect(AllocatorOptions options) {
-        return CheckedAnswers.redirect(found, () -> provider.redirect(options));
+        return found.answer("be opened", "redirect()", () -> provider.redirect(options));
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class
     @Override
     public boolean servesGraphs() {
-        return CheckedAnswers.graphs(found, provider::servesGraphs);
+        return found.answer("say whether it serves graphs", "servesGraphs()", provider::servesGraphs);
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
-    ///     reasons
     @Override
     public GraphAllocator openForGraphs(AllocatorContext context) {
-        return CheckedAnswers.opened(found, () -> provider.openForGraphs(context));
+        return found.answer("be opened", "open()", () -> provider.openForGraphs(context));
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
-    ///     reasons
     @Override
     public DeviceAllocator open(AllocatorContext context) {
-        return CheckedAnswers.opened(found, () -> provider.open(context));
+        return found.answer("be opened", "open()", () -> provider.open(context));
     }
 }

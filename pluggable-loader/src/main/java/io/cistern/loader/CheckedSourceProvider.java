@@ -1,6 +1,5 @@
 package io.cistern.loader;
 
-import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.Availability;
@@ -26,21 +25,18 @@ record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<
         return found.name();
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null
     @Override
     public List<? extends SpecOption<?>> options() {
-        return CheckedAnswers.options(found, provider::options);
+        return found.answer("list its options", "options()", provider::options);
     }
 
     @Override
     public Availability availability(DeviceEnvironment environment) {
-        return CheckedAnswers.availability(found, () -> provider.availability(environment));
+        return found.availability(() -> provider.availability(environment), ProbeTimeout.USUAL);
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
-    ///     reasons
     @Override
     public SegmentSource open(AllocatorContext context) {
-        return CheckedAnswers.opened(found, () -> provider.open(context));
+        return found.answer("be opened", "open()", () -> provider.open(context));
     }
 }

@@ -1,9 +1,14 @@
 package io.cistern.loader;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.Names;
+import io.cistern.spi.Availability;
 import io.cistern.spi.catalog.Catalog.Entry;
 import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.Optional;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /// One provider that discovery found, usable or not. Immutable.
 ///
@@ -95,5 +100,41 @@ record DiscoveredProvider<P>(
 
     Entry entry() {
         return new Entry(kind, name(), origin(), priority, problem);
+    }
+
+    /// Asks a plug-in whether it can run. A check that throws or does not end counts as no, with the breach as its
+    /// reason.
+    Availability availability(Supplier<@Nullable Availability> question, ProbeTimeout timeout) {
+        try {
+            @Nullable
+            Availability answer =
+                    isOurs(className) ? question.get() : timeout.<@Nullable Availability>ask(name(), question::get);
+            return answer == null ? Availability.no(who() + " returns null from availability()") : answer;
+        } catch (TimeoutException e) {
+            return Availability.no(who() + " " + timeout.exhausted("availability()"));
+        } catch (RuntimeException | LinkageError | AssertionError error) {
+            return Availability.no(who() + " fails in availability(): " + Problem.of(error));
+        }
+    }
+
+    /// Asks a plug-in a question. Its exceptions pass through; a missing class and a null become a
+    /// [ConfigurationException].
+    ///
+    /// @param what what it can't do in that case, for the message
+    /// @param method the method that is asked, for the message
+    <T> T answer(String what, String method, Supplier<@Nullable T> question) {
+        @Nullable T answer;
+        try {
+            answer = question.get();
+        } catch (LinkageError error) {
+            throw new ConfigurationException(
+                    "'" + name() + "' can't " + what + ": " + who() + " fails in " + method + ": " + Problem.of(error),
+                    error);
+        }
+        if (answer == null) {
+            throw new ConfigurationException(
+                    "'" + name() + "' can't " + what + ": " + who() + " returns null from " + method);
+        }
+        return answer;
     }
 }

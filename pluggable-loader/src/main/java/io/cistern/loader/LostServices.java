@@ -9,7 +9,7 @@ import java.util.Optional;
 /// Detects that a fat JAR lost services files. Two JARs that are always present provide an allocator each. If
 /// the build kept only one of their files, one of the two allocators is missing.
 final class LostServices {
-    private static final String FILE = "META-INF/services/" + AllocatorProvider.class.getName();
+    private static final String FILE = PluginClassLoader.servicesFile(AllocatorProvider.class);
     private static final List<String> ALWAYS_THERE =
             List.of("io.cistern.internal.direct.DirectProvider", LibraryProvider.class.getName());
 

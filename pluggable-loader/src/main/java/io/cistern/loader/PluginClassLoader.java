@@ -42,7 +42,7 @@ final class PluginClassLoader extends ClassLoader {
 
     /// Returns whether any of the JARs has an entry.
     boolean has(String entry) {
-        return images.stream().anyMatch(image -> image.names().contains(entry));
+        return images.stream().anyMatch(image -> image.entries().containsKey(entry));
     }
 
     /// Returns whether any of the JARs may provide a service. A module declares it in its descriptor, which

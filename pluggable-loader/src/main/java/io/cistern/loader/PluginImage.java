@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.jar.Attributes;
 import java.util.jar.JarFile;
 import java.util.jar.Manifest;
@@ -126,10 +125,5 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
 
     Optional<byte[]> entry(String name) {
         return Optional.ofNullable(entries.get(name));
-    }
-
-    /// Returns the names of all entries.
-    Set<String> names() {
-        return entries.keySet();
     }
 }

@@ -32,7 +32,7 @@ final class PluginLayer {
         ModuleLayer program = AllocatorProvider.class.getModule().getLayer();
         if (program == null
                 || images.isEmpty()
-                || !images.stream().allMatch(image -> image.names().contains(DESCRIPTOR))) {
+                || !images.stream().allMatch(image -> image.entries().containsKey(DESCRIPTOR))) {
             return;
         }
         ImageFinder finder = new ImageFinder(images);
@@ -77,7 +77,7 @@ final class PluginLayer {
         }
 
         private static Set<String> packages(PluginImage image) {
-            return image.names().stream()
+            return image.entries().keySet().stream()
                     .filter(name -> name.endsWith(".class") && name.contains("/") && !name.startsWith("META-INF/"))
                     .map(name -> name.substring(0, name.lastIndexOf('/')).replace('/', '.'))
                     .collect(Collectors.toSet());

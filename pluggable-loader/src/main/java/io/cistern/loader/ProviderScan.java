@@ -44,7 +44,7 @@ record ProviderScan(
                 .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
                 .forEach(plugin -> refused.add(new PluginDirectory.Refused(plugin.place(), plugin.offersNothing())));
         refused.forEach(one -> allocators.add(refused(one)));
-        allocators.addAll(Definitions.of(now, directory.libraries()));
+        allocators.addAll(DefinedAllocator.of(now, directory.libraries()));
         Providers<SegmentSourceProvider> namedSources = new Providers<>("segment source", sources);
         Providers<AllocatorProvider> named = new Providers<>("allocator", allocators, namedSources);
         Stream.concat(named.broken().stream(), namedSources.broken().stream()).forEach(ProviderScan::tell);
@@ -60,7 +60,7 @@ record ProviderScan(
             new Discovery<>(service, plugin.loader(), timeout)
                     .found().stream().map(one -> one.of(plugin)).forEach(found::add);
         }
-        own.forEach(provider -> found.add(Inspection.ofProgram(service, provider)));
+        own.forEach(provider -> found.add(Discovery.ofProgram(service, provider)));
         return found;
     }
 

@@ -74,33 +74,11 @@ final class Providers<P> {
 
     /// Returns the providers that can be used, by name.
     List<DiscoveredProvider<P>> sound() {
-        List<DiscoveredProvider<P>> sound = new ArrayList<>();
-        for (List<DiscoveredProvider<P>> claimants : named.values()) {
-            for (DiscoveredProvider<P> one : claimants) {
-                if (one.provider().isPresent()) {
-                    sound.add(one);
-                }
-            }
-        }
-        return sound;
+        return all().filter(one -> one.provider().isPresent()).toList();
     }
 
-    /// Returns the providers that can't be used.
     List<DiscoveredProvider<P>> broken() {
-        List<DiscoveredProvider<P>> broken = new ArrayList<>();
-        for (List<DiscoveredProvider<P>> claimants : named.values()) {
-            addBroken(broken, claimants);
-        }
-        addBroken(broken, nameless);
-        return broken;
-    }
-
-    private static <P> void addBroken(List<DiscoveredProvider<P>> broken, List<DiscoveredProvider<P>> found) {
-        for (DiscoveredProvider<P> one : found) {
-            if (one.provider().isEmpty()) {
-                broken.add(one);
-            }
-        }
+        return all().filter(one -> one.provider().isEmpty()).toList();
     }
 
     /// Returns all entries by name; providers that could not say their name come last.
@@ -114,12 +92,9 @@ final class Providers<P> {
 
     /// Returns a text about the providers that could not say their name: a missing one may be among them.
     String unreadable() {
-        StringBuilder text = new StringBuilder();
-        nameless.forEach(one -> text.append("; ")
-                .append(one.who())
-                .append(' ')
-                .append(one.problem().orElseThrow()));
-        return text.toString();
+        return nameless.stream()
+                .map(one -> "; " + one.who() + " " + one.problem().orElseThrow())
+                .collect(Collectors.joining());
     }
 
     private static <P> List<DiscoveredProvider<P>> withoutRivals(List<DiscoveredProvider<P>> claimants) {

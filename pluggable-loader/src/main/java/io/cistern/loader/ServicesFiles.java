@@ -7,7 +7,6 @@ import java.io.UncheckedIOException;
 import java.net.URL;
 import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Enumeration;
 import java.util.LinkedHashMap;
@@ -34,7 +33,7 @@ final class ServicesFiles {
     private final Map<String, Set<String>> originsByClass = new LinkedHashMap<>();
 
     ServicesFiles(Class<?> service, ClassLoader loader) {
-        this.resource = "META-INF/services/" + service.getName();
+        this.resource = PluginClassLoader.servicesFile(service);
         this.loader = loader;
         try {
             for (Enumeration<URL> all = loader.getResources(resource); all.hasMoreElements(); ) {
@@ -97,22 +96,18 @@ final class ServicesFiles {
     }
 
     private static List<String> classNames(URL file) {
-        List<String> names = new ArrayList<>();
         try {
             URLConnection connection = file.openConnection();
             connection.setUseCaches(false); // a cached JAR would stay open
             try (BufferedReader lines =
                     new BufferedReader(new InputStreamReader(connection.getInputStream(), StandardCharsets.UTF_8))) {
-                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                    String name = line.split("#", 2)[0].strip();
-                    if (!name.isEmpty()) {
-                        names.add(name);
-                    }
-                }
+                return lines.lines()
+                        .map(line -> line.split("#", 2)[0].strip())
+                        .filter(name -> !name.isEmpty())
+                        .toList();
             }
         } catch (IOException | UncheckedIOException e) {
-            // The service loader meets the same error and reports it.
+            return List.of(); // the service loader meets the same error and reports it
         }
-        return names;
     }
 }

@@ -120,19 +120,13 @@ final class StartupChoice {
 
     /// Returns all providers that share the highest priority among those available.
     private static List<DiscoveredProvider<AllocatorProvider>> best(List<Candidate> candidates) {
-        List<DiscoveredProvider<AllocatorProvider>> best = new ArrayList<>();
-        for (Candidate one : candidates) {
-            int above = best.isEmpty()
-                    ? 1
-                    : Integer.compare(one.found().priority(), best.getFirst().priority());
-            if (one.availability().available() && above >= 0) {
-                if (above > 0) {
-                    best.clear();
-                }
-                best.add(one.found());
-            }
-        }
-        return best;
+        List<DiscoveredProvider<AllocatorProvider>> available = candidates.stream()
+                .filter(one -> one.availability().available())
+                .map(Candidate::found)
+                .toList();
+        int highest =
+                available.stream().mapToInt(DiscoveredProvider::priority).max().orElse(0);
+        return available.stream().filter(one -> one.priority() == highest).toList();
     }
 
     private static String why(List<Candidate> candidates) {

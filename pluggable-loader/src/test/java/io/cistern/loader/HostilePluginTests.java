@@ -87,8 +87,7 @@ class HostilePluginTests {
                 java.util.Optional.of("slow"),
                 0,
                 "");
-        Availability answer = CheckedAnswers.availability(
-                found,
+        Availability answer = found.availability(
                 () -> {
                     try {
                         never.await();
