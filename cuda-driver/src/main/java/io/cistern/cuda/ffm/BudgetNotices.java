@@ -1,11 +1,14 @@
 package io.cistern.cuda.ffm;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
 import io.cistern.cuda.DriverCall;
-import java.lang.foreign.Arena;
+import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,16 +37,11 @@ final class BudgetNotices {
     private static final class Stub {
         static final long ENTRY_POINT = make();
 
-        @SuppressWarnings("restricted")
         private static long make() {
             try {
                 MethodType type = MethodType.methodType(void.class, MemorySegment.class, long.class, long.class);
-                return Linker.nativeLinker()
-                        .upcallStub(
-                                MethodHandles.lookup().findStatic(BudgetNotices.class, "told", type),
-                                FunctionDescriptor.ofVoid(
-                                        ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG),
-                                Arena.global())
+                MethodHandle told = MethodHandles.lookup().findStatic(BudgetNotices.class, "told", type);
+                return NativeCode.function(told, FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, JAVA_LONG))
                         .address();
             } catch (ReflectiveOperationException e) {
                 throw new LinkageError("BudgetNotices.told", e);
@@ -70,7 +68,7 @@ final class BudgetNotices {
         LISTENING.put(key, whenOver);
         boolean registered = false;
         try (Frame frame = Frame.acquire()) {
-            int code = register.call(handle, Stub.ENTRY_POINT, key, frame.zeroedOut());
+            int code = register.call(frame, handle, Stub.ENTRY_POINT, key, frame.zeroedOut());
             register.check(code, "device", device);
             keys.put(frame.outLong(), key);
             registered = true;
@@ -84,7 +82,10 @@ final class BudgetNotices {
 
     void unregister(int device, long registration) {
         int handle = contexts.handle(unregister, device);
-        unregister.check(unregister.call(handle, registration), "device, registration", device, registration);
+        try (Frame frame = Frame.acquire()) {
+            int code = unregister.call(frame, handle, registration);
+            unregister.check(code, "device, registration", device, registration);
+        }
         Long key = keys.remove(registration);
         if (key != null) {
             LISTENING.remove(key);
@@ -97,8 +98,8 @@ final class BudgetNotices {
         try {
             MemorySegment read = info.reinterpret(INFO_BYTES);
             LongConsumer listener = LISTENING.get(key);
-            if (listener != null && read.get(ValueLayout.JAVA_INT, 0) == OVER_BUDGET) {
-                listener.accept(read.get(ValueLayout.JAVA_LONG, OVER));
+            if (listener != null && read.get(JAVA_INT, 0) == OVER_BUDGET) {
+                listener.accept(read.get(JAVA_LONG, OVER));
             }
         } catch (Throwable thrown) {
             HostFunctions.log(thrown);

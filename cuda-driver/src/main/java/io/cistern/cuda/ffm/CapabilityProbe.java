@@ -36,6 +36,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
@@ -121,38 +122,44 @@ final class CapabilityProbe {
         features.put(DMA_BUF, attribute(device, DeviceAttribute.DMA_BUF_SUPPORTED, "use the open kernel module"));
         features.put(
                 MULTICAST, attribute(device, DeviceAttribute.MULTICAST_SUPPORTED, "it needs NVSwitch and CUDA 12.1"));
-        features.put(HOST_NUMA_MEMORY, virtual.supported() ? hostNuma(device) : virtual);
+        features.put(HOST_NUMA_MEMORY, and(virtual, () -> hostNuma(device)));
         features.put(
                 POSIX_FILE_DESCRIPTOR,
-                virtual.supported()
-                        ? attribute(
+                and(
+                        virtual,
+                        () -> attribute(
                                 device,
                                 DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-                                "WSL and Windows have no file descriptors for it")
-                        : virtual);
+                                "WSL and Windows have no file descriptors for it")));
         features.put(
                 RDMA,
-                virtual.supported()
-                        ? attribute(
+                and(
+                        virtual,
+                        () -> attribute(
                                 device,
                                 DeviceAttribute.GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
-                                "load nvidia-peermem, or use the open kernel module with dma-buf")
-                        : virtual);
-        features.put(FABRIC, virtual.supported() ? fabric(device) : virtual);
+                                "load nvidia-peermem, or use the open kernel module with dma-buf")));
+        features.put(FABRIC, and(virtual, () -> fabric(device)));
         return features;
     }
 
+    private static Support and(Support first, Supplier<Support> second) {
+        return first.supported() ? second.get() : first;
+    }
+
     private Support pools(int device) {
-        Support symbol = symbol(DriverCall.MEM_ALLOC_ASYNC, 11020);
-        if (!symbol.supported()) {
-            return symbol;
-        }
-        Support attribute = attribute(
-                device, DeviceAttribute.MEMORY_POOLS_SUPPORTED, "vGPU profiles without unified memory have none");
+        Support attribute = and(
+                symbol(DriverCall.MEM_ALLOC_ASYNC, 11020),
+                () -> attribute(
+                        device,
+                        DeviceAttribute.MEMORY_POOLS_SUPPORTED,
+                        "vGPU profiles without unified memory have none"));
         // A vGPU may report pools but refuse to create one.
-        return attribute.supported()
-                ? tried(() -> pools.tryCreate(MemoryPoolProperties.onDevice(device)), "vGPU profiles may refuse pools")
-                : attribute;
+        return and(
+                attribute,
+                () -> tried(
+                        () -> pools.tryCreate(MemoryPoolProperties.onDevice(device)),
+                        "vGPU profiles may refuse pools"));
     }
 
     /// Without concurrent access, managed memory is limited to the device's size, and the host must not touch
@@ -166,58 +173,56 @@ final class CapabilityProbe {
 
     /// No attribute reports them, so they are tried.
     private Support managedPools(int device) {
-        Support managed = managed(device);
-        if (!managed.supported()) {
-            return managed;
-        }
-        return startup.version() < MANAGED_POOLS_SINCE
+        Support known = startup.version() < MANAGED_POOLS_SINCE
                 ? Support.no(
                         "driver API " + Startup.versionName(startup.version()) + " has no managed pools; update the"
                                 + " driver to API " + Startup.versionName(MANAGED_POOLS_SINCE) + " or later")
-                : tried(
+                : Support.yes();
+        return and(
+                and(managed(device), () -> known),
+                () -> tried(
                         () -> pools.tryCreate(MemoryPoolProperties.managed(device)),
-                        "the driver refuses managed pools here; use source=managed");
+                        "the driver refuses managed pools here; use source=managed"));
     }
 
     /// Returns whether pools of a special kind work.
     private Support pools(int device, DeviceAttribute attribute, String needed) {
-        Support pools = symbol(DriverCall.MEM_ALLOC_ASYNC, 11020);
-        return pools.supported() ? attribute(device, attribute, "it needs " + needed + " or later") : pools;
+        return and(
+                symbol(DriverCall.MEM_ALLOC_ASYNC, 11020),
+                () -> attribute(device, attribute, "it needs " + needed + " or later"));
     }
 
     private Support virtualMemory(int device) {
-        Support symbol = symbol(DriverCall.MEM_ADDRESS_RESERVE, 10020);
-        return symbol.supported()
-                ? attribute(
+        return and(
+                symbol(DriverCall.MEM_ADDRESS_RESERVE, 10020),
+                () -> attribute(
                         device,
                         DeviceAttribute.VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                        "vGPU profiles and Windows' WDDM may have none")
-                : symbol;
+                        "vGPU profiles and Windows' WDDM may have none"));
     }
 
     private Support hostNuma(int device) {
         Support attribute = attribute(
                 device, DeviceAttribute.HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, "it needs CUDA 12.2 or later");
-        if (!attribute.supported()) {
-            return attribute;
-        }
-        int node = Math.max(0, devices.attribute(device, DeviceAttribute.HOST_NUMA_ID));
-        PhysicalMemory memory = new PhysicalMemory(MemoryLocation.hostNuma(node), 0, false, device);
-        return tried(() -> virtualMemory.tryCreate(memory), "host NUMA node " + node);
+        return and(attribute, () -> {
+            int node = Math.max(0, devices.attribute(device, DeviceAttribute.HOST_NUMA_ID));
+            PhysicalMemory memory = new PhysicalMemory(MemoryLocation.hostNuma(node), 0, false, device);
+            return tried(() -> virtualMemory.tryCreate(memory), "host NUMA node " + node);
+        });
     }
 
     private Support fabric(int device) {
         Support attribute = attribute(
                 device, DeviceAttribute.HANDLE_TYPE_FABRIC_SUPPORTED, "it needs NVLink fabric and CUDA 12.4 or later");
-        if (!attribute.supported()) {
-            return attribute;
-        }
         // The attribute describes the hardware; a handle also needs an IMEX channel.
         PhysicalMemory memory =
                 new PhysicalMemory(MemoryLocation.device(device), HandleType.FABRIC.bit(), false, device);
-        return tried(
-                () -> virtualMemory.tryCreate(memory),
-                "no IMEX channel; start nvidia-imex and give the process /dev/nvidia-caps-imex-channels/channel0");
+        return and(
+                attribute,
+                () -> tried(
+                        () -> virtualMemory.tryCreate(memory),
+                        "no IMEX channel; start nvidia-imex and give the process"
+                                + " /dev/nvidia-caps-imex-channels/channel0"));
     }
 
     private Support symbol(DriverCall call, int since) {

@@ -62,7 +62,7 @@ final class Contexts {
         DriverFunction get = library.function(DriverCall.DEVICE_GET, "LI");
         try (Frame frame = Frame.acquire()) {
             for (int device = 0; device < deviceCount; device++) {
-                get.check(get.call(frame.out(), device), "device", device);
+                get.check(get.call(frame, frame.out(), device), "device", device);
                 handles[device] = frame.outInt();
             }
         }
@@ -164,7 +164,7 @@ final class Contexts {
     private int deviceOfContext(long current) {
         int device = 0;
         try (Frame frame = Frame.acquire()) {
-            getDevice.check(getDevice.call(frame.out()), "context", current);
+            getDevice.check(getDevice.call(frame, frame.out()), "context", current);
             while (device < handles.length && handles[device] != frame.outInt()) {
                 device++;
             }
@@ -218,7 +218,7 @@ final class Contexts {
             long context = (long) PRIMARY.getVolatile(primary, device);
             if (context == 0) {
                 try (Frame frame = Frame.acquire()) {
-                    retain.check(retain.call(frame.out(), handles[device]), "device", device);
+                    retain.check(retain.call(frame, frame.out(), handles[device]), "device", device);
                     context = frame.outLong();
                 }
                 PRIMARY.setVolatile(primary, device, context);
@@ -233,11 +233,11 @@ final class Contexts {
     /// to save.
     void close() {
         lock.lock();
-        try {
+        try (Frame frame = Frame.acquire()) {
             closed = true;
             for (int device = 0; device < handles.length; device++) {
                 if ((long) PRIMARY.getAndSet(primary, device, 0L) != 0) {
-                    int code = release.call(handles[device]);
+                    int code = release.call(frame, handles[device]);
                     if (code != 0) {
                         System.getLogger(Contexts.class.getName())
                                 .log(

@@ -109,82 +109,75 @@ final class DriverFunction {
         return address.address() != 0;
     }
 
-    int call() {
+    // Each call is counted in its frame, which is cheap, and before it is made, so that nothing for the count stays on
+    // the stack meanwhile.
+    int call(Frame frame) {
         assert takes(0) : this;
         try {
-            return counted((int) NOTHING.invokeExact(address));
+            frame.count(counts, call);
+            return (int) NOTHING.invokeExact(address);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a) {
+    int call(Frame frame, long a) {
         assert takes(1) : this;
         try {
-            return counted((int) L.invokeExact(address, a));
+            frame.count(counts, call);
+            return (int) L.invokeExact(address, a);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b) {
+    int call(Frame frame, long a, long b) {
         assert takes(2) : this;
         try {
-            return counted((int) LL.invokeExact(address, a, b));
+            frame.count(counts, call);
+            return inPair ? (int) LL.invokeExact(Pair.FREE, a, b) : (int) LL.invokeExact(address, a, b);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c) {
+    int call(Frame frame, long a, long b, long c) {
         assert takes(3) : this;
         try {
-            return counted((int) LLL.invokeExact(address, a, b, c));
+            frame.count(counts, call);
+            return (int) LLL.invokeExact(address, a, b, c);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, long d) {
+    int call(Frame frame, long a, long b, long c, long d) {
         assert takes(4) : this;
         try {
-            return counted((int) LLLL.invokeExact(address, a, b, c, d));
+            frame.count(counts, call);
+            return inPair
+                    ? (int) LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
+                    : (int) LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, long d, long e) {
+    int call(Frame frame, long a, long b, long c, long d, long e) {
         assert takes(5) : this;
         try {
-            return counted((int) LLLLL.invokeExact(address, a, b, c, d, e));
+            frame.count(counts, call);
+            return (int) LLLLL.invokeExact(address, a, b, c, d, e);
         } catch (Throwable t) {
             throw notCalled(t);
         }
     }
 
-    int call(long a, long b, long c, long d, long e, long f) {
+    int call(Frame frame, long a, long b, long c, long d, long e, long f) {
         assert takes(6) : this;
         try {
-            return counted((int) LLLLLL.invokeExact(address, a, b, c, d, e, f));
-        } catch (Throwable t) {
-            throw notCalled(t);
-        }
-    }
-
-    int call(long a, long b, long c, long d, long e, long f, long g) {
-        assert takes(7) : this;
-        try {
-            return counted((int) LLLLLLL.invokeExact(address, a, b, c, d, e, f, g));
-        } catch (Throwable t) {
-            throw notCalled(t);
-        }
-    }
-
-    int call(long a, long b, long c, long d, long e, long f, long g, long h) {
-        assert takes(8) : this;
-        try {
-            return counted((int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h));
+            frame.count(counts, call);
+            return (int) LLLLLL.invokeExact(address, a, b, c, d, e, f);
         } catch (Throwable t) {
             throw notCalled(t);
         }
@@ -200,48 +193,24 @@ final class DriverFunction {
         }
     }
 
+    int call(Frame frame, long a, long b, long c, long d, long e, long f, long g, long h) {
+        assert takes(8) : this;
+        try {
+            frame.count(counts, call);
+            return (int) LLLLLLLL.invokeExact(address, a, b, c, d, e, f, g, h);
+        } catch (Throwable t) {
+            throw notCalled(t);
+        }
+    }
+
     /// @param handle a segment as long as [Structs#HANDLE]
-    int call(long a, MemorySegment handle) {
+    int call(Frame frame, long a, MemorySegment handle) {
         assert shape.equals("LH") : this;
         try {
-            return counted((int) LH.invokeExact(address, a, handle));
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    // The most frequent calls. They are counted in their frame, which is cheaper, and before the call, so that
-    // nothing for the count stays on the stack meanwhile.
-
-    int call(Frame frame, long a, long b) {
-        assert takes(2) : this;
-        try {
             frame.count(counts, call);
-            return inPair ? (int) LL.invokeExact(Pair.FREE, a, b) : (int) LL.invokeExact(address, a, b);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(Frame frame, long a, long b, long c) {
-        assert takes(3) : this;
-        try {
-            frame.count(counts, call);
-            return (int) LLL.invokeExact(address, a, b, c);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int call(Frame frame, long a, long b, long c, long d) {
-        assert takes(4) : this;
-        try {
-            frame.count(counts, call);
-            return inPair
-                    ? (int) LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
-                    : (int) LLLL.invokeExact(address, a, b, c, d);
-        } catch (Throwable e) {
-            throw notCalled(e);
+            return (int) LH.invokeExact(address, a, handle);
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 
@@ -283,10 +252,11 @@ final class DriverFunction {
     /// Makes a call during which no safepoint begins.
     ///
     /// @param array heap memory, which does not move until the function returns
-    int callWithArray(long a, MemorySegment array, long c, long d) {
+    int callWithArray(Frame frame, long a, MemorySegment array, long c, long d) {
         assert takes(4) : this;
         try {
-            return counted((int) WithArray.LLLL.invokeExact(address, a, array, c, d));
+            frame.count(counts, call);
+            return (int) WithArray.LLLL.invokeExact(address, a, array, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }
@@ -300,11 +270,6 @@ final class DriverFunction {
         } catch (Throwable e) {
             throw notCalled(e);
         }
-    }
-
-    private int counted(int code) {
-        counts.count(call);
-        return code;
     }
 
     private RuntimeException notCalled(Throwable thrown) {

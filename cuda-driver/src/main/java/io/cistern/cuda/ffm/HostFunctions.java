@@ -1,10 +1,10 @@
 package io.cistern.cuda.ffm;
 
+import io.cistern.cuda.library.NativeCode;
 import java.lang.System.Logger.Level;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.concurrent.ConcurrentHashMap;
@@ -21,35 +21,24 @@ final class HostFunctions {
     private static final System.Logger LOG = System.getLogger(HostFunctions.class.getName());
     private static final ConcurrentMap<Long, Runnable> WAITING = new ConcurrentHashMap<>();
     private static final AtomicLong LAST_KEY = new AtomicLong();
-    private static final long ENTRY_POINT = stub("run");
-    private static final long REPEATING_ENTRY_POINT = stub("runAgain");
+
+    /// The C function to give to the driver.
+    static final long ENTRY_POINT = stub("run");
+
+    /// The C function for code that runs repeatedly, until it is [forgotten][#forget].
+    static final long REPEATING_ENTRY_POINT = stub("runAgain");
 
     private HostFunctions() {}
 
-    @SuppressWarnings("restricted")
     private static long stub(String name) {
         try {
-            return Linker.nativeLinker()
-                    .upcallStub(
-                            MethodHandles.lookup()
-                                    .findStatic(
-                                            HostFunctions.class, name, MethodType.methodType(void.class, long.class)),
-                            FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG),
-                            Arena.global())
+            MethodType type = MethodType.methodType(void.class, long.class);
+            MethodHandle target = MethodHandles.lookup().findStatic(HostFunctions.class, name, type);
+            return NativeCode.function(target, FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG))
                     .address();
         } catch (ReflectiveOperationException e) {
             throw new LinkageError("HostFunctions." + name, e);
         }
-    }
-
-    /// Returns the C function to give to the driver.
-    static long entryPoint() {
-        return ENTRY_POINT;
-    }
-
-    /// Returns the C function for code that runs repeatedly, until it is [forgotten][#forget].
-    static long repeatingEntryPoint() {
-        return REPEATING_ENTRY_POINT;
     }
 
     /// Keeps code until it has run, or is forgotten.

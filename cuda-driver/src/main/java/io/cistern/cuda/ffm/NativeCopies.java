@@ -46,7 +46,7 @@ final class NativeCopies extends NativeFacet implements Copies {
 
     @Override
     public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
-        copy(toDevice, device, target, HostMemory.address(source, byteSize), byteSize, stream, target, target);
+        copy(toDevice, device, target, hostAddress(source, byteSize), byteSize, stream, target, target);
     }
 
     @Override
@@ -56,9 +56,9 @@ final class NativeCopies extends NativeFacet implements Copies {
             return;
         }
         try (Frame frame = contexts.enter(toDevice, device)) {
-            int code = toDevice.callWithArray(target, array, byteSize, stream);
+            int code = toDevice.callWithArray(frame, target, array, byteSize, stream);
             if (isOnHost(frame, code, target, target)) {
-                code = anywhere.callWithArray(target, array, byteSize, stream);
+                code = anywhere.callWithArray(frame, target, array, byteSize, stream);
             }
             toDevice.check(code, "device, target, byteSize, stream", device, target, byteSize, stream);
         }
@@ -66,7 +66,7 @@ final class NativeCopies extends NativeFacet implements Copies {
 
     @Override
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
-        copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream, source, source);
+        copy(toHost, device, hostAddress(target, byteSize), source, byteSize, stream, source, source);
     }
 
     @Override
@@ -89,9 +89,9 @@ final class NativeCopies extends NativeFacet implements Copies {
             return;
         }
         try (Frame frame = contexts.enter(copy, device)) {
-            int code = copy.call(target, source, byteSize, stream);
+            int code = copy.call(frame, target, source, byteSize, stream);
             if (isOnHost(frame, code, one, other)) {
-                code = anywhere.call(target, source, byteSize, stream);
+                code = anywhere.call(frame, target, source, byteSize, stream);
             }
             copy.check(code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
         }
@@ -109,7 +109,7 @@ final class NativeCopies extends NativeFacet implements Copies {
 
     /// Returns 0 if the driver does not know the address.
     private int memoryType(Frame frame, long address) {
-        int code = pointerAttribute.call(frame.zeroedOut(), PointerAttribute.MEMORY_TYPE.code(), address);
+        int code = pointerAttribute.call(frame, frame.zeroedOut(), PointerAttribute.MEMORY_TYPE.code(), address);
         return code == 0 ? frame.outInt() : 0;
     }
 
@@ -121,8 +121,8 @@ final class NativeCopies extends NativeFacet implements Copies {
         }
         long targetContext = contexts.primary(betweenDevices, targetDevice);
         long sourceContext = contexts.primary(betweenDevices, sourceDevice);
-        try (Frame _ = contexts.enter(betweenDevices, sourceDevice)) {
-            int code = betweenDevices.call(target, targetContext, source, sourceContext, byteSize, stream);
+        try (Frame frame = contexts.enter(betweenDevices, sourceDevice)) {
+            int code = betweenDevices.call(frame, target, targetContext, source, sourceContext, byteSize, stream);
             betweenDevices.check(
                     code,
                     "peer, target, device, source, byteSize, stream",
@@ -150,7 +150,7 @@ final class NativeCopies extends NativeFacet implements Copies {
         }
         try (Frame frame = contexts.enter(this.rows, device)) {
             long copy = Structs.copyOfRows(frame, target, targetPitch, source, sourcePitch, rowBytes, rows);
-            int code = this.rows.call(copy, stream);
+            int code = this.rows.call(frame, copy, stream);
             if (code != 0) {
                 throw this.rows.failed(
                         code,
@@ -183,8 +183,9 @@ final class NativeCopies extends NativeFacet implements Copies {
             MemorySegment attributes = arena.allocate(Structs.COPY_ATTRIBUTES);
             attributes.set(JAVA_INT, 0, STREAM_ORDER);
             MemorySegment firstPiece = arena.allocate(JAVA_LONG);
-            try (Frame _ = contexts.enter(batch, device)) {
+            try (Frame frame = contexts.enter(batch, device)) {
                 int code = batch.call(
+                        frame,
                         targets.address(),
                         sources.address(),
                         byteSizes.address(),
@@ -198,35 +199,26 @@ final class NativeCopies extends NativeFacet implements Copies {
         }
     }
 
+    // In C, the caller widens an unsigned char or short.
+
     @Override
     public void fillBytes(int device, long target, byte value, long byteSize, long stream) {
-        if (byteSize == 0) {
-            return;
-        }
-        try (Frame _ = contexts.enter(fillBytes, device)) {
-            // In C, the caller widens an unsigned char.
-            int code = fillBytes.call(target, value & 0xff, byteSize, stream);
-            fillBytes.check(code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
-        }
+        fill(fillBytes, device, "device, target, value, byteSize, stream", target, value & 0xff, byteSize, stream);
     }
 
     @Override
     public void fillShorts(int device, long target, short value, long count, long stream) {
-        if (count == 0) {
-            return;
-        }
-        try (Frame _ = contexts.enter(fillShorts, device)) {
-            // In C, the caller widens an unsigned short.
-            int code = fillShorts.call(target, value & 0xffff, count, stream);
-            fillShorts.check(code, "device, target, value, count, stream", device, target, value, count, stream);
-        }
+        fill(fillShorts, device, "device, target, value, count, stream", target, value & 0xffff, count, stream);
     }
 
     @Override
     public void fillWords(int device, long target, int value, long count, long stream) {
-        if (count == 0) {
-            return;
+        fill(fillWords, device, "device, target, value, count, stream", target, value, count, stream);
+    }
+
+    private void fill(DriverFunction fill, int device, String names, long target, long value, long count, long stream) {
+        if (count != 0) {
+            run(fill, device, names, target, value, count, stream);
         }
-        run(fillWords, device, "device, target, value, count, stream", target, value, count, stream);
     }
 }

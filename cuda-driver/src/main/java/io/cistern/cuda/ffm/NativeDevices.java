@@ -37,9 +37,10 @@ final class NativeDevices extends NativeFacet implements Devices {
     @Override
     public String name(int device) {
         int handle = contexts.handle(getName, device);
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = Frame.acquire()) {
             MemorySegment text = arena.allocate(NAME_BYTES);
-            getName.check(getName.call(text.address(), NAME_BYTES, handle), "device", device);
+            getName.check(getName.call(frame, text.address(), NAME_BYTES, handle), "device", device);
             return text.getString(0);
         }
     }
@@ -47,9 +48,10 @@ final class NativeDevices extends NativeFacet implements Devices {
     @Override
     public String uuid(int device) {
         int handle = contexts.handle(getUuid, device);
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = Frame.acquire()) {
             MemorySegment uuid = arena.allocate(UUID_BYTES);
-            getUuid.check(getUuid.call(uuid.address(), handle), "device", device);
+            getUuid.check(getUuid.call(frame, uuid.address(), handle), "device", device);
             String hex = HexFormat.of().formatHex(uuid.toArray(ValueLayout.JAVA_BYTE));
             return String.join(
                     "-",
@@ -65,7 +67,7 @@ final class NativeDevices extends NativeFacet implements Devices {
     public long totalBytes(int device) {
         int handle = contexts.handle(totalMem, device);
         try (Frame frame = Frame.acquire()) {
-            totalMem.check(totalMem.call(frame.out(), handle), "device", device);
+            totalMem.check(totalMem.call(frame, frame.out(), handle), "device", device);
             return frame.outLong();
         }
     }
@@ -74,7 +76,7 @@ final class NativeDevices extends NativeFacet implements Devices {
     public int attribute(int device, DeviceAttribute attribute) {
         int handle = contexts.handle(getAttribute, device);
         try (Frame frame = Frame.acquire()) {
-            int code = getAttribute.call(frame.out(), attribute.code(), handle);
+            int code = getAttribute.call(frame, frame.out(), attribute.code(), handle);
             if (code == CudaResult.INVALID_VALUE.code()) {
                 return 0;
             }
@@ -123,8 +125,8 @@ final class NativeDevices extends NativeFacet implements Devices {
     public void synchronize(int device) {
         contexts.shelter().refuse(synchronize, device);
         BlockingCalls.run(() -> {
-            try (Frame _ = contexts.enter(synchronize, device)) {
-                synchronize.check(synchronize.call(), "device", device);
+            try (Frame frame = contexts.enter(synchronize, device)) {
+                synchronize.check(synchronize.call(frame), "device", device);
             }
         });
     }

@@ -45,15 +45,15 @@ final class NativeEvents extends NativeFacet implements Events {
     @Override
     public void recordAll(int device, long event) {
         contexts.shelter().refuse(recordAll, device);
-        try (Frame _ = contexts.enter(recordAll, device)) {
-            recordAll.check(recordAll.call(contexts.primary(device), event), "device, event", device, event);
+        try (Frame frame = contexts.enter(recordAll, device)) {
+            recordAll.check(recordAll.call(frame, contexts.primary(device), event), "device, event", device, event);
         }
     }
 
     @Override
     public boolean hasPassed(int device, long event) {
-        try (Frame _ = contexts.enter(query, device)) {
-            int code = query.call(event);
+        try (Frame frame = contexts.enter(query, device)) {
+            int code = query.call(frame, event);
             if (code == CudaResult.NOT_READY.code()) {
                 return false;
             }
@@ -72,7 +72,7 @@ final class NativeEvents extends NativeFacet implements Events {
     @Override
     public float elapsedMillis(int device, long start, long end) {
         try (Frame frame = contexts.enter(elapsedTime, device)) {
-            int code = elapsedTime.call(frame.out(), start, end);
+            int code = elapsedTime.call(frame, frame.out(), start, end);
             elapsedTime.check(code, "device, start, end", device, start, end);
             return frame.outFloat();
         }

@@ -1,6 +1,7 @@
 package io.cistern.cuda.ffm;
 
 import io.cistern.cuda.DriverCall;
+import java.lang.foreign.MemorySegment;
 
 /// One facet of the real driver: functions of its library, which run in the primary context of a device.
 ///
@@ -24,54 +25,54 @@ abstract class NativeFacet {
 
     /// Calls a function.
     final void run(DriverFunction function, int device, String names, long a) {
-        try (Frame _ = contexts.enter(function, device)) {
-            function.check(function.call(a), names, device, a);
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame, a), names, device, a);
         }
     }
 
     final void run(DriverFunction function, int device, String names, long a, long b) {
-        try (Frame _ = contexts.enter(function, device)) {
-            function.check(function.call(a, b), names, device, a, b);
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame, a, b), names, device, a, b);
         }
     }
 
     final void run(DriverFunction function, int device, String names, long a, long b, long c) {
-        try (Frame _ = contexts.enter(function, device)) {
-            function.check(function.call(a, b, c), names, device, a, b, c);
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame, a, b, c), names, device, a, b, c);
         }
     }
 
     final void run(DriverFunction function, int device, String names, long a, long b, long c, long d) {
-        try (Frame _ = contexts.enter(function, device)) {
-            function.check(function.call(a, b, c, d), names, device, a, b, c, d);
+        try (Frame frame = contexts.enter(function, device)) {
+            function.check(function.call(frame, a, b, c, d), names, device, a, b, c, d);
         }
     }
 
     /// Calls a function whose first parameter is the place of its result, and returns that.
     final long ask(DriverFunction function, int device, String names, long a) {
         try (Frame frame = contexts.enter(function, device)) {
-            function.check(function.call(frame.zeroedOut(), a), names, device, a);
+            function.check(function.call(frame, frame.zeroedOut(), a), names, device, a);
             return frame.outLong();
         }
     }
 
     final long ask(DriverFunction function, int device, String names, long a, long b) {
         try (Frame frame = contexts.enter(function, device)) {
-            function.check(function.call(frame.zeroedOut(), a, b), names, device, a, b);
+            function.check(function.call(frame, frame.zeroedOut(), a, b), names, device, a, b);
             return frame.outLong();
         }
     }
 
     final long ask(DriverFunction function, int device, String names, long a, long b, long c) {
         try (Frame frame = contexts.enter(function, device)) {
-            function.check(function.call(frame.zeroedOut(), a, b, c), names, device, a, b, c);
+            function.check(function.call(frame, frame.zeroedOut(), a, b, c), names, device, a, b, c);
             return frame.outLong();
         }
     }
 
     final long ask(DriverFunction function, int device, String names, long a, long b, long c, long d) {
         try (Frame frame = contexts.enter(function, device)) {
-            function.check(function.call(frame.zeroedOut(), a, b, c, d), names, device, a, b, c, d);
+            function.check(function.call(frame, frame.zeroedOut(), a, b, c, d), names, device, a, b, c, d);
             return frame.outLong();
         }
     }
@@ -79,8 +80,26 @@ abstract class NativeFacet {
     /// Calls a function about one object, whose second parameter is the place of its result, and returns that.
     final long askAbout(DriverFunction function, int device, String names, long object) {
         try (Frame frame = contexts.enter(function, device)) {
-            function.check(function.call(object, frame.zeroedOut()), names, device, object);
+            function.check(function.call(frame, object, frame.zeroedOut()), names, device, object);
             return frame.outLong();
         }
+    }
+
+    /// Returns the address of native memory that is alive and long enough.
+    ///
+    /// @throws IllegalArgumentException if it is on the heap or too short
+    /// @throws IllegalStateException if its arena was closed
+    static long hostAddress(MemorySegment memory, long byteSize) {
+        if (!memory.isNative()) {
+            throw new IllegalArgumentException("the GPU can't reach memory on the heap: " + memory);
+        }
+        if (!memory.scope().isAlive()) {
+            throw new IllegalStateException("host memory of a closed arena: " + memory);
+        }
+        if (byteSize < 0 || byteSize > memory.byteSize()) {
+            throw new IllegalArgumentException(
+                    "byteSize=" + byteSize + ", but the host memory has " + memory.byteSize() + " bytes");
+        }
+        return memory.address();
     }
 }

@@ -98,7 +98,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
             return 0;
         }
         try (Frame frame = contexts.enter(info, device)) {
-            int code = info.call(stream, frame.zeroedOut(), 0L, frame.secondOut(), 0L, 0L, 0L);
+            int code = info.call(frame, stream, frame.zeroedOut(), 0L, frame.secondOut(), 0L, 0L, 0L);
             return code == 0 && isActive(frame) ? frame.secondOutLong() : 0;
         }
     }
@@ -106,7 +106,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     @Override
     public long capturingGraph(int device, long stream) {
         try (Frame frame = contexts.enter(info, device)) {
-            int code = info.call(stream, frame.zeroedOut(), 0L, frame.secondOut(), 0L, 0L, 0L);
+            int code = info.call(frame, stream, frame.zeroedOut(), 0L, frame.secondOut(), 0L, 0L, 0L);
             info.check(code, "device, stream", device, stream);
             return isActive(frame) ? frame.secondOutLong() : 0;
         }
@@ -121,7 +121,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
         try (Frame frame = contexts.enter(info, device)) {
             MemorySegment outs = frame.struct();
             long edges = outs.address() + 16;
-            int code = info.call(stream, frame.zeroedOut(), 0L, 0L, outs.address(), edges, frame.secondOut());
+            int code = info.call(frame, stream, frame.zeroedOut(), 0L, 0L, outs.address(), edges, frame.secondOut());
             info.check(code, "device, stream", device, stream);
             return isActive(frame) ? longs(outs.get(ValueLayout.JAVA_LONG, 0), frame.secondOutLong()) : List.of();
         }
@@ -142,7 +142,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     public CaptureMode exchangeThreadMode(CaptureMode mode) {
         try (Frame frame = Frame.acquire()) {
             frame.setOut(mode.code());
-            exchangeMode.check(exchangeMode.call(frame.out()), "mode", mode.code());
+            exchangeMode.check(exchangeMode.call(frame, frame.out()), "mode", mode.code());
             return CaptureMode.of(frame.outInt());
         }
     }
@@ -180,8 +180,8 @@ final class NativeGraphs extends NativeFacet implements Graphs {
             long nodes = array(arena, dependencies);
             MemorySegment parameters = Structs.allocationNode(arena, device, byteSize);
             try (Frame frame = contexts.enter(addAllocation, device)) {
-                int code =
-                        addAllocation.call(frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
+                int code = addAllocation.call(
+                        frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
                 addAllocation.check(code, "device, graph, byteSize", device, graph, byteSize);
                 return new AllocationNode(frame.outLong(), Structs.allocatedAddress(parameters));
             }
@@ -193,7 +193,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
         try (Arena arena = Arena.ofConfined()) {
             long nodes = array(arena, dependencies);
             try (Frame frame = contexts.enter(addFree, device)) {
-                int code = addFree.call(frame.out(), graph, nodes, (long) dependencies.size(), address);
+                int code = addFree.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), address);
                 addFree.check(code, "device, graph, address", device, graph, address);
                 return frame.outLong();
             }
@@ -207,7 +207,8 @@ final class NativeGraphs extends NativeFacet implements Graphs {
             long parameters = Structs.fillNode(arena, target, value, count).address();
             long context = contexts.primary(addFill, device);
             try (Frame frame = contexts.enter(addFill, device)) {
-                int code = addFill.call(frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
+                int code =
+                        addFill.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
                 addFill.check(code, "device, graph, target, count", device, graph, target, count);
                 return frame.outLong();
             }
@@ -235,7 +236,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     @Override
     public long nodeCount(int device, long graph) {
         try (Frame frame = contexts.enter(getNodes, device)) {
-            getNodes.check(getNodes.call(graph, 0L, frame.zeroedOut()), "device, graph", device, graph);
+            getNodes.check(getNodes.call(frame, graph, 0L, frame.zeroedOut()), "device, graph", device, graph);
             return frame.outLong();
         }
     }
@@ -244,7 +245,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     public List<Long> dependencies(int device, long node) {
         try (Arena arena = Arena.ofConfined();
                 Frame frame = contexts.enter(getDependencies, device)) {
-            int code = getDependencies.call(node, 0L, 0L, frame.zeroedOut());
+            int code = getDependencies.call(frame, node, 0L, 0L, frame.zeroedOut());
             getDependencies.check(code, "device, node", device, node);
             long count = frame.outLong();
             if (count == 0) {
@@ -252,7 +253,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
             }
             long nodes = arena.allocate(ValueLayout.JAVA_LONG, count).address();
             long edges = arena.allocate(ValueLayout.JAVA_LONG, count).address();
-            code = getDependencies.call(node, nodes, edges, frame.out());
+            code = getDependencies.call(frame, node, nodes, edges, frame.out());
             getDependencies.check(code, "device, node", device, node);
             return longs(nodes, count);
         }
@@ -260,17 +261,17 @@ final class NativeGraphs extends NativeFacet implements Graphs {
 
     @Override
     public void retain(int device, long graph, Runnable whenGone) {
-        long entryPoint = HostFunctions.entryPoint();
+        long entryPoint = HostFunctions.ENTRY_POINT;
         long key = HostFunctions.keep(whenGone);
         boolean retained = false;
         try (Frame frame = contexts.enter(createObject, device)) {
-            int code = createObject.call(frame.out(), key, entryPoint, 1, NO_DESTRUCTOR_SYNC);
+            int code = createObject.call(frame, frame.out(), key, entryPoint, 1, NO_DESTRUCTOR_SYNC);
             createObject.check(code, "device", device);
             long object = frame.outLong();
-            code = retainObject.call(graph, object, 1, MOVE);
+            code = retainObject.call(frame, graph, object, 1, MOVE);
             if (code != CudaResult.SUCCESS.code()) {
                 HostFunctions.forget(key); // before the object's destructor would run it
-                releaseObject.call(object, 1);
+                releaseObject.call(frame, object, 1);
             }
             retainObject.check(code, "device, graph", device, graph);
             retained = true;
@@ -291,7 +292,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     public void update(int device, long executable, long graph) {
         try (Frame frame = contexts.enter(update, device)) {
             MemorySegment result = frame.struct();
-            int code = update.call(executable, graph, result.address());
+            int code = update.call(frame, executable, graph, result.address());
             update.check(
                     code,
                     "device, executable, graph, updateResult",
@@ -321,7 +322,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     public long memory(int device, GraphMemoryAttribute attribute) {
         int handle = contexts.handle(getMemory, device);
         try (Frame frame = contexts.enter(getMemory, device)) {
-            int code = getMemory.call(handle, attribute.code(), frame.zeroedOut());
+            int code = getMemory.call(frame, handle, attribute.code(), frame.zeroedOut());
             getMemory.check(code, "device, attribute", device, attribute.code());
             return frame.outLong();
         }
@@ -331,7 +332,7 @@ final class NativeGraphs extends NativeFacet implements Graphs {
     public void resetMemory(int device, GraphMemoryAttribute attribute) {
         int handle = contexts.handle(setMemory, device);
         try (Frame frame = contexts.enter(setMemory, device)) {
-            int code = setMemory.call(handle, attribute.code(), frame.zeroedOut());
+            int code = setMemory.call(frame, handle, attribute.code(), frame.zeroedOut());
             setMemory.check(code, "device, attribute", device, attribute.code());
         }
     }

@@ -46,7 +46,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     @Override
     public MemoryInfo info(int device) {
         try (Frame frame = contexts.enter(getInfo, device)) {
-            getInfo.check(getInfo.call(frame.out(), frame.secondOut()), "device", device);
+            getInfo.check(getInfo.call(frame, frame.out(), frame.secondOut()), "device", device);
             return new MemoryInfo(frame.outLong(), frame.secondOutLong());
         }
     }
@@ -54,7 +54,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     @Override
     public long freeBytes(int device) {
         try (Frame frame = contexts.enter(getInfo, device)) {
-            getInfo.check(getInfo.call(frame.out(), frame.secondOut()), "device", device);
+            getInfo.check(getInfo.call(frame, frame.out(), frame.secondOut()), "device", device);
             return frame.outLong();
         }
     }
@@ -62,7 +62,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     @Override
     public AddressRange range(int device, long address) {
         try (Frame frame = contexts.enter(getRange, device)) {
-            int code = getRange.call(frame.out(), frame.secondOut(), address);
+            int code = getRange.call(frame, frame.out(), frame.secondOut(), address);
             getRange.check(code, "device, address", device, address);
             return new AddressRange(frame.outLong(), frame.secondOutLong());
         }
@@ -71,7 +71,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     @Override
     public MemorySegment allocateHost(int device, long byteSize) {
         try (Frame frame = contexts.enter(hostAlloc, device)) {
-            int code = hostAlloc.call(frame.out(), byteSize, ALLOC_PORTABLE_MAPPED);
+            int code = hostAlloc.call(frame, frame.out(), byteSize, ALLOC_PORTABLE_MAPPED);
             hostAlloc.check(code, "device, byteSize", device, byteSize);
             long address = frame.outLong();
             requireSameOnDevice(frame, device, address);
@@ -82,11 +82,11 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
     /// Checks that pinned memory has one address on host and device. This holds if addressing is unified, as on
     /// every 64-bit system that the driver still supports.
     private void requireSameOnDevice(Frame frame, int device, long address) {
-        int code = hostDevicePointer.call(frame.out(), address, 0);
+        int code = hostDevicePointer.call(frame, frame.out(), address, 0);
         if (code == 0 && frame.outLong() == address) {
             return;
         }
-        hostFree.call(address);
+        hostFree.call(frame, address);
         hostDevicePointer.check(code, "device, address", device, address);
         throw new CudaException(
                 DriverCall.MEM_HOST_GET_DEVICE_POINTER,
@@ -106,7 +106,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
 
     @Override
     public void registerHost(int device, MemorySegment memory) {
-        long address = HostMemory.address(memory, memory.byteSize());
+        long address = hostAddress(memory, memory.byteSize());
         run(hostRegister, device, "device, address, byteSize", address, memory.byteSize(), REGISTER_PORTABLE_MAPPED);
     }
 

@@ -40,7 +40,7 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
 
     private void create(Frame frame, MemoryPoolProperties properties) {
         create.check(
-                create.call(frame.out(), Structs.poolProperties(frame, properties)),
+                create.call(frame, frame.out(), Structs.poolProperties(frame, properties)),
                 "locationType, locationId, handleTypes, byteSize",
                 properties.location().type().code(),
                 properties.location().id(),
@@ -52,7 +52,7 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
     void tryCreate(MemoryPoolProperties properties) {
         try (Frame frame = Frame.acquire()) {
             create(frame, properties);
-            destroy.check(destroy.call(frame.outLong()), "pool", frame.outLong());
+            destroy.check(destroy.call(frame, frame.outLong()), "pool", frame.outLong());
         }
     }
 
@@ -76,8 +76,8 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
     @Override
     public void setCurrentPool(int device, long pool) {
         int handle = contexts.handle(setCurrent, device);
-        try (Frame _ = contexts.enter(setCurrent, device)) {
-            setCurrent.check(setCurrent.call(handle, pool), "device, pool", device, pool);
+        try (Frame frame = contexts.enter(setCurrent, device)) {
+            setCurrent.check(setCurrent.call(frame, handle, pool), "device, pool", device, pool);
         }
     }
 
@@ -150,7 +150,7 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
     @Override
     public long attribute(int device, long pool, PoolAttribute attribute) {
         try (Frame frame = contexts.enter(getAttribute, device)) {
-            int code = getAttribute.call(pool, attribute.code(), frame.zeroedOut());
+            int code = getAttribute.call(frame, pool, attribute.code(), frame.zeroedOut());
             getAttribute.check(code, "device, pool, attribute", device, pool, attribute.code());
             return attribute.isInt() ? frame.outInt() : frame.outLong();
         }
@@ -161,7 +161,7 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
         try (Frame frame = contexts.enter(setAttribute, device)) {
             // Little-endian: the driver reads an int from the low half.
             frame.setOut(value);
-            int code = setAttribute.call(pool, attribute.code(), frame.out());
+            int code = setAttribute.call(frame, pool, attribute.code(), frame.out());
             setAttribute.check(code, "device, pool, attribute, value", device, pool, attribute.code(), value);
         }
     }
@@ -174,7 +174,7 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
     @Override
     public void setAccess(int device, long pool, int peer, AccessRights rights) {
         try (Frame frame = contexts.enter(setAccess, device)) {
-            int code = setAccess.call(pool, Structs.access(frame, MemoryLocation.device(peer), rights), 1L);
+            int code = setAccess.call(frame, pool, Structs.access(frame, MemoryLocation.device(peer), rights), 1L);
             setAccess.check(code, "device, pool, peer, rights", device, pool, peer, rights.code());
         }
     }
@@ -182,7 +182,8 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
     @Override
     public AccessRights access(int device, long pool, int peer) {
         try (Frame frame = contexts.enter(getAccess, device)) {
-            int code = getAccess.call(frame.zeroedOut(), pool, Structs.location(frame, MemoryLocation.device(peer)));
+            int code = getAccess.call(
+                    frame, frame.zeroedOut(), pool, Structs.location(frame, MemoryLocation.device(peer)));
             getAccess.check(code, "device, pool, peer", device, pool, peer);
             return AccessRights.of(frame.outInt());
         }

@@ -22,7 +22,7 @@ final class NativeModules extends NativeFacet implements Modules {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(ptx).address();
             try (Frame frame = contexts.enter(load, device)) {
-                int code = load.call(frame.out(), text);
+                int code = load.call(frame, frame.out(), text);
                 if (code != 0) {
                     throw load.failed(code, "device=" + device + ", PTX of " + ptx.length() + " characters");
                 }
@@ -41,7 +41,7 @@ final class NativeModules extends NativeFacet implements Modules {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(name).address();
             try (Frame frame = contexts.enter(getFunction, device)) {
-                int code = getFunction.call(frame.out(), module, text);
+                int code = getFunction.call(frame, frame.out(), module, text);
                 if (code != 0) {
                     throw getFunction.failed(code, Arguments.text("device, module", device, module) + ", name=" + name);
                 }

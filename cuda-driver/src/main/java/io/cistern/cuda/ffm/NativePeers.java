@@ -18,7 +18,7 @@ final class NativePeers extends NativeFacet implements Peers {
         int handle = contexts.handle(canAccess, device);
         int peerHandle = contexts.handle(canAccess, peer);
         try (Frame frame = Frame.acquire()) {
-            canAccess.check(canAccess.call(frame.out(), handle, peerHandle), "device, peer", device, peer);
+            canAccess.check(canAccess.call(frame, frame.out(), handle, peerHandle), "device, peer", device, peer);
             return frame.outInt() != 0;
         }
     }
@@ -26,16 +26,16 @@ final class NativePeers extends NativeFacet implements Peers {
     @Override
     public void enable(int device, int peer) {
         long peerContext = contexts.primary(enable, peer);
-        try (Frame _ = contexts.enter(enable, device)) {
-            enable.check(enable.call(peerContext, 0), "device, peer", device, peer);
+        try (Frame frame = contexts.enter(enable, device)) {
+            enable.check(enable.call(frame, peerContext, 0), "device, peer", device, peer);
         }
     }
 
     @Override
     public void disable(int device, int peer) {
         long peerContext = contexts.primary(disable, peer);
-        try (Frame _ = contexts.enter(disable, device)) {
-            disable.check(disable.call(peerContext), "device, peer", device, peer);
+        try (Frame frame = contexts.enter(disable, device)) {
+            disable.check(disable.call(frame, peerContext), "device, peer", device, peer);
         }
     }
 }

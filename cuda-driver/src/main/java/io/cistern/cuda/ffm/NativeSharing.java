@@ -31,7 +31,7 @@ final class NativeSharing extends NativeFacet implements Sharing {
     @Override
     public int exportPool(int device, long pool) {
         try (Frame frame = contexts.enter(exportPool, device)) {
-            export(frame.zeroedOut(), HandleType.POSIX_FILE_DESCRIPTOR, device, pool);
+            export(frame, frame.zeroedOut(), HandleType.POSIX_FILE_DESCRIPTOR, device, pool);
             // The driver does not promise close-on-exec.
             return new Descriptor(frame.outInt()).closedOnExec().number();
         }
@@ -41,13 +41,13 @@ final class NativeSharing extends NativeFacet implements Sharing {
     public byte[] exportPoolToFabric(int device, long pool) {
         try (Frame frame = contexts.enter(exportPool, device)) {
             MemorySegment handle = handle(frame);
-            export(handle.address(), HandleType.FABRIC, device, pool);
+            export(frame, handle.address(), HandleType.FABRIC, device, pool);
             return handle.toArray(ValueLayout.JAVA_BYTE);
         }
     }
 
-    private void export(long out, HandleType type, int device, long pool) {
-        int code = exportPool.call(out, pool, type.bit(), NO_FLAGS);
+    private void export(Frame frame, long out, HandleType type, int device, long pool) {
+        int code = exportPool.call(frame, out, pool, type.bit(), NO_FLAGS);
         exportPool.check(code, "device, pool, handleType", device, pool, type.bit());
     }
 
@@ -63,7 +63,8 @@ final class NativeSharing extends NativeFacet implements Sharing {
         checkLength(handle);
         try (Frame frame = contexts.enter(importPool, device)) {
             int type = HandleType.FABRIC.bit();
-            int code = importPool.call(frame.out(), written(frame, handle).address(), type, NO_FLAGS);
+            int code =
+                    importPool.call(frame, frame.out(), written(frame, handle).address(), type, NO_FLAGS);
             importPool.check(code, "device, handleType", device, type);
             return frame.outLong();
         }
@@ -73,7 +74,8 @@ final class NativeSharing extends NativeFacet implements Sharing {
     public byte[] exportPointer(int device, long address) {
         try (Frame frame = contexts.enter(exportPointer, device)) {
             MemorySegment pointer = handle(frame);
-            exportPointer.check(exportPointer.call(pointer.address(), address), "device, address", device, address);
+            exportPointer.check(
+                    exportPointer.call(frame, pointer.address(), address), "device, address", device, address);
             return pointer.toArray(ValueLayout.JAVA_BYTE);
         }
     }
@@ -83,7 +85,7 @@ final class NativeSharing extends NativeFacet implements Sharing {
         checkLength(pointer);
         try (Frame frame = contexts.enter(importPointer, device)) {
             int code = importPointer.call(
-                    frame.out(), pool, written(frame, pointer).address());
+                    frame, frame.out(), pool, written(frame, pointer).address());
             importPointer.check(code, "device, pool", device, pool);
             return frame.outLong();
         }
@@ -98,7 +100,7 @@ final class NativeSharing extends NativeFacet implements Sharing {
     public byte[] exportEvent(int device, long event) {
         try (Frame frame = contexts.enter(getEventHandle, device)) {
             MemorySegment handle = handle(frame);
-            getEventHandle.check(getEventHandle.call(handle.address(), event), "device, event", device, event);
+            getEventHandle.check(getEventHandle.call(frame, handle.address(), event), "device, event", device, event);
             return handle.toArray(ValueLayout.JAVA_BYTE);
         }
     }
@@ -107,7 +109,7 @@ final class NativeSharing extends NativeFacet implements Sharing {
     public long openEvent(int device, byte[] handle) {
         checkLength(handle);
         try (Frame frame = contexts.enter(openEventHandle, device)) {
-            openEventHandle.check(openEventHandle.call(frame.out(), written(frame, handle)), "device", device);
+            openEventHandle.check(openEventHandle.call(frame, frame.out(), written(frame, handle)), "device", device);
             return frame.outLong();
         }
     }
@@ -116,7 +118,7 @@ final class NativeSharing extends NativeFacet implements Sharing {
     public byte[] legacyHandle(int device, long address) {
         try (Frame frame = contexts.enter(getMemHandle, device)) {
             MemorySegment handle = handle(frame);
-            int code = getMemHandle.call(handle.address(), address);
+            int code = getMemHandle.call(frame, handle.address(), address);
             if (code == CudaResult.INVALID_VALUE.code()) {
                 throw getMemHandle.failed(
                         code, Arguments.text("device, address", device, address) + ": " + ONLY_LINEAR);

@@ -59,8 +59,8 @@ final class NativeStreams extends NativeFacet implements Streams {
 
     @Override
     public boolean isIdle(int device, long stream) {
-        try (Frame _ = contexts.enter(query, device)) {
-            int code = query.call(stream);
+        try (Frame frame = contexts.enter(query, device)) {
+            int code = query.call(frame, stream);
             if (code == CudaResult.NOT_READY.code()) {
                 return false;
             }
@@ -87,11 +87,11 @@ final class NativeStreams extends NativeFacet implements Streams {
     @Override
     public void launchHostFunction(int device, long stream, Runnable function) {
         long graph = graphs.capturingGraphIfAny(device, stream);
-        long entryPoint = graph == 0 ? HostFunctions.entryPoint() : HostFunctions.repeatingEntryPoint();
+        long entryPoint = graph == 0 ? HostFunctions.ENTRY_POINT : HostFunctions.REPEATING_ENTRY_POINT;
         long key = HostFunctions.keep(function);
         boolean launched = false;
-        try (Frame _ = contexts.enter(launchHost, device)) {
-            launchHost.check(launchHost.call(stream, entryPoint, key), "device, stream", device, stream);
+        try (Frame frame = contexts.enter(launchHost, device)) {
+            launchHost.check(launchHost.call(frame, stream, entryPoint, key), "device, stream", device, stream);
             launched = true;
         } finally {
             if (!launched) {

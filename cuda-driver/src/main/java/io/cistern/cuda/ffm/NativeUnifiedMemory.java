@@ -48,8 +48,8 @@ final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
 
     @Override
     public void prefetch(int device, long address, long byteSize, MemoryLocation target, long stream) {
-        try (Frame _ = contexts.enter(prefetch, device)) {
-            int code = prefetch.call(address, byteSize, byValue(target), 0, stream);
+        try (Frame frame = contexts.enter(prefetch, device)) {
+            int code = prefetch.call(frame, address, byteSize, byValue(target), 0, stream);
             prefetch.check(
                     code,
                     "device, address, byteSize, locationType, locationId, stream",
@@ -64,8 +64,8 @@ final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
 
     @Override
     public void advise(int device, long address, long byteSize, MemoryAdvice advice, MemoryLocation place) {
-        try (Frame _ = contexts.enter(advise, device)) {
-            int code = advise.call(address, byteSize, advice.code(), byValue(place));
+        try (Frame frame = contexts.enter(advise, device)) {
+            int code = advise.call(frame, address, byteSize, advice.code(), byValue(place));
             advise.check(
                     code,
                     "device, address, byteSize, advice, locationType, locationId",
@@ -90,12 +90,12 @@ final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
     }
 
     private int attribute(Frame frame, int which, int device, long address, long byteSize) {
-        get(frame.zeroedOut(), Integer.BYTES, which, device, address, byteSize);
+        get(frame, frame.zeroedOut(), Integer.BYTES, which, device, address, byteSize);
         return frame.outInt();
     }
 
-    private void get(long data, long dataBytes, int which, int device, long address, long byteSize) {
-        int code = attribute.call(data, dataBytes, which, address, byteSize);
+    private void get(Frame frame, long data, long dataBytes, int which, int device, long address, long byteSize) {
+        int code = attribute.call(frame, data, dataBytes, which, address, byteSize);
         attribute.check(code, "device, address, byteSize, attribute", device, address, byteSize, which);
     }
 
@@ -110,7 +110,7 @@ final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
 
     private List<MemoryLocation> accessedBy(Frame frame, int device, long address, long byteSize) {
         MemorySegment places = frame.struct();
-        get(places.address(), places.byteSize(), ACCESSED_BY, device, address, byteSize);
+        get(frame, places.address(), places.byteSize(), ACCESSED_BY, device, address, byteSize);
         return Arrays.stream(places.toArray(JAVA_INT))
                 .filter(id -> id != NOBODY)
                 .mapToObj(id -> id == HOST ? MemoryLocation.host() : MemoryLocation.device(id))
@@ -123,7 +123,7 @@ final class NativeUnifiedMemory extends NativeFacet implements UnifiedMemory {
             MemorySegment range = frame.struct();
             range.set(JAVA_LONG, 0, address);
             range.set(JAVA_LONG, Long.BYTES, byteSize);
-            int code = discard.call(range.address(), range.address() + Long.BYTES, 1L, 0L, stream);
+            int code = discard.call(frame, range.address(), range.address() + Long.BYTES, 1L, 0L, stream);
             discard.check(code, "device, address, byteSize, stream", device, address, byteSize, stream);
         }
     }

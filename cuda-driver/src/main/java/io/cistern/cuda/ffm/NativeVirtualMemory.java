@@ -37,7 +37,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
 
     private long granularity(Frame frame, PhysicalMemory memory, boolean recommended) {
         int option = recommended ? RECOMMENDED : MINIMUM;
-        int code = getGranularity.call(frame.out(), Structs.allocationProperties(frame, memory), option);
+        int code = getGranularity.call(frame, frame.out(), Structs.allocationProperties(frame, memory), option);
         getGranularity.check(
                 code,
                 "device, locationType, locationId, handleTypes, recommended",
@@ -74,7 +74,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
     }
 
     private long create(Frame frame, long byteSize, PhysicalMemory memory) {
-        int code = create.call(frame.out(), byteSize, Structs.allocationProperties(frame, memory), 0L);
+        int code = create.call(frame, frame.out(), byteSize, Structs.allocationProperties(frame, memory), 0L);
         create.check(
                 code,
                 "device, byteSize, locationType, locationId, handleTypes",
@@ -90,7 +90,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
     void tryCreate(PhysicalMemory memory) {
         try (Frame frame = Frame.acquire()) {
             long handle = create(frame, granularity(frame, memory, false), memory);
-            release.check(release.call(handle), "handle", handle);
+            release.check(release.call(frame, handle), "handle", handle);
         }
     }
 
@@ -101,8 +101,8 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
 
     @Override
     public void map(int device, long address, long byteSize, long handle) {
-        try (Frame _ = contexts.enter(map, device)) {
-            int code = map.call(address, byteSize, 0L, handle, 0L);
+        try (Frame frame = contexts.enter(map, device)) {
+            int code = map.call(frame, address, byteSize, 0L, handle, 0L);
             map.check(code, "device, address, byteSize, handle", device, address, byteSize, handle);
         }
     }
@@ -115,7 +115,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
     @Override
     public void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights) {
         try (Frame frame = contexts.enter(setAccess, device)) {
-            int code = setAccess.call(address, byteSize, Structs.access(frame, accessor, rights), 1L);
+            int code = setAccess.call(frame, address, byteSize, Structs.access(frame, accessor, rights), 1L);
             setAccess.check(
                     code,
                     "device, address, byteSize, locationType, locationId, rights",
@@ -135,7 +135,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
             int to = Math.min(accessors.size(), from + Structs.MAX_ACCESSORS);
             try (Frame frame = contexts.enter(setAccess, device)) {
                 long descriptors = Structs.access(frame, accessors.subList(from, to), rights);
-                int code = setAccess.call(address, byteSize, descriptors, (long) to - from);
+                int code = setAccess.call(frame, address, byteSize, descriptors, (long) to - from);
                 setAccess.check(
                         code,
                         "device, address, byteSize, count, rights",
@@ -151,7 +151,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
     @Override
     public AccessRights access(int device, long address, MemoryLocation accessor) {
         try (Frame frame = contexts.enter(getAccess, device)) {
-            int code = getAccess.call(frame.zeroedOut(), Structs.location(frame, accessor), address);
+            int code = getAccess.call(frame, frame.zeroedOut(), Structs.location(frame, accessor), address);
             getAccess.check(
                     code,
                     "device, address, locationType, locationId",

@@ -13,11 +13,11 @@ record Startup(DriverLibrary library, int version, int devices) {
         DriverFunction init = library.function(DriverCall.INIT, "I");
         DriverFunction getVersion = library.function(DriverCall.DRIVER_GET_VERSION, "L");
         DriverFunction getCount = library.function(DriverCall.DEVICE_GET_COUNT, "L");
-        requireSuccess(library, DriverCall.INIT, init.call(0));
         try (Frame frame = Frame.acquire()) {
-            requireSuccess(library, DriverCall.DRIVER_GET_VERSION, getVersion.call(frame.out()));
+            requireSuccess(library, DriverCall.INIT, init.call(frame, 0));
+            requireSuccess(library, DriverCall.DRIVER_GET_VERSION, getVersion.call(frame, frame.out()));
             int version = frame.outInt();
-            requireSuccess(library, DriverCall.DEVICE_GET_COUNT, getCount.call(frame.out()));
+            requireSuccess(library, DriverCall.DEVICE_GET_COUNT, getCount.call(frame, frame.out()));
             int devices = frame.outInt();
             if (devices == 0) {
                 throw new UnavailableException(
