@@ -4,7 +4,9 @@ import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -12,6 +14,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// Finds the drivers that this program can use, by [ServiceLoader]. Any thread may call.
 public final class CudaDrivers {
     private static final String AUTO = "auto";
+    private static final Map<String, String> CLASS_NAMES = Map.of(
+            "cuda", "io.cistern.cuda.ffm.NativeDriverProvider",
+            "simulated", "io.cistern.simulated.SimulatedDriverProvider");
     private static final AtomicBoolean WARNED = new AtomicBoolean();
 
     private CudaDrivers() {}
@@ -20,17 +25,12 @@ public final class CudaDrivers {
     ///
     /// @throws java.util.ServiceConfigurationError if a declared provider can't be instantiated
     public static List<CudaDriverProvider> providers() {
-        List<CudaDriverProvider> found = new ArrayList<>();
-        for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
-            found.add(provider);
-        }
-        found.sort(CudaDrivers::byPriority);
-        return List.copyOf(found);
-    }
-
-    private static int byPriority(CudaDriverProvider one, CudaDriverProvider other) {
-        int highestFirst = Integer.compare(other.priority(), one.priority());
-        return highestFirst != 0 ? highestFirst : one.name().compareTo(other.name());
+        return ServiceLoader.load(CudaDriverProvider.class).stream()
+                .map(ServiceLoader.Provider::get)
+                .sorted(Comparator.comparing(CudaDriverProvider::priority)
+                        .reversed()
+                        .thenComparing(CudaDriverProvider::name))
+                .toList();
     }
 
     /// Opens the driver that [#choose()] chooses; the caller closes it. If that driver is a simulation that no
@@ -72,7 +72,7 @@ public final class CudaDrivers {
             return named(set.get(), providers);
         }
         if (find("cuda", providers).isEmpty()) {
-            throw new IllegalStateException(DriverServiceFile.notFound("cuda"));
+            throw new IllegalStateException(notFound("cuda"));
         }
         return best(providers);
     }
@@ -80,7 +80,7 @@ public final class CudaDrivers {
     private static DriverChoice named(Settings.Value set, List<CudaDriverProvider> providers) {
         Optional<CudaDriverProvider> provider = find(set.text(), providers);
         if (provider.isEmpty()) {
-            throw new IllegalSettingException(set, DriverServiceFile.notFound(set.text()));
+            throw new IllegalSettingException(set, notFound(set.text()));
         }
         Optional<String> reason = provider.get().unavailableBecause();
         if (reason.isPresent()) {
@@ -91,12 +91,7 @@ public final class CudaDrivers {
     }
 
     private static Optional<CudaDriverProvider> find(String name, List<CudaDriverProvider> providers) {
-        for (CudaDriverProvider provider : providers) {
-            if (provider.name().equals(name)) {
-                return Optional.of(provider);
-            }
-        }
-        return Optional.empty();
+        return providers.stream().filter(each -> each.name().equals(name)).findFirst();
     }
 
     private static DriverChoice best(List<CudaDriverProvider> providers) {
@@ -118,6 +113,34 @@ public final class CudaDrivers {
         if (mistake.isPresent()) {
             throw new IllegalStateException("the driver " + provider.name() + " can't be used: " + mistake.get()
                     + "; to run without a GPU, set " + Setting.DRIVER.key() + "=simulated");
+        }
+    }
+
+    /// Returns why no driver of that name was found, and what to do about it: its JAR is missing, or a fat JAR has its
+    /// class but has lost its entry in `META-INF/services`.
+    private static String notFound(String name) {
+        String className = CLASS_NAMES.get(name);
+        if (className == null) {
+            return "there is no driver '" + name + "'; valid are auto, cuda, simulated and the names of other drivers"
+                    + " on the class path";
+        }
+        if (!isHere(className)) {
+            return "there is no driver '" + name + "': add "
+                    + (name.equals("cuda") ? "cistern-cuda-driver" : "cistern-simulated-gpu")
+                    + " to the class path or module path";
+        }
+        return "the class of the driver '" + name + "' is here, but META-INF/services/"
+                + CudaDriverProvider.class.getName() + " does not name " + className
+                + ". In a fat JAR the files in META-INF/services must be merged: with ServicesResourceTransformer in"
+                + " Maven's shade plug-in, with mergeServiceFiles() in Gradle's shadow plug-in";
+    }
+
+    private static boolean isHere(String className) {
+        try {
+            Class.forName(className, false, CudaDrivers.class.getClassLoader());
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
         }
     }
 }

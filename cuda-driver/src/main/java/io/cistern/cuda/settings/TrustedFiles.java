@@ -28,15 +28,21 @@ public final class TrustedFiles {
     private static final int OTHERS_WRITE = 02;
     private static final int ROOT = 0;
 
+    /// The number of a user if there is no `/proc`.
+    private static final int UNKNOWN = -1;
+
+    /// The user whose rights this process has. Java only knows a name, which a container may lack.
+    private static final int OWN_USER = ownUser();
+
     private final int user;
     private final Set<Path> trustedAbove = new HashSet<>();
 
     /// Trusts files of this process's user.
     public TrustedFiles() {
-        this(ProcessUser.NUMBER);
+        this(OWN_USER);
     }
 
-    /// @param user the user besides root who may change files; [ProcessUser#UNKNOWN] accepts any owner
+    /// @param user the user besides root who may change files; -1 accepts any owner
     TrustedFiles(int user) {
         this.user = user;
     }
@@ -128,7 +134,7 @@ public final class TrustedFiles {
     }
 
     private String owned(int owner, Path path) throws IOException {
-        return owner == ROOT || owner == user || user == ProcessUser.UNKNOWN
+        return owner == ROOT || owner == user || user == UNKNOWN
                 ? ""
                 : "belongs to user " + Files.getOwner(path).getName()
                         + ", neither root nor the one who runs this program; chown it, or mount it read-only";
@@ -142,5 +148,20 @@ public final class TrustedFiles {
             return "is writable by everyone; chmod go-w it";
         }
         return (mode & GROUP_WRITES) == 0 ? "" : "is writable by its group; chmod g-w it";
+    }
+
+    /// The line `Uid:` has the real, the effective, the saved and the file-system user. The owner of
+    /// `/proc/self` does not help: it is root if the process may not be traced.
+    private static int ownUser() {
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+                if (line.startsWith("Uid:")) {
+                    return Integer.parseInt(line.split("\t", -1)[4]);
+                }
+            }
+        } catch (IOException | RuntimeException noProc) {
+            return UNKNOWN;
+        }
+        return UNKNOWN;
     }
 }
