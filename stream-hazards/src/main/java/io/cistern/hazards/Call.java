@@ -33,7 +33,7 @@ final class Call extends Throwable {
     private static final String OUTER = "io.cistern.";
 
     private final String name;
-    private final String thread = nameOf(Thread.currentThread());
+    private final String thread = ThreadNames.of(Thread.currentThread());
     private final long nanos;
 
     /// @param nanos the time of the call, by [System#nanoTime]
@@ -50,11 +50,6 @@ final class Call extends Throwable {
     /// Returns the name of the calling thread.
     String thread() {
         return thread;
-    }
-
-    /// Virtual threads have no name unless the program gives them one.
-    private static String nameOf(Thread thread) {
-        return ThreadNames.of(thread);
     }
 
     Place place(long stream, boolean isWrite, long byteSize) {

@@ -6,6 +6,7 @@ import io.cistern.hazards.StreamHazard.Place;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -80,13 +81,6 @@ final class MemoryUses {
         /// The parts of its memory that serve no other block yet, after its free.
         @Nullable
         Piece pieces;
-
-        /// Its neighbours among the freed blocks that are known.
-        @Nullable
-        Block older;
-
-        @Nullable
-        Block newer;
 
         /// @param stream the stream whose newest work is the allocation
         Block(Range range, Stream stream, Call allocation) {
@@ -192,25 +186,15 @@ final class MemoryUses {
         }
     }
 
-    private static final class Pinned {
-        final Range range;
-        final List<Use> uses = new ArrayList<>(2);
-
-        Pinned(Range range) {
-            this.range = range;
-        }
-    }
+    private record Pinned(Range range, List<Use> uses) {}
 
     private final StreamClocks clocks;
     private final Found found;
     private final ByAddress<Block> live = new ByAddress<>();
     private final ByAddress<Block> freed = new ByAddress<>();
 
-    /// The ends of the list of freed blocks that are still known.
-    private @Nullable Block oldestFreed;
-
-    private @Nullable Block newestFreed;
-    private int freedCount;
+    /// The freed blocks that are still known, the oldest first.
+    private final Set<Block> known = new LinkedHashSet<>();
 
     private final ByAddress<Mapped> mappings = new ByAddress<>();
     /// Pinned memory of the host.
@@ -317,7 +301,7 @@ final class MemoryUses {
 
     /// Records that memory of the host is pinned, so that the GPU copies from and to it asynchronously.
     void pinned(long address, long byteSize) {
-        pinned.put(address, new Pinned(new Range(address, byteSize, true)));
+        pinned.put(address, new Pinned(new Range(address, byteSize, true), new ArrayList<>(2)));
     }
 
     void unpinned(long address) {
@@ -449,12 +433,12 @@ final class MemoryUses {
             compareAndKeep(block, free);
         }
         block.free = free;
+        known.add(block);
         freed.put(address, block);
         block.isFreed = true;
-        keep(block);
         forEachPart(block.range, (from, byteSize, at) -> new Piece(block, from, byteSize, at).enter());
-        if (freedCount > MOST_FREED && oldestFreed != null) {
-            forget(oldestFreed);
+        if (known.size() > MOST_FREED) {
+            forget(known.iterator().next());
         }
     }
 
@@ -473,30 +457,9 @@ final class MemoryUses {
         }
     }
 
-    private void keep(Block block) {
-        block.older = newestFreed;
-        if (newestFreed == null) {
-            oldestFreed = block;
-        } else {
-            newestFreed.newer = block;
-        }
-        newestFreed = block;
-        freedCount++;
-    }
-
     /// Forgets a freed block.
     private void forget(Block block) {
-        if (block.older == null) {
-            oldestFreed = block.newer;
-        } else {
-            block.older.newer = block.newer;
-        }
-        if (block.newer == null) {
-            newestFreed = block.older;
-        } else {
-            block.newer.older = block.older;
-        }
-        freedCount--;
+        known.remove(block);
         if (block.isFreed) {
             removeFreed(block);
         }
@@ -507,7 +470,7 @@ final class MemoryUses {
 
     /// Returns how many freed blocks are known.
     int freedBlocks() {
-        return freedCount;
+        return known.size();
     }
 
     /// Records that a page lies at an address.

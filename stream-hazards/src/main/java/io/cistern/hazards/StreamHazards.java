@@ -321,7 +321,7 @@ public final class StreamHazards {
                 lookAt(use.device(), use.stream());
                 inTurn(() -> uses.recorded(clocks.stream(use.device(), use.stream()), use.address()));
             }
-            case MemoryEvent.SegmentAcquired segment -> anew(segment.address(), segment.byteSize());
+            case MemoryEvent.SegmentAcquired segment -> inTurn(() -> uses.anew(segment.address(), segment.byteSize()));
             default -> {}
         }
     }
@@ -365,28 +365,9 @@ public final class StreamHazards {
         return clocks.ends(device, stream);
     }
 
-    void mapped(long address, long byteSize, long page) {
-        inTurn(() -> uses.mapped(address, byteSize, page));
-    }
-
-    void unmapped(long address, long byteSize) {
-        inTurn(() -> uses.unmapped(address, byteSize));
-    }
-
-    void released(long page) {
-        inTurn(() -> uses.released(page));
-    }
-
-    void pinned(long address, long byteSize) {
-        inTurn(() -> uses.pinned(address, byteSize));
-    }
-
-    void unpinned(long address) {
-        inTurn(() -> uses.unpinned(address));
-    }
-
-    void anew(long address, long byteSize) {
-        inTurn(() -> uses.anew(address, byteSize));
+    /// Takes a step about memory.
+    void uses(Consumer<MemoryUses> step) {
+        inTurn(() -> step.accept(uses));
     }
 
     private void inTurn(Runnable step) {

@@ -34,6 +34,9 @@ final class WatchedDriver implements CudaDriver {
         Consumer<Object> before(String name, Object[] arguments);
     }
 
+    /// Done after a call that needs nothing more.
+    private static final Consumer<Object> NOTHING = _ -> {};
+
     final StreamHazards hazards;
     private final CudaDriver driver;
     private final Facets facets;
@@ -63,8 +66,7 @@ final class WatchedDriver implements CudaDriver {
     private static <T> T watched(Class<T> facet, T target, Look look) {
         return facet.cast(Proxy.newProxyInstance(
                 facet.getClassLoader(), new Class<?>[] {facet}, (_, method, arguments) -> {
-                    Consumer<Object> after =
-                            arguments == null ? WatchedDriver::nothing : look.before(method.getName(), arguments);
+                    Consumer<Object> after = arguments == null ? NOTHING : look.before(method.getName(), arguments);
                     try {
                         Object result = method.invoke(target, arguments);
                         after.accept(result);
@@ -84,102 +86,100 @@ final class WatchedDriver implements CudaDriver {
     }
 
     private Consumer<Object> device(String name, Object[] arguments) {
-        if (!name.equals("synchronize")) {
-            return WatchedDriver::nothing;
-        }
-        Runnable after = hazards.waitForDevice(device(arguments));
+        return name.equals("synchronize") ? then(hazards.waitForDevice(device(arguments))) : NOTHING;
+    }
+
+    private static Consumer<Object> then(Runnable after) {
         return _ -> after.run();
     }
 
+    private static Consumer<Object> ifTrue(Runnable after) {
+        return answer -> {
+            if (answer.equals(true)) {
+                after.run();
+            }
+        };
+    }
+
     private Consumer<Object> memory(String name, Object[] arguments) {
-        switch (name) {
-            case "allocate" -> {
-                return address -> hazards.anew((long) address, number(arguments, 1));
+        return switch (name) {
+            case "allocate" -> address -> anew(address, number(arguments, 1));
+            case "allocateHost" -> memory -> pinned(memory, number(arguments, 1));
+            case "registerHost" -> _ -> pinned(arguments[1], ((MemorySegment) arguments[1]).byteSize());
+            case "freeHost", "unregisterHost" -> {
+                hazards.uses(uses -> uses.unpinned(((MemorySegment) arguments[1]).address()));
+                yield NOTHING;
             }
-            case "allocateHost" -> {
-                return memory -> hazards.pinned(((MemorySegment) memory).address(), number(arguments, 1));
-            }
-            case "registerHost" -> {
-                MemorySegment memory = (MemorySegment) arguments[1];
-                return _ -> hazards.pinned(memory.address(), memory.byteSize());
-            }
-            case "freeHost", "unregisterHost" -> hazards.unpinned(((MemorySegment) arguments[1]).address());
-            default -> {}
-        }
-        return WatchedDriver::nothing;
+            default -> NOTHING;
+        };
+    }
+
+    private void anew(Object address, long byteSize) {
+        hazards.uses(uses -> uses.anew((long) address, byteSize));
+    }
+
+    private void pinned(Object memory, long byteSize) {
+        hazards.uses(uses -> uses.pinned(((MemorySegment) memory).address(), byteSize));
     }
 
     private Consumer<Object> managed(String name, Object[] arguments) {
-        if (name.equals("discard")) {
-            work(name, device(arguments), arguments, 3, writes(arguments, 1, number(arguments, 2)));
-        }
-        return WatchedDriver::nothing;
+        return name.equals("discard")
+                ? work(name, device(arguments), arguments, 3, writes(arguments, 1, number(arguments, 2)))
+                : NOTHING;
     }
 
     private Consumer<Object> pool(String name, Object[] arguments) {
         return switch (name) {
-            case "allocate" -> address -> hazards.anew((long) address, number(arguments, 1));
-            case "allocateFrom" -> address -> hazards.anew((long) address, number(arguments, 2));
-            default -> WatchedDriver::nothing;
+            case "allocate" -> address -> anew(address, number(arguments, 1));
+            case "allocateFrom" -> address -> anew(address, number(arguments, 2));
+            default -> NOTHING;
         };
     }
 
     private Consumer<Object> page(String name, Object[] arguments) {
         return switch (name) {
-            case "map" -> _ -> hazards.mapped(number(arguments, 1), number(arguments, 2), number(arguments, 3));
-            case "unmap" -> _ -> hazards.unmapped(number(arguments, 1), number(arguments, 2));
+            case "map" ->
+                _ -> hazards.uses(
+                        uses -> uses.mapped(number(arguments, 1), number(arguments, 2), number(arguments, 3)));
+            case "unmap" -> _ -> hazards.uses(uses -> uses.unmapped(number(arguments, 1), number(arguments, 2)));
             case "release" -> {
-                hazards.released(number(arguments, 1));
-                yield WatchedDriver::nothing;
+                hazards.uses(uses -> uses.released(number(arguments, 1)));
+                yield NOTHING;
             }
-            default -> WatchedDriver::nothing;
+            default -> NOTHING;
         };
     }
 
     private Consumer<Object> copy(String name, Object[] arguments) {
         int device = device(arguments);
-        switch (name) {
-            case "toDevice" -> {
-                long byteSize = number(arguments, 3);
-                work(name, device, arguments, 4, host(arguments, 2, byteSize, false), writes(arguments, 1, byteSize));
-            }
+        return switch (name) {
+            case "toDevice" ->
+                work(name, device, arguments, 4, host(arguments, 2, false), writes(arguments, 1, number(arguments, 3)));
             case "arrayToDevice" ->
                 work(name, device, arguments, 3, writes(arguments, 1, ((MemorySegment) arguments[2]).byteSize()));
-            case "toHost" -> {
-                long byteSize = number(arguments, 3);
-                work(name, device, arguments, 4, reads(arguments, 2, byteSize), host(arguments, 1, byteSize, true));
-            }
+            case "toHost" ->
+                work(name, device, arguments, 4, reads(arguments, 2, number(arguments, 3)), host(arguments, 1, true));
             case "onDevice" -> {
                 long byteSize = number(arguments, 3);
-                work(name, device, arguments, 4, reads(arguments, 2, byteSize), writes(arguments, 1, byteSize));
+                yield work(name, device, arguments, 4, reads(arguments, 2, byteSize), writes(arguments, 1, byteSize));
             }
             case "betweenDevices" -> {
                 long byteSize = number(arguments, 4);
                 int from = (int) arguments[2];
-                work(name, from, arguments, 5, reads(arguments, 3, byteSize), writes(arguments, 1, byteSize));
+                yield work(name, from, arguments, 5, reads(arguments, 3, byteSize), writes(arguments, 1, byteSize));
             }
-            case "rows" -> {
-                long width = number(arguments, 5);
-                long rows = number(arguments, 6);
-                work(
-                        name,
-                        device,
-                        arguments,
-                        7,
-                        Range.rows(number(arguments, 3), number(arguments, 4), width, rows, false),
-                        Range.rows(number(arguments, 1), number(arguments, 2), width, rows, true));
-            }
-            case "batch" -> hazards.work(name, device, number(arguments, 2), ofPieces((List<?>) arguments[1]));
+            case "rows" -> work(name, device, arguments, 7, rows(arguments, 3, false), rows(arguments, 1, true));
+            case "batch" -> work(name, device, arguments, 2, ofPieces((List<?>) arguments[1]));
             case "fillBytes" -> work(name, device, arguments, 4, writes(arguments, 1, number(arguments, 3)));
             case "fillShorts" -> work(name, device, arguments, 4, writes(arguments, 1, 2 * number(arguments, 3)));
             case "fillWords" -> work(name, device, arguments, 4, writes(arguments, 1, 4 * number(arguments, 3)));
-            default -> {}
-        }
-        return WatchedDriver::nothing;
+            default -> NOTHING;
+        };
     }
 
-    private void work(String name, int device, Object[] arguments, int stream, Range... ranges) {
+    private Consumer<Object> work(String name, int device, Object[] arguments, int stream, Range... ranges) {
         hazards.work(name, device, number(arguments, stream), ranges);
+        return NOTHING;
     }
 
     private static Range reads(Object[] arguments, int address, long byteSize) {
@@ -190,8 +190,14 @@ final class WatchedDriver implements CudaDriver {
         return new Range(number(arguments, address), byteSize, true);
     }
 
-    private static Range host(Object[] arguments, int memory, long byteSize, boolean isWritten) {
-        return new Range(((MemorySegment) arguments[memory]).address(), byteSize, isWritten);
+    private static Range host(Object[] arguments, int memory, boolean isWritten) {
+        return new Range(((MemorySegment) arguments[memory]).address(), number(arguments, 3), isWritten);
+    }
+
+    /// @param address the argument that is followed by the pitch
+    private static Range rows(Object[] arguments, int address, boolean isWritten) {
+        long pitch = number(arguments, address + 1);
+        return Range.rows(number(arguments, address), pitch, number(arguments, 5), number(arguments, 6), isWritten);
     }
 
     private static Range[] ofPieces(List<?> pieces) {
@@ -207,12 +213,10 @@ final class WatchedDriver implements CudaDriver {
     private Consumer<Object> stream(String name, Object[] arguments) {
         switch (name) {
             case "synchronize" -> {
-                Runnable after = hazards.waitForStream(device(arguments), number(arguments, 1));
-                return _ -> after.run();
+                return then(hazards.waitForStream(device(arguments), number(arguments, 1)));
             }
             case "isIdle" -> {
-                Runnable after = hazards.waitForStream(device(arguments), number(arguments, 1));
-                return idle -> runIf(idle, after);
+                return ifTrue(hazards.waitForStream(device(arguments), number(arguments, 1)));
             }
             case "await" -> hazards.awaited(device(arguments), number(arguments, 1), number(arguments, 2));
             case "launchHostFunction" -> hazards.work(name, device(arguments), number(arguments, 1));
@@ -220,13 +224,7 @@ final class WatchedDriver implements CudaDriver {
             case "destroy" -> hazards.streamDestroyed(device(arguments), number(arguments, 1));
             default -> {}
         }
-        return WatchedDriver::nothing;
-    }
-
-    private static void runIf(Object answer, Runnable after) {
-        if (answer.equals(true)) {
-            after.run();
-        }
+        return NOTHING;
     }
 
     private Consumer<Object> event(String name, Object[] arguments) {
@@ -234,17 +232,15 @@ final class WatchedDriver implements CudaDriver {
             case "record" -> hazards.recorded(device(arguments), number(arguments, 1), number(arguments, 2));
             case "recordAll" -> hazards.recordAll(device(arguments), number(arguments, 1));
             case "hasPassed" -> {
-                Runnable after = hazards.waitForEvent(number(arguments, 1));
-                return passed -> runIf(passed, after);
+                return ifTrue(hazards.waitForEvent(number(arguments, 1)));
             }
             case "synchronize" -> {
-                Runnable after = hazards.waitForEvent(number(arguments, 1));
-                return _ -> after.run();
+                return then(hazards.waitForEvent(number(arguments, 1)));
             }
             case "destroy" -> hazards.eventDestroyed(number(arguments, 1));
             default -> {}
         }
-        return WatchedDriver::nothing;
+        return NOTHING;
     }
 
     private Consumer<Object> graph(String name, Object[] arguments) {
@@ -275,7 +271,7 @@ final class WatchedDriver implements CudaDriver {
             case "destroy", "destroyExecutable" -> graphs.remove(number(arguments, 1));
             default -> {}
         }
-        return WatchedDriver::nothing;
+        return NOTHING;
     }
 
     private void becomes(long graph, long executable) {
@@ -297,7 +293,7 @@ final class WatchedDriver implements CudaDriver {
             }
             hazards.work(name, device(arguments), number(arguments, 3), ranges.toArray(Range[]::new));
         }
-        return WatchedDriver::nothing;
+        return NOTHING;
     }
 
     @Override
@@ -344,7 +340,4 @@ final class WatchedDriver implements CudaDriver {
     public void close() {
         driver.close();
     }
-
-    /// Done after a call that needs nothing more.
-    private static void nothing(Object result) {}
 }

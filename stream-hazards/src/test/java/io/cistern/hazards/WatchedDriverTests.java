@@ -19,7 +19,7 @@ class WatchedDriverTests {
         WatchedDriver[] watched = new WatchedDriver[1];
         Streams streams = streams(() -> write(watched[0]));
         watched[0] = new WatchedDriver(driver(streams));
-        watched[0].hazards.pinned(ADDRESS, BYTES);
+        watched[0].hazards.uses(uses -> uses.pinned(ADDRESS, BYTES));
         watched[0].streams().destroy(0, STREAM);
         write(watched[0]);
         assertThat(watched[0].hazards.list()).isEmpty();
