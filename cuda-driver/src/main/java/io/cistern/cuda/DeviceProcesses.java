@@ -83,7 +83,6 @@ public final class DeviceProcesses {
         }
     }
 
-    /// Returns the processes except this one.
     private List<Holding> holdings(Arena arena, String uuid) throws Throwable {
         MemorySegment device = arena.allocate(JAVA_LONG);
         require((int) deviceByUuid.invokeExact(arena.allocateFrom("GPU-" + uuid), device));

@@ -80,7 +80,6 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
                 : Optional.of("is not allowed: its SHA-256 is " + digest + ", which is not in " + source);
     }
 
-    /// Returns the SHA-256 digest in lower-case hexadecimal.
     static String of(byte[] bytes) {
         try {
             return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));

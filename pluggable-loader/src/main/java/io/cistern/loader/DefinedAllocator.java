@@ -58,7 +58,6 @@ record DefinedAllocator(
         return SPI_VERSION;
     }
 
-    /// @throws ConfigurationException if the spec can't be opened, or leads back to this name
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         try {

@@ -63,7 +63,6 @@ record DiscoveredProvider<P>(
         return problem.isPresent() ? this : with(digest, Optional.empty(), Optional.of(why));
     }
 
-    /// Returns whether a class is Cistern's own.
     static boolean isOurs(String className) {
         return className.startsWith("io.cistern.");
     }
@@ -93,7 +92,6 @@ record DiscoveredProvider<P>(
         return claim.orElse(className);
     }
 
-    /// Returns class and origin, for people.
     String who() {
         return Names.of(className, origin());
     }

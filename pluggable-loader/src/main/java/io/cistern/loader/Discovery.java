@@ -97,7 +97,6 @@ final class Discovery<P> {
         }
     }
 
-    /// Returns a provider that the program created itself.
     static <P> DiscoveredProvider<P> ofProgram(Service<P> service, P provider) {
         String className = provider.getClass().getName();
         return asked(service, () -> provider, className, "the program, class " + className);
@@ -169,7 +168,6 @@ final class Discovery<P> {
         return answer;
     }
 
-    /// Ends the questions to a provider with a problem.
     private static final class Refusal extends Exception {
         @Serial
         private static final long serialVersionUID = 1L;

@@ -9,7 +9,6 @@ import java.nio.file.Path;
 /// @param digest the digest of its contents
 /// @param loader the loader of its classes
 record Plugin(Path place, Digest digest, PluginClassLoader loader) {
-    /// Returns the message for a plug-in that provides neither an allocator nor a segment source.
     String offersNothing() {
         String file = PluginClassLoader.servicesFile(AllocatorProvider.class);
         return "offers neither an allocator nor a segment source: "

@@ -40,7 +40,6 @@ final class PluginClassLoader extends ClassLoader {
         return "META-INF/services/" + service.getName();
     }
 
-    /// Returns whether any of the JARs has an entry.
     boolean has(String entry) {
         return images.stream().anyMatch(image -> image.entries().containsKey(entry));
     }

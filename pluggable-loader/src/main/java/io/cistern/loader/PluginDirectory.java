@@ -203,7 +203,6 @@ final class PluginDirectory {
         }
     }
 
-    /// Returns the contents of a JAR, if it may be trusted.
     private byte[] contents(Path jar, int maxBytes) throws IOException {
         Path file = trusted.requireFile(jar);
         if (Files.size(file) > maxBytes) {

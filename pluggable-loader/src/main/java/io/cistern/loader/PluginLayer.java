@@ -40,7 +40,6 @@ final class PluginLayer {
         ModuleLayer.defineModules(modules, List.of(program), _ -> loader);
     }
 
-    /// Finds the modules of the images.
     private static final class ImageFinder implements ModuleFinder {
         final Map<String, ModuleReference> byName = new HashMap<>();
 

@@ -51,7 +51,6 @@ record ProbeTimeout(Duration longest) {
         throw asItIs;
     }
 
-    /// Returns the problem of a provider that does not answer.
     String exhausted(String call) {
         return "does not answer " + call + " within " + longest.toMillis() / 1000.0 + " s";
     }

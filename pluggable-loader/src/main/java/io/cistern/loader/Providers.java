@@ -44,7 +44,6 @@ final class Providers<P> {
         nameless.sort(Comparator.comparing(DiscoveredProvider::who));
     }
 
-    /// @throws ConfigurationException if the name is unknown or its provider can't be used
     P get(String name) {
         List<DiscoveredProvider<P>> claimants = named.get(name);
         if (claimants == null) {
@@ -56,7 +55,6 @@ final class Providers<P> {
                         + one.problem().orElseThrow()));
     }
 
-    /// @throws ConfigurationException if it is a segment source that can't be used
     private String cure(String name) {
         if (sources != null && sources.named.containsKey(name)) {
             sources.get(name);
@@ -66,7 +64,6 @@ final class Providers<P> {
         return CisternArtifacts.cure(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
     }
 
-    /// Returns whether a provider of this name can be used.
     boolean knows(String name) {
         List<DiscoveredProvider<P>> claimants = named.get(name);
         return claimants != null && claimants.getFirst().provider().isPresent();

@@ -118,7 +118,6 @@ final class StartupChoice {
                         + (broken.isEmpty() ? "" : "; left out, since they can't be used: " + broken.size()));
     }
 
-    /// Returns all providers that share the highest priority among those available.
     private static List<DiscoveredProvider<AllocatorProvider>> best(List<Candidate> candidates) {
         List<DiscoveredProvider<AllocatorProvider>> available = candidates.stream()
                 .filter(one -> one.availability().available())

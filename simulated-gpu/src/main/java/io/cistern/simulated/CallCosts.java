@@ -101,13 +101,11 @@ public record CallCosts(
         }
     }
 
-    /// Returns the fixed part of a call.
     long nanos(DriverCall call) {
         Cost cost = calls.get(call);
         return cost == null ? 0 : cost.nanos();
     }
 
-    /// Returns the part of a call that grows with its bytes.
     long nanosForBytes(DriverCall call, long byteSize) {
         Cost cost = calls.get(call);
         return cost == null ? 0 : (long) (cost.nanosPerMib() * byteSize / (1 << 20));
@@ -123,12 +121,10 @@ public record CallCosts(
         return calls.isEmpty() ? 0 : 26_000 + byteSize / (1 << 20) * 250;
     }
 
-    /// Returns the time to back one page of a pool.
     long poolPageNanos() {
         return calls.isEmpty() ? 0 : 33_000;
     }
 
-    /// Returns the time to give back one page of a pool, by a trim or a synchronisation.
     long poolPageReleaseNanos() {
         return calls.isEmpty() ? 0 : 43_000;
     }

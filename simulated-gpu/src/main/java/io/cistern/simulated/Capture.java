@@ -51,7 +51,6 @@ final class Capture {
         return ends.getOrDefault(stream, List.of());
     }
 
-    /// Adds work to a captured stream.
     GraphNode add(StreamQueue stream, String kind, GraphNode.Issue work) {
         requireValid();
         return follow(stream, graph.add(kind, ends(stream), work));

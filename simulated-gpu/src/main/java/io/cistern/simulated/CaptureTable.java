@@ -63,7 +63,6 @@ final class CaptureTable {
         captures.remove(capture);
     }
 
-    /// Returns the capture that a stream is in, or null.
     @Nullable
     Capture of(StreamQueue stream) {
         for (Capture capture : captures) {
@@ -89,7 +88,6 @@ final class CaptureTable {
         return sheltered && sheltersOfDevices.getOrDefault(device, 0) != 0;
     }
 
-    /// Fails if a capture forbids a call.
     void check(DriverCall call, int device) {
         if (captures.isEmpty()) {
             return;

@@ -147,7 +147,6 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         }
     }
 
-    /// Frees the native memory that remains.
     void close() {
         nativePools.values().forEach(NativeRange::close);
         nativePools.clear();

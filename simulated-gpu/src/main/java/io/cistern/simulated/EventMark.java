@@ -36,7 +36,6 @@ final class EventMark {
         this.shared = shared;
     }
 
-    /// Marks the current end of a captured stream.
     void record(StreamQueue at, Capture inCapture) {
         capture = inCapture;
         nodes = inCapture.ends(at);
@@ -63,7 +62,6 @@ final class EventMark {
         return () -> present == null || present.done();
     }
 
-    /// Returns work that waits for the current record.
     Work waitForPresentRecord() {
         if (shared == null && work != null) {
             return Work.waitingFor(List.of(work));

@@ -39,7 +39,6 @@ final class Graph {
         this.handles = handles;
     }
 
-    /// Returns the allocations that the graph does not free.
     List<GraphAllocation> unfreed() {
         return allocations.stream()
                 .filter(allocation -> !frees.containsKey(allocation))
@@ -66,7 +65,6 @@ final class Graph {
         return add("allocation", dependencies, allocation::allocate);
     }
 
-    /// Returns the allocation that was added last.
     GraphAllocation latest() {
         return allocations.getLast();
     }
@@ -82,7 +80,6 @@ final class Graph {
         return node;
     }
 
-    /// Counts a new executable.
     void instantiated() {
         failIf(executables > 0 && (!allocations.isEmpty() || !frees.isEmpty()), CudaResult.NOT_SUPPORTED);
         executables++;

@@ -38,7 +38,6 @@ final class GraphAllocation {
         return outlives;
     }
 
-    /// Allocates it on a stream.
     void allocate(StreamQueue stream) {
         machine.streams.enqueue(stream, Work.marker());
         machine.space.add(Mapping.Kind.GRAPH, address, byteSize, stream.device(), null, stream);
@@ -46,7 +45,6 @@ final class GraphAllocation {
         memory.used(byteSize);
     }
 
-    /// Frees it on a stream.
     void free(StreamQueue stream) {
         Allocation allocation = machine.space.allocationStartingAt(address);
         if (!live || allocation == null) {

@@ -53,7 +53,6 @@ final class GraphMemory {
         return users == null ? null : users.getLast();
     }
 
-    /// Returns the live allocation at an address; null if there is none.
     @Nullable
     GraphAllocation findLive(long address) {
         List<GraphAllocation> users = ranges.getOrDefault(address, List.of());
@@ -67,7 +66,6 @@ final class GraphMemory {
                 .anyMatch(each -> each.address <= address && address + byteSize <= each.address + each.byteSize);
     }
 
-    /// Returns another allocation at the address of one that was freed.
     GraphAllocation again(GraphAllocation earlier) {
         GraphAllocation next = earlier.again();
         ranges.computeIfAbsent(next.address, _ -> new ArrayList<>()).add(next);

@@ -15,7 +15,6 @@ import java.util.Set;
 /// @param dependencies the nodes that it follows directly
 /// @param work gives its work to a stream whenever the graph runs
 record GraphNode(long handle, String kind, List<GraphNode> dependencies, Issue work) {
-    /// Gives a piece of work to a stream.
     interface Issue {
         void to(StreamQueue stream);
     }

@@ -31,7 +31,6 @@ final class HandleTable {
         return lastHandle;
     }
 
-    /// Gives an object a handle.
     long register(Object object) {
         long handle = next();
         put(handle, object);
@@ -87,7 +86,6 @@ final class HandleTable {
         return counts;
     }
 
-    /// Returns the handle of physical memory that has one.
     long handleOf(PhysicalBlock block) {
         return Objects.requireNonNull(blockHandles.get(block));
     }

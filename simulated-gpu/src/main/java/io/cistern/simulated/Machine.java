@@ -86,7 +86,6 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Makes a driver call about a device alone.
     <T> T call(DriverCall call, int device, Supplier<T> body) {
         return call(call, device, () -> "device=" + device, body);
     }
@@ -109,7 +108,6 @@ final class Machine implements AutoCloseable {
         });
     }
 
-    /// Makes a driver call about a stream.
     <T> T callOnStream(DriverCall call, int device, long stream, Function<StreamQueue, T> body) {
         return call(call, device, "stream", stream, () -> body.apply(streams.find(call, device, stream)));
     }
@@ -187,7 +185,6 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Wakes threads that wait for work behind a gate.
     void gateOpened() {
         locked(changed::signalAll);
     }
@@ -217,7 +214,6 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Waits for all work of a device.
     void drain(int device) {
         waitUntil(device, () -> engine.active().stream().noneMatch(stream -> stream.device() == device));
     }
@@ -243,7 +239,6 @@ final class Machine implements AutoCloseable {
         return seen;
     }
 
-    /// Records that the host has waited for all work of a device.
     void hostSynchronisedAll(int device) {
         Set<Long> gone = streams.finished(device, stream -> hostSynchronised(through(stream)));
         hostClock.forget(gone);
@@ -278,7 +273,6 @@ final class Machine implements AutoCloseable {
         devices.forEach(device -> device.pools.add(pool));
     }
 
-    /// Takes back the addresses of a pool if it is gone.
     void forgetIfGone(PoolSimulation pool) {
         if (pool.gone()) {
             devices.forEach(device -> device.pools.remove(pool));
@@ -299,7 +293,6 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Records that the stream's next work uses a range.
     void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
         streams.order(stream);
         hazards.use(call, stream, address, byteSize);
@@ -363,7 +356,6 @@ final class Machine implements AutoCloseable {
         };
     }
 
-    /// Returns the memory as work of a device sees it while it runs.
     DeviceView view(DriverCall call, int device) {
         return new DeviceView(this, call, device);
     }
@@ -375,7 +367,6 @@ final class Machine implements AutoCloseable {
                 : otherwise;
     }
 
-    /// Counts the objects that programs hold, by name.
     Map<String, Long> heldObjects() {
         Map<String, Long> held = handles.counts();
         held.put("pinned", space.allocations(Mapping.Kind.HOST));

@@ -284,7 +284,6 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    /// Gives a fill to a stream.
     static void fill(Machine machine, DriverCall call, StreamQueue stream, long target, int word, long byteSize) {
         machine.use(call, stream, target, byteSize);
         DeviceView view = machine.view(call, stream.device());

@@ -99,7 +99,6 @@ final class SimulatedLinearMemory implements LinearMemory {
         return allocation;
     }
 
-    /// Frees memory of `cuMemAlloc`.
     static void release(Machine machine, Allocation allocation) {
         machine.space.remove(allocation);
         DeviceState home = machine.device(allocation.device());
@@ -223,7 +222,6 @@ final class SimulatedLinearMemory implements LinearMemory {
                 () -> new Pointer(machine, device, address).attribute(attribute));
     }
 
-    /// Frees the native memory that is still pinned.
     void close() {
         arenas.values().forEach(Arena::close);
         arenas.clear();

@@ -133,7 +133,6 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         machine.streams.enqueue(queue, Work.of(0, () -> unmap(machine, allocation)));
     }
 
-    /// Unmaps an imported pointer now.
     static void unmap(Machine machine, Allocation allocation) {
         machine.space.remove(allocation);
         machine.space.unmap(Objects.requireNonNull(machine.space.mappingAt(allocation.address())));

@@ -64,7 +64,6 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         machine.space.add(kind, memory.address(), byteSize, device, null);
     }
 
-    /// Frees memory that no device uses any more.
     void release(Allocation allocation) {
         machine.space.remove(allocation);
         machine.space.unmap(java.util.Objects.requireNonNull(machine.space.mappingAt(allocation.address())));
@@ -196,7 +195,6 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         return "address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize;
     }
 
-    /// Frees the ranges that remain.
     void close() {
         ranges.values().forEach(NativeRange::close);
         ranges.clear();

@@ -80,7 +80,6 @@ final class StreamTable {
         stream.destroy();
     }
 
-    /// Returns the stream that a handle names on a device.
     StreamQueue find(DriverCall call, int device, long handle) {
         if (handle == 0 || handle == Streams.LEGACY_DEFAULT) {
             return legacy.get(device);

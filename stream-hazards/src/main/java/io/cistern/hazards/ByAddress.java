@@ -144,7 +144,6 @@ final class ByAddress<V> {
         return index + 1 < leaves.size() ? value(leaves.get(index + 1), 0) : null;
     }
 
-    /// Returns the value at an address.
     @Nullable
     V get(long address) {
         int index = leafOf(address);

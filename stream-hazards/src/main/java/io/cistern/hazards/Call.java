@@ -47,7 +47,6 @@ final class Call extends Throwable {
         this(name, System.nanoTime());
     }
 
-    /// Returns the name of the calling thread.
     String thread() {
         return thread;
     }

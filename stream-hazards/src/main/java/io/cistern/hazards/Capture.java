@@ -7,7 +7,6 @@ import java.util.Map;
 
 /// A capture, and later its graph: the uses of memory that each launch repeats.
 final class Capture {
-    /// A use that a launch repeats.
     record Repeated(Range range, Call call) {}
 
     final List<Repeated> uses = new ArrayList<>();

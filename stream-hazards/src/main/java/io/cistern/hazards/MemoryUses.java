@@ -37,7 +37,6 @@ final class MemoryUses {
     /// finished are removed.
     private static final int MANY_RECORDED = 16;
 
-    /// Receives the hazards that are found.
     interface Found {
         void hazard(Kind kind, Side first, Side second, int device, Range range);
     }
@@ -71,7 +70,6 @@ final class MemoryUses {
         List<Use> uses = List.of();
         Set<Stream> recorded = Set.of();
 
-        /// The free, or null.
         @Nullable
         Use free;
 
@@ -108,7 +106,6 @@ final class MemoryUses {
         }
     }
 
-    /// A part of a freed block's memory.
     private final class Piece {
         final Block block;
 
@@ -197,13 +194,10 @@ final class MemoryUses {
     private final Set<Block> known = new LinkedHashSet<>();
 
     private final ByAddress<Mapped> mappings = new ByAddress<>();
-    /// Pinned memory of the host.
     private final ByAddress<Pinned> pinned = new ByAddress<>();
-    /// Pages that have been mapped, by handle.
     private final Map<Long, Page> pages = new HashMap<>();
     /// Freed pieces by their places; they do not overlap.
     private final ByAddress<Piece> past = new ByAddress<>();
-    /// The place of the next page.
     private long nextPlace = 1L << 62;
 
     MemoryUses(StreamClocks clocks, Found found) {
@@ -401,7 +395,6 @@ final class MemoryUses {
         }
     }
 
-    /// Records that a stream uses a block until it is freed.
     void recorded(Stream stream, long address) {
         Block block = live.get(address);
         if (block != null) {
@@ -457,7 +450,6 @@ final class MemoryUses {
         }
     }
 
-    /// Forgets a freed block.
     private void forget(Block block) {
         known.remove(block);
         if (block.isFreed) {
@@ -468,12 +460,10 @@ final class MemoryUses {
         }
     }
 
-    /// Returns how many freed blocks are known.
     int freedBlocks() {
         return known.size();
     }
 
-    /// Records that a page lies at an address.
     void mapped(long address, long byteSize, long handle) {
         Page page = pages.get(handle);
         if (page == null || page.byteSize < byteSize) {
@@ -513,7 +503,6 @@ final class MemoryUses {
         }
     }
 
-    /// Records that a page went back to the driver.
     void released(long handle) {
         Page gone = pages.remove(handle);
         if (gone != null) {

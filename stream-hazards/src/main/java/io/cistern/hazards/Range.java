@@ -17,7 +17,6 @@ record Range(long from, long byteSize, boolean isWritten, long pitch, long width
                 : new Range(from, byteSize, isWritten, pitch, width);
     }
 
-    /// Returns the bytes before an address.
     Range before(long address) {
         return address >= end() ? this : new Range(from, address - from, isWritten, pitch, width);
     }
@@ -45,7 +44,6 @@ record Range(long from, long byteSize, boolean isWritten, long pitch, long width
         return false;
     }
 
-    /// Whether any byte lies between two addresses.
     private boolean hasAny(long first, long last) {
         long begin = Math.max(first, from);
         long inRow = hasGaps() ? (begin - from) % pitch : 0;

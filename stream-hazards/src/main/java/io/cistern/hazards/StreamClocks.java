@@ -56,7 +56,6 @@ final class StreamClocks {
         private long finished;
         private boolean hasEnded;
 
-        /// Its capture, or null.
         @Nullable
         Capture capture;
 
@@ -74,7 +73,6 @@ final class StreamClocks {
             this.isBlocking = isBlocking;
         }
 
-        /// The number of its last work.
         long issued() {
             return issued;
         }
@@ -285,7 +283,6 @@ final class StreamClocks {
         return before != null && number <= before;
     }
 
-    /// Whether numbered work is known to have finished.
     boolean isFinished(Stream stream, long number) {
         return number <= stream.finished;
     }

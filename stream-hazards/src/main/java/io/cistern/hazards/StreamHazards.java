@@ -51,7 +51,6 @@ import org.jspecify.annotations.Nullable;
 public final class StreamHazards {
     private static final System.Logger LOGGER = System.getLogger(StreamHazards.class.getName());
 
-    /// The most that are kept.
     private static final int MOST = 1000;
 
     private enum Report {
@@ -301,7 +300,6 @@ public final class StreamHazards {
         });
     }
 
-    /// Checks and records the launch of a graph.
     void launched(int device, long stream, Capture graph) {
         lookAt(device, stream);
         inTurn(true, () -> {
@@ -312,7 +310,6 @@ public final class StreamHazards {
         });
     }
 
-    /// Follows what happens to memory.
     void follow(MemoryEvent event) {
         switch (event) {
             case MemoryEvent.Allocated block -> follow(block);
@@ -365,7 +362,6 @@ public final class StreamHazards {
         return clocks.ends(device, stream);
     }
 
-    /// Takes a step about memory.
     void uses(Consumer<MemoryUses> step) {
         inTurn(() -> step.accept(uses));
     }
@@ -470,7 +466,6 @@ public final class StreamHazards {
                 + (isOfThread(side) ? " of thread " + side.call().thread() : "");
     }
 
-    /// Returns how a stream waits for that of a call.
     private static String await(Side side) {
         return isOfThread(side)
                 ? "CudaStream.await of an event that thread " + side.call().thread() + " records"

@@ -27,7 +27,6 @@ import java.util.function.Consumer;
 ///
 /// **Threads.** As the driver; no lock is held while the driver is called.
 final class WatchedDriver implements CudaDriver {
-    /// Looks at a call that is about to be made.
     private interface Look {
         /// @param name the method
         /// @return what to do after it

@@ -185,7 +185,6 @@ final class CapabilityProbe {
                         "the driver refuses managed pools here; use source=managed"));
     }
 
-    /// Returns whether pools of a special kind work.
     private Support pools(int device, DeviceAttribute attribute, String needed) {
         return and(
                 symbol(DriverCall.MEM_ALLOC_ASYNC, 11020),

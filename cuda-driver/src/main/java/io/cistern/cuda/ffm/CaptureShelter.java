@@ -66,7 +66,6 @@ final class CaptureShelter {
         }
     }
 
-    /// Sets the calling thread's mode for one call.
     void enter(Frame frame) {
         frame.shelter(this, exchange(frame, CaptureMode.RELAXED.code()));
     }

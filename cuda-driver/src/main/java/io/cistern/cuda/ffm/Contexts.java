@@ -82,7 +82,6 @@ final class Contexts {
         return handles[device];
     }
 
-    /// Returns the primary context of a device, retained until [#close].
     long primary(int device) {
         return primary(retain, device);
     }
@@ -96,7 +95,6 @@ final class Contexts {
         return context != 0 ? context : retain(attempted, device);
     }
 
-    /// Returns whether a device's primary context was retained.
     boolean isRetained(int device) {
         return (long) PRIMARY.getVolatile(primary, device) != 0;
     }
@@ -129,7 +127,6 @@ final class Contexts {
         return stream > Streams.PER_THREAD_DEFAULT && device >= 0 && device < primary.length && primary[device] != 0;
     }
 
-    /// Returns whether a device's primary context is current on this thread.
     boolean isCurrent(Frame frame, int device) {
         return getCurrent.callCritical(frame.contextOut()) == 0
                 && frame.context() == (long) PRIMARY.getVolatile(primary, device);

@@ -84,7 +84,6 @@ final class DriverFunction {
                 && first.address() == address.address();
     }
 
-    /// @param count the number of parameters
     private static MethodHandle handle(int count, Linker.Option... options) {
         MemoryLayout[] parameters = new MemoryLayout[count];
         Arrays.fill(parameters, JAVA_LONG);
@@ -96,7 +95,6 @@ final class DriverFunction {
         return Linker.nativeLinker().downcallHandle(prototype, options);
     }
 
-    /// Returns whether the function takes that many parameters of up to 64 bits.
     private boolean takes(int count) {
         return shape.length() == count && !shape.contains("H");
     }
@@ -214,7 +212,6 @@ final class DriverFunction {
         }
     }
 
-    /// Calls `cuLaunchKernel`.
     int launch(Frame frame, long function, Modules.Grid grid, long stream, long parameters) {
         assert takes(11) : this;
         Modules.Extent blocks = grid.blocks();
@@ -262,7 +259,6 @@ final class DriverFunction {
         }
     }
 
-    /// Makes a call without counting it.
     int callUncounted(long a) {
         assert takes(1) : this;
         try {

@@ -117,12 +117,10 @@ final class DriverLibrary {
         return bound.computeIfAbsent(call, c -> new DriverFunction(c, shape, address, counts));
     }
 
-    /// Returns the functions bound so far.
     Map<DriverCall, DriverFunction> bound() {
         return Map.copyOf(bound);
     }
 
-    /// Returns those of the given functions that the library lacks.
     List<DriverCall> missing(DriverCall... calls) {
         return List.of(calls).stream()
                 .filter(call -> addresses.getOrDefault(call, MemorySegment.NULL).address() == 0)

@@ -167,19 +167,16 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /// Remembers the context to restore when this frame closes.
     void giveBack(Contexts contexts, long foreign) {
         this.contexts = contexts;
         this.foreign = foreign;
     }
 
-    /// Remembers the capture mode to restore when this frame closes.
     void shelter(CaptureShelter setBack, int mode) {
         shelter = setBack;
         modeBefore = mode;
     }
 
-    /// Restores the capture mode and the foreign context, if there is one.
     @Override
     public void close() {
         CaptureShelter left = shelter;
@@ -208,7 +205,6 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /// Counts a call of a driver.
     void count(CallCounts counts, DriverCall call) {
         CallCounts.Local local = counters;
         if (local == null || countersOf != counts) {
@@ -273,7 +269,6 @@ final class Frame implements AutoCloseable {
         return memory.asSlice(STRUCT, STRUCT_BYTES).fill((byte) 0);
     }
 
-    /// Returns memory for a `CUmemLocation`.
     MemorySegment location() {
         return memory.asSlice(LOCATION, Structs.LOCATION.byteSize());
     }

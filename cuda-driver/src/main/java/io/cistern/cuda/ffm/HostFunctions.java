@@ -50,7 +50,6 @@ final class HostFunctions {
         return key;
     }
 
-    /// Drops code that the driver will not run.
     static void forget(long key) {
         WAITING.remove(key);
     }

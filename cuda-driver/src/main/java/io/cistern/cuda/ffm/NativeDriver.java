@@ -83,7 +83,6 @@ final class NativeDriver implements CudaDriver {
         contexts.close();
     }
 
-    /// Returns the functions that the facets bound.
     Map<DriverCall, DriverFunction> bound() {
         return startup.library().bound();
     }

@@ -23,7 +23,6 @@ abstract class NativeFacet {
         return library.function(call, shape);
     }
 
-    /// Calls a function.
     final void run(DriverFunction function, int device, String names, long a) {
         try (Frame frame = contexts.enter(function, device)) {
             function.check(function.call(frame, a), names, device, a);

@@ -223,7 +223,6 @@ final class NativeGraphs extends NativeFacet implements Graphs {
         }
     }
 
-    /// Returns the address of an array of handles; 0 if there are none.
     private static long array(Arena arena, List<Long> handles) {
         return handles.isEmpty()
                 ? 0

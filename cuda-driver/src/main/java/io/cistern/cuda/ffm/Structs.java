@@ -19,7 +19,7 @@ import java.lang.foreign.StructLayout;
 import java.util.List;
 
 /// The structs of `cuda.h` that calls take, each with its C name and its C members. Trailing members that stay
-/// 0 are padding here.
+/// 0 are padding here. Methods with a frame write a struct there and return its address.
 final class Structs {
     static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
             .withName("CUmemLocation");
@@ -152,14 +152,12 @@ final class Structs {
         return struct.byteOffset(elements);
     }
 
-    /// Writes a `CUmemLocation` and returns its address.
     static long location(Frame frame, MemoryLocation location) {
         MemorySegment memory = frame.location();
         write(memory, 0, location);
         return memory.address();
     }
 
-    /// Writes a `CUmemPoolProps` and returns its address.
     static long poolProperties(Frame frame, MemoryPoolProperties properties) {
         MemorySegment memory = frame.struct();
         memory.set(JAVA_INT, 0, properties.managed() ? MANAGED : PINNED);
@@ -195,7 +193,6 @@ final class Structs {
         return memory;
     }
 
-    /// Writes a `CUmemAllocationProp` and returns its address.
     static long allocationProperties(Frame frame, PhysicalMemory physical) {
         MemorySegment memory = frame.struct();
         memory.set(JAVA_INT, 0, PINNED);
@@ -205,7 +202,6 @@ final class Structs {
         return memory.address();
     }
 
-    /// Writes a `CUmemAccessDesc` and returns its address.
     static long access(Frame frame, MemoryLocation accessor, AccessRights rights) {
         MemorySegment memory = frame.struct();
         write(memory, 0, accessor);
@@ -225,7 +221,6 @@ final class Structs {
         return memory.address();
     }
 
-    /// Writes a `CUDA_MEMCPY2D` and returns its address.
     static long copyOfRows(
             Frame frame, long target, long targetPitch, long source, long sourcePitch, long rowBytes, long rows) {
         MemorySegment memory = frame.struct();

@@ -20,7 +20,6 @@ final class UnavailableException extends Exception {
         this.misconfigured = misconfigured;
     }
 
-    /// Returns an exception for a driver that was configured, but wrongly.
     static UnavailableException misconfigured(String reason) {
         return new UnavailableException(reason, true);
     }

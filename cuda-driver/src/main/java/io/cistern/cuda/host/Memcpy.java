@@ -57,7 +57,6 @@ public final class Memcpy {
         }
     }
 
-    /// Returns the function, or null if the library has none.
     @SuppressWarnings("restricted")
     static @Nullable MethodHandle link(SymbolLookup library) {
         FunctionDescriptor shape =

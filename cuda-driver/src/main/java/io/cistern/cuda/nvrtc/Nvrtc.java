@@ -123,7 +123,6 @@ public final class Nvrtc {
         }
     }
 
-    /// A native call.
     private interface Call {
         int run() throws Throwable;
     }

@@ -55,7 +55,6 @@ public final class ProcessFence {
         }
     }
 
-    /// The slow way: stops all threads.
     static void stopAll() {
         Thread.getAllStackTraces();
     }

@@ -50,7 +50,6 @@ final class DynamicLinker {
         }
     }
 
-    /// Returns the address of a symbol, or 0 if the library does not have it.
     static long symbol(long handle, String name) {
         try (Arena arena = Arena.ofConfined()) {
             return (long) SYMBOL.invokeExact(handle, arena.allocateFrom(name).address());

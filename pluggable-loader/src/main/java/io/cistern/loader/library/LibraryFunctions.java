@@ -114,7 +114,6 @@ record LibraryFunctions(
         return hooks.containsKey(hook);
     }
 
-    /// Returns the address of a present hook.
     long hook(String hook) {
         return hooks.getOrDefault(hook, 0L);
     }

@@ -30,7 +30,6 @@ import org.jspecify.annotations.Nullable;
 /// @param before libraries that it needs and does not find by itself, which are loaded first
 /// @param isTried whether it is first tried in another process
 record LibraryLoad(Path file, List<String> before, boolean isTried) {
-    /// Loaded libraries, by digest or by path.
     private static final Map<String, Loaded> LOADED = new HashMap<>();
 
     /// @param handle the dynamic linker's handle

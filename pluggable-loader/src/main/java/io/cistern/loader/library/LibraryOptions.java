@@ -58,7 +58,6 @@ final class LibraryOptions {
             "the file's digest; a private copy of the file is loaded",
             AllocatorOptions::text);
 
-    /// Optional functions of the library.
     static final List<SpecOption<String>> HOOKS = List.of(
             hook(
                     LibraryFunctions.INIT,

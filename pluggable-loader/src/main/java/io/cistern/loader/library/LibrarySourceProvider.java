@@ -35,7 +35,6 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
         return LibraryOptions.all();
     }
 
-    /// Returns the availability of the allocator `library`.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return LibraryProvider.available();

@@ -27,7 +27,6 @@ record LoadTrial(Path contents, String preload) {
     private static final long LONGEST_SECONDS = 20;
     private static final String C_LIBRARY = "libc.so.6";
 
-    /// The standard input of the process.
     private static final String STANDARD_INPUT = "/proc/self/fd/0";
 
     /// Room for the messages of the dynamic linker.

@@ -39,7 +39,6 @@ final class PrivateCopy implements AutoCloseable {
         }
     }
 
-    /// Returns the SHA-256 in lower-case hexadecimal.
     String sha256() {
         return sha256;
     }

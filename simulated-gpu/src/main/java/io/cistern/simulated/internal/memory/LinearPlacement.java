@@ -24,7 +24,6 @@ public final class LinearPlacement {
         this.chunks = chunks;
     }
 
-    /// Maps and unmaps chunks.
     public interface Chunks {
         /// Maps new memory and returns its address, a multiple of [#CHUNK_BYTES].
         long map(long byteSize);
@@ -50,7 +49,6 @@ public final class LinearPlacement {
         return chunk;
     }
 
-    /// Returns whether an allocation of this size would need a new chunk now.
     public boolean needsChunk(long byteSize) {
         return byteSize > LARGEST_SHARED_BYTES || parts.bestFit(roundUp(byteSize, UNIT_BYTES)) == null;
     }

@@ -21,7 +21,6 @@ public final class ManagedAdvice {
     /// As above, for the last prefetches.
     private final Map<MemoryLocation, BitSet> prefetched = new HashMap<>();
 
-    /// Notes advice about the pages of a range.
     public void advise(MemoryAdvice advice, MemoryLocation place, long offset, long byteSize) {
         int from = page(offset);
         int to = page(offset + byteSize - 1) + 1;
@@ -35,7 +34,6 @@ public final class ManagedAdvice {
         }
     }
 
-    /// Notes the target of a prefetch of a range.
     public void prefetched(MemoryLocation target, long offset, long byteSize) {
         only(prefetched, target, page(offset), page(offset + byteSize - 1) + 1);
     }
@@ -51,7 +49,6 @@ public final class ManagedAdvice {
                 ofAll(prefetched, from, to).stream().findFirst());
     }
 
-    /// Returns what holds for two ranges together.
     public static RangeAttributes ofBoth(RangeAttributes one, RangeAttributes other) {
         return new RangeAttributes(
                 one.readMostly() && other.readMostly(),

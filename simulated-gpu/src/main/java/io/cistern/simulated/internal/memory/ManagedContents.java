@@ -48,7 +48,6 @@ public final class ManagedContents implements Contents {
         }
     }
 
-    /// Moves the pages of a range to the host.
     public void leave(long offset, long length) {
         int last = (int) ((offset + length - 1) / PAGE_BYTES);
         for (int page = resident.nextSetBit((int) (offset / PAGE_BYTES));
@@ -72,7 +71,6 @@ public final class ManagedContents implements Contents {
         }
     }
 
-    /// Moves all pages off the device.
     void end() {
         if (home != null) {
             evict(Long.MAX_VALUE);

@@ -37,7 +37,6 @@ public final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
-    /// Returns whether that much is available.
     public boolean has(long byteSize) {
         return byteSize <= freeBytes() - heldBackBytes;
     }
@@ -59,13 +58,11 @@ public final class MemoryBudget {
         }
     }
 
-    /// Notes that managed memory with pages here was used.
     void usedLast(ManagedContents contents) {
         managed.remove(contents);
         managed.add(contents);
     }
 
-    /// Forgets managed memory that has no pages here any more.
     void forget(ManagedContents contents) {
         managed.remove(contents);
     }
@@ -82,7 +79,6 @@ public final class MemoryBudget {
         usedBytes -= byteSize;
     }
 
-    /// Sets the budget of the process.
     public void set(long byteSize) {
         boolean before = isOver();
         budgetBytes = byteSize;

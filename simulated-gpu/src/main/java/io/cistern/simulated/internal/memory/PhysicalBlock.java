@@ -36,7 +36,6 @@ public final class PhysicalBlock {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ManagedContents(bytes), null);
     }
 
-    /// Makes host memory, which has no budget.
     public static PhysicalBlock onHost(MemoryLocation location, long byteSize) {
         return new PhysicalBlock(byteSize, location, 0, new ByteContents(byteSize), null);
     }

@@ -111,7 +111,6 @@ public final class SharedEvent implements AutoCloseable {
         }
     }
 
-    /// Returns the last number that was taken.
     public long recorded() {
         return (long) WORD.getVolatile(words, RECORDED);
     }

@@ -26,7 +26,6 @@ public record SharedStore(Descriptor descriptor, long id) implements AutoCloseab
     private static final long MAGIC = 0x31_6c6f6f_70736943L;
     private static final long DATA = 4096;
 
-    /// Creates the memory of a new pool.
     public static SharedStore create() {
         return run(() -> {
             Descriptor made = Descriptor.ofMemory("cistern-simulated-pool");
@@ -62,7 +61,6 @@ public record SharedStore(Descriptor descriptor, long id) implements AutoCloseab
         return Path.of("/proc/self/fd/" + number);
     }
 
-    /// Returns a descriptor for another process.
     public int export() {
         return run(() -> descriptor.duplicate().number());
     }

@@ -45,7 +45,6 @@ final class IdlePoolMemory {
         return pages.size() * PAGE_BYTES;
     }
 
-    /// Adds idle addresses.
     void add(FreeRanges.Range range) {
         FreeRanges.Range joined = partial.joined(whole.joined(range));
         put(new FreeRanges.Range(joined.address(), joined.byteSize(), nextOrder(), 0));

@@ -68,7 +68,6 @@ public final class PoolSimulation {
     private boolean destroyed;
     private long live;
 
-    /// Backs pages with physical memory.
     public interface Pages {
         /// Maps one page; fails with OUT_OF_MEMORY.
         void map(PoolSimulation pool, long address);

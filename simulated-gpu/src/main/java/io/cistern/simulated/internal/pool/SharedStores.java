@@ -45,7 +45,6 @@ public final class SharedStores implements AutoCloseable {
         return stores.computeIfAbsent(pool, _ -> SharedStore.create());
     }
 
-    /// Returns a descriptor of a pool that was created for export.
     public int export(PoolSimulation pool) {
         int descriptor = store(pool).export();
         exported.add(pool);

@@ -41,7 +41,6 @@ public final class AddressSpace {
         return ++lastBufferId;
     }
 
-    /// Returns the number of free address bytes.
     public long freeBytes() {
         return free.all().stream().mapToLong(FreeRanges.Range::byteSize).sum();
     }
@@ -80,20 +79,17 @@ public final class AddressSpace {
         return mappings;
     }
 
-    /// Returns the reservation that an address lies in, or null.
     public Map.@Nullable Entry<Long, Long> reservationAt(long address) {
         Map.Entry<Long, Long> entry = reservations.floorEntry(address);
         return entry != null && address < entry.getKey() + entry.getValue() ? entry : null;
     }
 
-    /// Returns the mapping that an address lies in, or null.
     @Nullable
     public Mapping mappingAt(long address) {
         Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
         return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
     }
 
-    /// Returns whether any mapping overlaps a range.
     public boolean anyMappingIn(long address, long byteSize) {
         Map.Entry<Long, Mapping> last = mappings.lowerEntry(address + byteSize);
         return last != null && last.getValue().end() > address;
@@ -132,20 +128,17 @@ public final class AddressSpace {
         allocations.remove(allocation.address());
     }
 
-    /// Returns how many live allocations of a kind there are.
     public long allocations(Mapping.Kind kind) {
         return allocations.values().stream()
                 .filter(allocation -> allocation.kind() == kind)
                 .count();
     }
 
-    /// Returns the live allocation that starts at an address, or null.
     @Nullable
     public Allocation allocationStartingAt(long address) {
         return allocations.get(address);
     }
 
-    /// Returns the live allocation that an address lies in, or null.
     @Nullable
     public Allocation allocationAt(long address) {
         Map.Entry<Long, Allocation> entry = allocations.floorEntry(address);

@@ -22,7 +22,6 @@ public record Mapping(
         @Nullable Function<MemoryLocation, AccessRights> sharedRights,
         Map<MemoryLocation, AccessRights> ownRights,
         UseMarks uses) {
-    /// The call families that make mappings.
     public enum Kind {
         LINEAR,
         POOL,

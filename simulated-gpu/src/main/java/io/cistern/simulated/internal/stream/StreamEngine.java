@@ -22,7 +22,6 @@ public final class StreamEngine {
     private final List<StreamQueue> active = new ArrayList<>();
     private long nanos;
 
-    /// Returns the virtual time.
     public long nanos() {
         return nanos;
     }
@@ -38,7 +37,6 @@ public final class StreamEngine {
         stream.add(work, nanos);
     }
 
-    /// Runs all work that is due now.
     public void runUntilNow() {
         while (!active.isEmpty()) {
             StreamQueue next = next();
