@@ -57,9 +57,9 @@ final class PluginDirectory {
     private final List<Plugin> known;
     private int heapBytesLeft =
             (int) Math.min(Integer.MAX_VALUE / 2, Runtime.getRuntime().maxMemory() / HEAP_SHARE);
-    private final List<Plugin> plugins = new ArrayList<>();
-    private final List<Library> libraries = new ArrayList<>();
-    private final List<Refused> refused = new ArrayList<>();
+    final List<Plugin> plugins = new ArrayList<>();
+    final List<Library> libraries = new ArrayList<>();
+    final List<Refused> refused = new ArrayList<>();
 
     /// Reads the directory that the settings name, if they name one.
     ///
@@ -69,18 +69,6 @@ final class PluginDirectory {
         this.allowed =
                 settings.get(Setting.PLUGINS_ALLOWED).map(AllowedDigests::read).orElseGet(AllowedDigests::all);
         settings.get(Setting.PLUGINS).ifPresent(this::read);
-    }
-
-    List<Plugin> plugins() {
-        return plugins;
-    }
-
-    List<Library> libraries() {
-        return libraries;
-    }
-
-    List<Refused> refused() {
-        return refused;
     }
 
     private void read(Settings.Value set) {

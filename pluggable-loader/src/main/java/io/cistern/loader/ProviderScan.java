@@ -35,20 +35,19 @@ record ProviderScan(
         Settings now = settings.get();
         PluginDirectory directory = new PluginDirectory(now, known);
         List<DiscoveredProvider<AllocatorProvider>> allocators =
-                found(Service.ALLOCATORS, ownAllocators, directory.plugins());
-        List<DiscoveredProvider<SegmentSourceProvider>> sources =
-                found(Service.SOURCES, ownSources, directory.plugins());
+                found(Service.ALLOCATORS, ownAllocators, directory.plugins);
+        List<DiscoveredProvider<SegmentSourceProvider>> sources = found(Service.SOURCES, ownSources, directory.plugins);
         LostServices.among(allocators, loader).ifPresent(allocators::add);
-        List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused());
-        directory.plugins().stream()
+        List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused);
+        directory.plugins.stream()
                 .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
                 .forEach(plugin -> refused.add(new PluginDirectory.Refused(plugin.place(), plugin.offersNothing())));
         refused.forEach(one -> allocators.add(refused(one)));
-        allocators.addAll(DefinedAllocator.of(now, directory.libraries()));
+        allocators.addAll(DefinedAllocator.of(now, directory.libraries));
         Providers<SegmentSourceProvider> namedSources = new Providers<>("segment source", sources);
         Providers<AllocatorProvider> named = new Providers<>("allocator", allocators, namedSources);
         Stream.concat(named.broken().stream(), namedSources.broken().stream()).forEach(ProviderScan::tell);
-        return new LoaderCatalog(named, namedSources, new StartupChoice(named, now), this, directory.plugins());
+        return new LoaderCatalog(named, namedSources, new StartupChoice(named, now), this, directory.plugins);
     }
 
     private <P> List<DiscoveredProvider<P>> found(Service<P> service, List<P> own, List<Plugin> plugins) {

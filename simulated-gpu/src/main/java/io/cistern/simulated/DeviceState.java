@@ -1,16 +1,18 @@
 package io.cistern.simulated;
 
+import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
+
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
+import io.cistern.simulated.internal.memory.Contents;
 import io.cistern.simulated.internal.memory.HostContents;
 import io.cistern.simulated.internal.memory.LinearPlacement;
 import io.cistern.simulated.internal.memory.MemoryBudget;
 import io.cistern.simulated.internal.memory.NativeRange;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
 import io.cistern.simulated.internal.pool.PoolSimulation;
-import io.cistern.simulated.internal.pool.SharedStores;
 import io.cistern.simulated.internal.space.AddressSpace;
 import io.cistern.simulated.internal.space.Mapping;
 import io.cistern.simulated.internal.stream.StreamQueue;
@@ -32,7 +34,6 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     final PoolSimulation defaultPool;
     final Set<PoolSimulation> pools = new LinkedHashSet<>();
     private final Map<PoolSimulation, NativeRange> nativePools = new HashMap<>();
-    final SharedStores stores = new SharedStores();
 
     /// The devices that have enabled access to this one.
     final BitSet reachableBy = new BitSet();
@@ -92,7 +93,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         } else {
             space.returnAddresses(pool.base(), pool.addressBytes());
         }
-        stores.remove(pool);
+        pool.closeStore();
     }
 
     @Override
@@ -120,12 +121,15 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     @Override
     public void map(PoolSimulation pool, long address) {
-        PhysicalBlock shared = stores.page(pool, address, budget);
-        PhysicalBlock page = shared != null ? shared : newPage(pool, address);
-        space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
+        failIf(pool.isImported(), CudaResult.NOT_SUPPORTED);
+        space.map(new Mapping(Mapping.Kind.POOL, address, newPage(pool, address), 0, pool::rights));
     }
 
     private PhysicalBlock newPage(PoolSimulation pool, long address) {
+        if (pool.isExportable()) {
+            Contents contents = new HostContents(pool.store().map(address - pool.base(), PoolSimulation.PAGE_BYTES));
+            return new PhysicalBlock(PoolSimulation.PAGE_BYTES, MemoryLocation.device(ordinal), 0, contents, budget);
+        }
         NativeRange range = nativePools.get(pool);
         if (range != null) {
             MemorySegment page = range.memory().asSlice(address - pool.base(), PoolSimulation.PAGE_BYTES);
@@ -148,6 +152,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     void close() {
+        pools.forEach(PoolSimulation::closeStore);
         nativePools.values().forEach(NativeRange::close);
         nativePools.clear();
     }

@@ -8,7 +8,6 @@ import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 
 /// The live objects of a machine, by the handles that programs have. Guarded by the machine's lock.
@@ -18,7 +17,6 @@ final class HandleTable {
 
     private final HazardTracker hazards;
     private final Map<Long, Object> objects = new HashMap<>();
-    private final Map<PhysicalBlock, Long> blockHandles = new HashMap<>();
     private long lastHandle = FIRST;
 
     HandleTable(HazardTracker hazards) {
@@ -39,15 +37,10 @@ final class HandleTable {
 
     void put(long handle, Object object) {
         objects.put(handle, object);
-        if (object instanceof PhysicalBlock block) {
-            blockHandles.put(block, handle);
-        }
     }
 
     void forget(long handle) {
-        if (objects.remove(handle) instanceof PhysicalBlock block) {
-            blockHandles.remove(block);
-        }
+        objects.remove(handle);
     }
 
     /// Returns the live object behind a handle. If there is none, reports that and fails with `otherwise`.
@@ -84,9 +77,5 @@ final class HandleTable {
         }
         counts.remove("");
         return counts;
-    }
-
-    long handleOf(PhysicalBlock block) {
-        return Objects.requireNonNull(blockHandles.get(block));
     }
 }

@@ -13,12 +13,14 @@ import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostContents;
 import io.cistern.simulated.internal.memory.MemoryBudget;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 
 /// [LinearMemory] over the model.
 final class SimulatedLinearMemory implements LinearMemory {
@@ -177,15 +179,15 @@ final class SimulatedLinearMemory implements LinearMemory {
             Arena arena = arenas.remove(memory.address());
             require(arena != null);
             unpin(memory.address());
-            java.util.Objects.requireNonNull(arena).close();
+            Objects.requireNonNull(arena).close();
         });
     }
 
     private void unpin(long address) {
         Allocation allocation = machine.space.allocationStartingAt(address);
         Mapping mapping = machine.space.mappingAt(address);
-        machine.space.remove(java.util.Objects.requireNonNull(allocation));
-        machine.space.unmap(java.util.Objects.requireNonNull(mapping));
+        machine.space.remove(Objects.requireNonNull(allocation));
+        machine.space.unmap(Objects.requireNonNull(mapping));
     }
 
     @Override
@@ -219,11 +221,49 @@ final class SimulatedLinearMemory implements LinearMemory {
                 DriverCall.POINTER_GET_ATTRIBUTE,
                 device,
                 () -> "device=" + device + ", " + attribute + ", address=0x" + Long.toHexString(address),
-                () -> new Pointer(machine, device, address).attribute(attribute));
+                () -> attributeAt(device, attribute, address));
     }
 
     void close() {
         arenas.values().forEach(Arena::close);
         arenas.clear();
+    }
+
+    /// Fails with INVALID_VALUE if the address belongs to no live allocation and no mapping of its own.
+    private long attributeAt(int device, PointerAttribute attribute, long address) {
+        Allocation allocation = machine.space.allocationAt(address);
+        Mapping found = machine.space.mappingAt(address);
+        require(found != null && (allocation != null || found.kind() == Mapping.Kind.VIRTUAL));
+        Mapping mapping = Objects.requireNonNull(found);
+        int home = allocation != null ? allocation.device() : Machine.homeOf(mapping.block(), device);
+        PoolSimulation pool = allocation == null ? null : allocation.pool();
+        return switch (attribute) {
+            case CONTEXT ->
+                switch (mapping.kind()) {
+                    case LINEAR, HOST, MANAGED -> SimulatedDevices.contextOf(home);
+                    default -> 0;
+                };
+            case MEMORY_TYPE -> mapping.block().location().type() == MemoryLocation.Type.DEVICE ? 2 : 1;
+            case BUFFER_ID -> allocation != null ? allocation.bufferId() : mapping.bufferId();
+            case IS_MANAGED -> allocation != null && allocation.isManaged() ? 1 : 0;
+            case DEVICE_ORDINAL -> home;
+            case RANGE_START ->
+                allocation != null
+                        ? allocation.address()
+                        : reservationOf(mapping).getKey();
+            case RANGE_SIZE ->
+                allocation != null
+                        ? allocation.byteSize()
+                        : reservationOf(mapping).getValue();
+            case MAPPED -> 1;
+            case ALLOWED_HANDLE_TYPES ->
+                pool != null ? pool.properties().handleTypes() : mapping.block().handleTypes();
+            case ACCESS_FLAGS -> mapping.rights(MemoryLocation.device(device)).code();
+            case MEMPOOL_HANDLE -> pool != null ? pool.handle() : 0;
+        };
+    }
+
+    private Map.Entry<Long, Long> reservationOf(Mapping mapping) {
+        return Objects.requireNonNull(machine.space.reservationAt(mapping.address()));
     }
 }

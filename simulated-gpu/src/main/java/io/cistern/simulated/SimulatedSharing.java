@@ -13,7 +13,6 @@ import io.cistern.simulated.internal.memory.PhysicalBlock;
 import io.cistern.simulated.internal.memory.SharedEvent;
 import io.cistern.simulated.internal.memory.SharedStore;
 import io.cistern.simulated.internal.pool.PoolSimulation;
-import io.cistern.simulated.internal.pool.SharedStores;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
 import io.cistern.simulated.internal.stream.StreamQueue;
@@ -44,8 +43,8 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         DriverCall call = DriverCall.MEM_POOL_EXPORT;
         return machine.call(call, device, "pool", pool, () -> {
             PoolSimulation found = pool(call, device, pool);
-            require(SharedStores.isExportable(found));
-            return stores(found).export(found);
+            require(found.isExportable());
+            return found.export();
         });
     }
 
@@ -65,7 +64,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
             long handle = machine.handles.next();
             DeviceState state = machine.device(device);
             PoolSimulation pool = state.newPool(handle, MemoryPoolProperties.onDevice(device));
-            state.stores.addImported(pool, store);
+            pool.becomeImport(store);
             machine.handles.put(handle, pool);
             return handle;
         });
@@ -86,10 +85,10 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
             require(allocation != null && allocation.kind() == Mapping.Kind.POOL);
             PoolSimulation pool =
                     Objects.requireNonNull(Objects.requireNonNull(allocation).pool());
-            require(stores(pool).wasExported(pool));
+            require(pool.isExported());
             return ByteBuffer.allocate(HANDLE_BYTES)
                     .putLong(POINTER_MAGIC)
-                    .putLong(stores(pool).store(pool).id())
+                    .putLong(pool.store().id())
                     .putLong(address - pool.base())
                     .putLong(allocation.byteSize())
                     .array();
@@ -102,8 +101,8 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         DriverCall call = DriverCall.MEM_POOL_IMPORT_POINTER;
         return machine.call(call, device, "pool", pool, () -> {
             PoolSimulation found = pool(call, device, pool);
-            require(stores(found).isImported(found));
-            SharedStore store = stores(found).store(found);
+            require(found.isImported());
+            SharedStore store = found.store();
             ByteBuffer named = ByteBuffer.wrap(pointer);
             require(named.getLong() == POINTER_MAGIC && named.getLong() == store.id());
             long offset = named.getLong();
@@ -185,10 +184,6 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return machine.handles.find(PoolSimulation.class, pool, CudaResult.INVALID_VALUE, call, device);
     }
 
-    private SharedStores stores(PoolSimulation pool) {
-        return machine.device(pool.device()).stores;
-    }
-
     private static void checkLength(byte[] handle) {
         if (handle.length != HANDLE_BYTES) {
             throw new IllegalArgumentException("a handle of " + handle.length + " bytes, must have " + HANDLE_BYTES);
@@ -200,8 +195,5 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
     public void close() {
         events.forEach(SharedEvent::machineEnds);
         events.clear();
-        for (int device = 0; device < machine.deviceCount(); device++) {
-            machine.device(device).stores.close();
-        }
     }
 }

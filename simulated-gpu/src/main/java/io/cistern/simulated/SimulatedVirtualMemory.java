@@ -79,7 +79,8 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             PhysicalBlock block =
                     new PhysicalBlock(byteSize, location, memory.handleTypes(), new ByteContents(byteSize), budget);
             block.retain();
-            return machine.handles.register(block);
+            block.setHandle(machine.handles.register(block));
+            return block.handle();
         });
     }
 
@@ -121,7 +122,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 machine.hazards.unmap(mapping, device);
                 machine.space.unmap(mapping);
                 if (mapping.block().unused()) {
-                    machine.handles.forget(machine.handles.handleOf(mapping.block()));
+                    machine.handles.forget(mapping.block().handle());
                 }
             }
             charge(DriverCall.MEM_UNMAP, whole);
@@ -191,7 +192,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         return machine.call(DriverCall.MEM_RETAIN_ALLOCATION_HANDLE, device, new Arguments(device, address, 0), () -> {
             PhysicalBlock block = virtualAt(address).block();
             block.retain();
-            return machine.handles.handleOf(block);
+            return block.handle();
         });
     }
 

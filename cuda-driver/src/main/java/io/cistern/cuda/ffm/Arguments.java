@@ -7,30 +7,11 @@ import java.util.StringJoiner;
 final class Arguments {
     /// Arguments that people read as decimal numbers; all others are addresses and handles, printed in
     /// hexadecimal.
-    private static final Set<String> DECIMAL = Set.of(
-            "device",
-            "peer",
-            "byteSize",
-            "byteAlignment",
-            "count",
-            "value",
-            "keepBytes",
-            "attribute",
-            "advice",
-            "priority",
-            "flags",
-            "blocks",
-            "threads",
-            "sharedBytes",
-            "locationType",
-            "locationId",
-            "handleTypes",
-            "rights",
-            "recommended",
-            "fileDescriptor",
-            "handleType",
-            "mode",
-            "updateResult");
+    private static final Set<String> DECIMAL =
+            Set.of(("device peer byteSize byteAlignment count value keepBytes attribute"
+                            + " advice priority flags blocks threads sharedBytes locationType locationId handleTypes rights"
+                            + " recommended fileDescriptor handleType mode updateResult")
+                    .split(" ", -1));
 
     private Arguments() {}
 

@@ -95,21 +95,7 @@ public final class Settings {
                 case LEAKS, CHECK, HAZARDS, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> word();
                 case SIMULATED_DEVICES -> number(Setting.MAX_SIMULATED_DEVICES);
                 case SIMULATED_CAPACITY -> bytes(Setting.MAX_SIMULATED_BYTES);
-                case CONFIG,
-                        ALLOCATOR,
-                        DEVICE_ALLOCATOR,
-                        DEFINE,
-                        PLUGINS,
-                        PLUGINS_ALLOWED,
-                        OBSERVE,
-                        DRIVER,
-                        CUDA_LIBRARY,
-                        NVRTC_LIBRARY,
-                        NCCL_LIBRARY,
-                        ONNXRUNTIME_LIBRARY,
-                        NVTX_LIBRARY -> {
-                    // Names, files and specs: checked where they are opened.
-                }
+                default -> {} // names, files and specs: checked where they are opened
             }
         }
 

@@ -11,6 +11,7 @@ public final class PhysicalBlock {
     private final int handleTypes;
     private final Contents contents;
     private final @Nullable MemoryBudget budget;
+    private long handle;
     private int references;
     private int mappings;
 
@@ -54,6 +55,15 @@ public final class PhysicalBlock {
 
     public Contents contents() {
         return contents;
+    }
+
+    /// Returns the handle that programs have, or 0.
+    public long handle() {
+        return handle;
+    }
+
+    public void setHandle(long created) {
+        handle = created;
     }
 
     public int references() {

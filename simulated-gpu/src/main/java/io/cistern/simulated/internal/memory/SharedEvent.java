@@ -82,7 +82,7 @@ public final class SharedEvent implements AutoCloseable {
     }
 
     private static MemorySegment map(Path path) throws IOException {
-        return FileMapping.map(path, MapMode.READ_WRITE, 0, BYTES, Arena.ofAuto());
+        return NativeRange.map(path, MapMode.READ_WRITE, 0, BYTES, Arena.ofAuto());
     }
 
     /// Returns a handle for another process. Fails with INVALID_HANDLE if the event is another process's.

@@ -54,7 +54,7 @@ public record SharedStore(Descriptor descriptor, long id) implements AutoCloseab
     }
 
     private static MemorySegment map(int number, MapMode mode, long offset, long byteSize) throws IOException {
-        return FileMapping.map(pathOf(number), mode, offset, byteSize, Arena.ofAuto());
+        return NativeRange.map(pathOf(number), mode, offset, byteSize, Arena.ofAuto());
     }
 
     private static Path pathOf(int number) {

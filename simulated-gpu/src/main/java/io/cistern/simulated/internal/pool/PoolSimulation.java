@@ -4,11 +4,13 @@ import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.FreeRanges;
 import io.cistern.simulated.internal.memory.LinearPlacement;
+import io.cistern.simulated.internal.memory.SharedStore;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;
@@ -20,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /// A stream-ordered memory pool, which places blocks and takes pages as an H200 with driver 580 does.
 ///
@@ -66,6 +69,12 @@ public final class PoolSimulation {
     private long used;
     private long usedHigh;
     private boolean destroyed;
+
+    /// Its memory if other processes see it, made when first needed, or that of another process.
+    private @Nullable SharedStore store;
+
+    private boolean isImported;
+    private boolean isExported;
     private long live;
 
     public interface Pages {
@@ -239,6 +248,47 @@ public final class PoolSimulation {
 
     public long addressBytes() {
         return addressBytes;
+    }
+
+    public boolean isExportable() {
+        return (properties.handleTypes() & HandleType.POSIX_FILE_DESCRIPTOR.bit()) != 0;
+    }
+
+    /// Makes it the pool of another process.
+    public void becomeImport(SharedStore imported) {
+        store = imported;
+        isImported = true;
+    }
+
+    public boolean isImported() {
+        return isImported;
+    }
+
+    /// Returns a descriptor for another process.
+    public int export() {
+        int descriptor = store().export();
+        isExported = true;
+        return descriptor;
+    }
+
+    /// Returns whether it was exported; its pointers can be exported only after that.
+    public boolean isExported() {
+        return isExported;
+    }
+
+    public SharedStore store() {
+        DriverFailure.require(isExportable() || isImported);
+        if (store == null) {
+            store = SharedStore.create();
+        }
+        return store;
+    }
+
+    /// Lets its store go; mappings of it stay.
+    public void closeStore() {
+        if (store != null) {
+            store.close();
+        }
     }
 
     public void destroy() {
