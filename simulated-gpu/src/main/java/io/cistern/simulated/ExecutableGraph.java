@@ -4,6 +4,7 @@ import static io.cistern.simulated.internal.memory.DriverFailure.failIf;
 import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.GraphMemory.GraphAllocation;
 import io.cistern.simulated.internal.stream.StreamClock;
 import io.cistern.simulated.internal.stream.StreamQueue;
 import io.cistern.simulated.internal.stream.Work;

@@ -1,15 +1,20 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.LinearPlacement;
 import io.cistern.simulated.internal.memory.PhysicalBlock;
+import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /// The memory of a device's graphs. A graph takes addresses when it is made, and physical memory when it is
@@ -37,7 +42,7 @@ final class GraphMemory {
 
     GraphAllocation reserve(long byteSize) {
         long address = machine.space.takeAddresses(rounded(byteSize), UNIT_BYTES, 0);
-        GraphAllocation allocation = new GraphAllocation(machine, this, address, byteSize);
+        GraphAllocation allocation = new GraphAllocation(address, byteSize);
         ranges.put(address, new ArrayList<>(List.of(allocation)));
         return allocation;
     }
@@ -124,7 +129,7 @@ final class GraphMemory {
         return mapping != null && mapping.uses().find((stream, sequence) -> sequence > stream.completed()) == null;
     }
 
-    void used(long change) {
+    private void countUsed(long change) {
         used += change;
         usedHigh = Math.max(usedHigh, used);
     }
@@ -147,6 +152,54 @@ final class GraphMemory {
             case USED_HIGH -> usedHigh = used;
             case RESERVED_HIGH -> reservedHigh = reserved();
             case USED_CURRENT, RESERVED_CURRENT -> throw new DriverFailure(CudaResult.INVALID_VALUE);
+        }
+    }
+
+    /// An allocation of a graph: it has an address from the start, and memory from a launch until its free.
+    final class GraphAllocation {
+        final long address;
+        final long byteSize;
+        boolean live;
+        boolean reused;
+        private boolean outlives;
+        Optional<Work> freed = Optional.empty();
+
+        private GraphAllocation(long address, long byteSize) {
+            this.address = address;
+            this.byteSize = byteSize;
+        }
+
+        /// Returns another allocation at the same address, which begins after this one was freed.
+        GraphAllocation again() {
+            reused = true;
+            return new GraphAllocation(address, byteSize);
+        }
+
+        /// Called when the graph is gone. Returns whether the allocation is still live; its free then ends it.
+        boolean outlives() {
+            outlives = live;
+            return outlives;
+        }
+
+        void allocate(StreamQueue stream) {
+            machine.streams.enqueue(stream, Work.marker());
+            machine.space.add(Mapping.Kind.GRAPH, address, byteSize, stream.device(), null, stream);
+            live = true;
+            countUsed(byteSize);
+        }
+
+        void free(StreamQueue stream) {
+            Allocation allocation = machine.space.allocationStartingAt(address);
+            if (!live || allocation == null) {
+                throw new DriverFailure(CudaResult.INVALID_VALUE);
+            }
+            machine.hazards.free(DriverCall.MEM_FREE_ASYNC, stream, allocation);
+            machine.space.remove(allocation);
+            live = false;
+            countUsed(-byteSize);
+            Work end = Work.of(0, outlives ? () -> GraphMemory.this.forget(this) : () -> {});
+            freed = Optional.of(end);
+            machine.streams.enqueue(stream, end);
         }
     }
 }

@@ -1,10 +1,11 @@
 package io.cistern.simulated;
 
 import io.cistern.simulated.internal.stream.Gate;
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /// Runs host functions one after the other on a thread of its own, as the driver does.
 ///
@@ -19,13 +20,21 @@ final class HostCallbacks implements AutoCloseable {
     private static final long LINGER_MILLIS = 50;
 
     private final Machine machine;
-    private final Deque<Task> ready = new ArrayDeque<>();
+    private final ScheduledThreadPoolExecutor thread = new ScheduledThreadPoolExecutor(
+            1,
+            Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").factory(),
+            new ThreadPoolExecutor.DiscardPolicy()); // after the machine has closed
     private final AtomicInteger outstanding = new AtomicInteger();
-    private @Nullable Thread thread;
-    private boolean closed;
+    private final AtomicBoolean keepsTime = new AtomicBoolean();
+
+    /// The time of the last look. Only the thread reads and writes it.
+    private long lastSeen = -1;
 
     HostCallbacks(Machine machine) {
         this.machine = machine;
+        thread.setKeepAliveTime(LINGER_MILLIS, TimeUnit.MILLISECONDS);
+        thread.allowCoreThreadTimeOut(true);
+        thread.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }
 
     /// Returns a gate that stays closed until the function has returned.
@@ -34,69 +43,38 @@ final class HostCallbacks implements AutoCloseable {
         return new Task(function);
     }
 
-    /// Makes sure that the thread runs while host functions are outstanding.
-    synchronized void start() {
-        if (thread == null && !closed) {
-            thread =
-                    Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").start(this::serve);
-        } else {
-            notifyAll();
+    /// Makes sure that time goes on while host functions are outstanding.
+    void start() {
+        if (keepsTime.compareAndSet(false, true)) {
+            keepTimeGoingLater();
         }
     }
 
-    /// Waits until there is something to do, or some time has passed. The caller holds the lock of this.
-    @SuppressWarnings("WaitNotInLoop") // the caller checks again, whatever woke it
-    private void pause(long millis) {
-        try {
-            wait(millis);
-        } catch (InterruptedException e) {
-            // Nobody interrupts this thread on purpose; the next round checks whether to end.
-        }
+    private void keepTimeGoingLater() {
+        var _ = thread.schedule(this::keepTimeGoing, SILENCE_MILLIS, TimeUnit.MILLISECONDS);
     }
 
-    private void serve() {
-        long lastSeen = -1;
-        while (true) {
-            Task task;
-            synchronized (this) {
-                task = ready.poll();
-                if (task == null && outstanding.get() == 0) {
-                    pause(LINGER_MILLIS);
-                }
-                if (task == null && (closed || outstanding.get() == 0)) {
-                    thread = null;
-                    return;
-                }
+    private void keepTimeGoing() {
+        if (outstanding.get() == 0) {
+            keepsTime.set(false);
+            if (outstanding.get() != 0) { // another thread has counted one up before it could see that
+                start();
             }
-            if (task != null) {
-                task.run();
-                machine.gateOpened();
-            } else {
-                lastSeen = keepTimeGoing(lastSeen);
-            }
+            return;
         }
-    }
-
-    private long keepTimeGoing(long lastSeen) {
-        synchronized (this) {
-            if (!ready.isEmpty()) {
-                return lastSeen;
-            }
-            pause(SILENCE_MILLIS);
-        }
-        return machine.locked(() -> {
+        lastSeen = machine.locked(() -> {
             long now = machine.engine.nanos();
             if (now == lastSeen) {
                 machine.engine.step();
             }
             return machine.engine.nanos();
         });
+        keepTimeGoingLater();
     }
 
     @Override
-    public synchronized void close() {
-        closed = true;
-        notifyAll();
+    public void close() {
+        thread.shutdown();
     }
 
     private final class Task implements Gate {
@@ -109,10 +87,7 @@ final class HostCallbacks implements AutoCloseable {
 
         @Override
         public void begin() {
-            synchronized (HostCallbacks.this) {
-                ready.add(this);
-                HostCallbacks.this.notifyAll();
-            }
+            thread.execute(this::run);
         }
 
         @Override
@@ -120,7 +95,7 @@ final class HostCallbacks implements AutoCloseable {
             return !ended;
         }
 
-        void run() {
+        private void run() {
             try {
                 function.run();
             } catch (Throwable swallowed) {
@@ -129,6 +104,7 @@ final class HostCallbacks implements AutoCloseable {
                 outstanding.decrementAndGet();
                 ended = true;
             }
+            machine.gateOpened();
         }
     }
 }

@@ -9,6 +9,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
+import io.cistern.simulated.GraphMemory.GraphAllocation;
 import io.cistern.simulated.internal.memory.DriverFailure;
 import io.cistern.simulated.internal.memory.HostContents;
 import io.cistern.simulated.internal.memory.MemoryBudget;

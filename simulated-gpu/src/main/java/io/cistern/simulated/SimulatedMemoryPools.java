@@ -11,6 +11,7 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
+import io.cistern.simulated.GraphMemory.GraphAllocation;
 import io.cistern.simulated.internal.pool.PoolSimulation;
 import io.cistern.simulated.internal.space.Allocation;
 import io.cistern.simulated.internal.space.Mapping;

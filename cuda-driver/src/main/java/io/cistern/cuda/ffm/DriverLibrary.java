@@ -5,10 +5,8 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.library.NativeCode;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
@@ -86,12 +84,9 @@ final class DriverLibrary {
         return library;
     }
 
-    @SuppressWarnings("restricted")
     private static SymbolLookup lookup(String name) throws UnavailableException {
         try {
-            return name.contains("/")
-                    ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
-                    : SymbolLookup.libraryLookup(name, Arena.global());
+            return NativeCode.library(name);
         } catch (IllegalCallerException e) {
             throw UnavailableException.misconfigured(NativeCode.denied());
         } catch (IllegalArgumentException e) {

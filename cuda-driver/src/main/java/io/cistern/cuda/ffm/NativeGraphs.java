@@ -176,42 +176,38 @@ final class NativeGraphs extends NativeFacet implements Graphs {
 
     @Override
     public AllocationNode addAllocation(int device, long graph, List<Long> dependencies, long byteSize) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(addAllocation, device)) {
             long nodes = array(arena, dependencies);
             MemorySegment parameters = Structs.allocationNode(arena, device, byteSize);
-            try (Frame frame = contexts.enter(addAllocation, device)) {
-                int code = addAllocation.call(
-                        frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
-                addAllocation.check(code, "device, graph, byteSize", device, graph, byteSize);
-                return new AllocationNode(frame.outLong(), Structs.allocatedAddress(parameters));
-            }
+            int code = addAllocation.call(
+                    frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters.address());
+            addAllocation.check(code, "device, graph, byteSize", device, graph, byteSize);
+            return new AllocationNode(frame.outLong(), Structs.allocatedAddress(parameters));
         }
     }
 
     @Override
     public long addFree(int device, long graph, List<Long> dependencies, long address) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(addFree, device)) {
             long nodes = array(arena, dependencies);
-            try (Frame frame = contexts.enter(addFree, device)) {
-                int code = addFree.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), address);
-                addFree.check(code, "device, graph, address", device, graph, address);
-                return frame.outLong();
-            }
+            int code = addFree.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), address);
+            addFree.check(code, "device, graph, address", device, graph, address);
+            return frame.outLong();
         }
     }
 
     @Override
     public long addFill(int device, long graph, List<Long> dependencies, long target, int value, long count) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(addFill, device)) {
             long nodes = array(arena, dependencies);
             long parameters = Structs.fillNode(arena, target, value, count).address();
             long context = contexts.primary(addFill, device);
-            try (Frame frame = contexts.enter(addFill, device)) {
-                int code =
-                        addFill.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
-                addFill.check(code, "device, graph, target, count", device, graph, target, count);
-                return frame.outLong();
-            }
+            int code = addFill.call(frame, frame.out(), graph, nodes, (long) dependencies.size(), parameters, context);
+            addFill.check(code, "device, graph, target, count", device, graph, target, count);
+            return frame.outLong();
         }
     }
 

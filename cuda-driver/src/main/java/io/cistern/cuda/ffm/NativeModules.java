@@ -19,15 +19,14 @@ final class NativeModules extends NativeFacet implements Modules {
 
     @Override
     public long load(int device, String ptx) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(load, device)) {
             long text = arena.allocateFrom(ptx).address();
-            try (Frame frame = contexts.enter(load, device)) {
-                int code = load.call(frame, frame.out(), text);
-                if (code != 0) {
-                    throw load.failed(code, "device=" + device + ", PTX of " + ptx.length() + " characters");
-                }
-                return frame.outLong();
+            int code = load.call(frame, frame.out(), text);
+            if (code != 0) {
+                throw load.failed(code, "device=" + device + ", PTX of " + ptx.length() + " characters");
             }
+            return frame.outLong();
         }
     }
 
@@ -38,15 +37,14 @@ final class NativeModules extends NativeFacet implements Modules {
 
     @Override
     public long function(int device, long module, String name) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(getFunction, device)) {
             long text = arena.allocateFrom(name).address();
-            try (Frame frame = contexts.enter(getFunction, device)) {
-                int code = getFunction.call(frame, frame.out(), module, text);
-                if (code != 0) {
-                    throw getFunction.failed(code, Arguments.text("device, module", device, module) + ", name=" + name);
-                }
-                return frame.outLong();
+            int code = getFunction.call(frame, frame.out(), module, text);
+            if (code != 0) {
+                throw getFunction.failed(code, Arguments.text("device, module", device, module) + ", name=" + name);
             }
+            return frame.outLong();
         }
     }
 
@@ -74,17 +72,16 @@ final class NativeModules extends NativeFacet implements Modules {
     }
 
     private void launchWithMany(int device, long function, Grid grid, long stream, Object[] arguments) {
-        try (Arena arena = Arena.ofConfined()) {
+        try (Arena arena = Arena.ofConfined();
+                Frame frame = contexts.enter(launch, device)) {
             MemorySegment values = arena.allocate(ValueLayout.JAVA_LONG, arguments.length);
             MemorySegment pointers = arena.allocate(ValueLayout.JAVA_LONG, arguments.length);
             for (int i = 0; i < arguments.length; i++) {
                 values.setAtIndex(ValueLayout.JAVA_LONG, i, bits(arguments[i]));
                 pointers.setAtIndex(ValueLayout.JAVA_LONG, i, values.address() + 8L * i);
             }
-            try (Frame frame = contexts.enter(launch, device)) {
-                int code = launch.launch(frame, function, grid, stream, pointers.address());
-                launched(code, device, function, grid, stream);
-            }
+            int code = launch.launch(frame, function, grid, stream, pointers.address());
+            launched(code, device, function, grid, stream);
         }
     }
 

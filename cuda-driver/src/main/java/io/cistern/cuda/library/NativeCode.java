@@ -4,7 +4,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import java.nio.file.Path;
 
 /// Gives native memory and functions to modules that have no native access of their own.
 ///
@@ -46,5 +48,17 @@ public final class NativeCode {
     @SuppressWarnings("restricted")
     public static MemorySegment function(MethodHandle target, FunctionDescriptor shape) {
         return Linker.nativeLinker().upcallStub(target, shape, Arena.global());
+    }
+
+    /// Loads a library, for good.
+    ///
+    /// @param name its name, or a path with at least one `/`
+    /// @throws IllegalArgumentException if it can't be loaded
+    /// @throws IllegalCallerException if native access is denied
+    @SuppressWarnings("restricted")
+    public static SymbolLookup library(String name) {
+        return name.contains("/")
+                ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
+                : SymbolLookup.libraryLookup(name, Arena.global());
     }
 }

@@ -2,7 +2,6 @@ package io.cistern.cuda.library;
 
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
@@ -63,7 +62,7 @@ public final class SharedLibrary {
     private static SharedLibrary first(String product, Setting setting, List<String> candidates) {
         for (String name : candidates) {
             try {
-                return new SharedLibrary(product, name, lookup(name));
+                return new SharedLibrary(product, name, NativeCode.library(name));
             } catch (IllegalCallerException denied) {
                 throw new UnsupportedOperationException(NativeCode.denied(), denied);
             } catch (IllegalArgumentException absent) {
@@ -73,13 +72,6 @@ public final class SharedLibrary {
         throw new UnsupportedOperationException(product + " can't be loaded: tried " + String.join(", ", candidates)
                 + "; install " + product + ", or give the path of its file or folder by the setting "
                 + setting.key());
-    }
-
-    @SuppressWarnings("restricted")
-    private static SymbolLookup lookup(String name) {
-        return name.contains("/")
-                ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
-                : SymbolLookup.libraryLookup(name, Arena.global());
     }
 
     /// Returns the name or path by which the library was found.

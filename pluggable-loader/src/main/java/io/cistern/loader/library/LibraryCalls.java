@@ -9,6 +9,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import org.jspecify.annotations.Nullable;
 
 /// Makes the C calls of an allocator's library. Each call has one method handle, which takes the function's
 /// address first. So the handles are constants to the compiler, which inlines them, while the addresses belong
@@ -72,23 +73,17 @@ final class LibraryCalls {
 
         /// `void reset(void)`
         static void reset(long function) {
-            run(() -> {
-                NOTHING.invokeExact(at(function));
-            });
+            run(() -> NOTHING.invoke(at(function)));
         }
 
         /// `void init(int device_count)`
         static void init(long function, int deviceCount) {
-            run(() -> {
-                INT.invokeExact(at(function), deviceCount);
-            });
+            run(() -> INT.invoke(at(function), deviceCount));
         }
 
         /// `void memory_fraction(double fraction, int device)`
         static void memoryFraction(long function, double fraction, int device) {
-            run(() -> {
-                FRACTION.invokeExact(at(function), fraction, device);
-            });
+            run(() -> FRACTION.invoke(at(function), fraction, device));
         }
 
         /// `void* base_alloc(void* ptr, size_t* size)`
@@ -104,16 +99,12 @@ final class LibraryCalls {
 
         /// `void record_stream(void* ptr, cudaStream_t stream)`
         static void recordStream(long function, long address, long stream) {
-            run(() -> {
-                RECORD.invokeExact(at(function), address, stream);
-            });
+            run(() -> RECORD.invoke(at(function), address, stream));
         }
 
         /// `void begin|end|release(int device, uint64_t first, uint64_t second)`
         static void pool(long function, int device, long id) {
-            run(() -> {
-                POOL.invokeExact(at(function), device, 0L, id);
-            });
+            run(() -> POOL.invoke(at(function), device, 0L, id));
         }
 
         private static MemorySegment at(long address) {
@@ -122,14 +113,15 @@ final class LibraryCalls {
 
         private static void run(Call call) {
             try {
-                call.run();
+                Object _ = call.run();
             } catch (Throwable e) {
                 throw NativeCode.unexpected(e);
             }
         }
 
         private interface Call {
-            void run() throws Throwable;
+            @Nullable
+            Object run() throws Throwable;
         }
     }
 }
