@@ -64,9 +64,6 @@ public final class DeviceProcesses {
         }
     }
 
-    /// @param uuid the device's UUID, without the prefix `GPU-`
-    /// @throws IllegalArgumentException if the library is not installed
-    /// @throws IllegalStateException if the library refuses to answer
     private static List<Holding> ask(String uuid) {
         try (Arena arena = Arena.ofConfined()) {
             DeviceProcesses library = new DeviceProcesses(arena);

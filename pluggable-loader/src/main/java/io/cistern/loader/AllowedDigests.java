@@ -68,8 +68,6 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
     }
 
     /// Returns the reason why contents are refused, or empty if they are allowed.
-    ///
-    /// @param contents computes their digest; asked only if there is a list
     Optional<String> refuses(Supplier<String> contents) {
         if (problem.isPresent() || digests == null) {
             return problem;

@@ -16,9 +16,6 @@ final class LostServices {
     private LostServices() {}
 
     /// Returns the problem with the services file, or empty if there is none.
-    ///
-    /// @param found the providers that the class loader found
-    /// @param loader the class loader, which sees the class path
     static Optional<DiscoveredProvider<AllocatorProvider>> among(
             List<DiscoveredProvider<AllocatorProvider>> found, ClassLoader loader) {
         for (String provider : ALWAYS_THERE) {

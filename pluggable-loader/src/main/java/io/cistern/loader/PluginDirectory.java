@@ -40,16 +40,9 @@ final class PluginDirectory {
     private static final int HEAP_SHARE = 8;
 
     /// A shared library in the directory.
-    ///
-    /// @param name the allocator's name
-    /// @param file the library
-    /// @param digest the SHA-256 of its contents
     record Library(String name, Path file, String digest) {}
 
     /// An entry that can't be used.
-    ///
-    /// @param place the file or folder
-    /// @param problem the reason
     record Refused(Path place, String problem) {}
 
     private final AllowedDigests allowed;

@@ -44,10 +44,6 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     private static final int COMMENT_AT = 20;
     private static final int MAX_COMMENT = 0xFFFF;
 
-    /// @param bytes the JAR
-    /// @param maxBytes the most bytes that its unpacked entries may have
-    /// @throws RefusedFileException if they have more
-    /// @throws IOException if the bytes are not a complete JAR
     static PluginImage of(Path file, byte[] bytes, int maxBytes) throws IOException {
         int expected = entryCount(bytes);
         Map<String, byte[]> all = new HashMap<>();

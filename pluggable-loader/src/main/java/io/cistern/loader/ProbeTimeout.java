@@ -18,8 +18,6 @@ record ProbeTimeout(Duration longest) {
     /// Much longer than any availability check that asks a driver or looks for a file.
     static final ProbeTimeout USUAL = new ProbeTimeout(Duration.ofSeconds(10));
 
-    /// @param who the owner of the code, for the thread's name
-    /// @throws TimeoutException if no answer comes in time
     <T extends @Nullable Object> T ask(String who, Callable<T> question) throws TimeoutException {
         FutureTask<T> task = new FutureTask<>(question);
         Thread.ofPlatform().daemon().name("cistern-asks-" + who).start(task);

@@ -28,9 +28,6 @@ record ProviderScan(
         ownSources = List.copyOf(ownSources);
     }
 
-    /// Searches all places.
-    ///
-    /// @param known plug-ins that were loaded before
     LoaderCatalog catalog(List<Plugin> known) {
         Settings now = settings.get();
         PluginDirectory directory = new PluginDirectory(now, known);

@@ -22,9 +22,6 @@ import java.util.function.Predicate;
 /// first. This class finds both. The service loader reports files that can't be read.
 final class ServicesFiles {
     /// The place of a bad entry.
-    ///
-    /// @param className the class that it names, or the file
-    /// @param origin the JAR or folder
     record Place(String className, String origin) {}
 
     private final String resource;
@@ -50,8 +47,6 @@ final class ServicesFiles {
     }
 
     /// Returns the entry that an error of the service loader is about.
-    ///
-    /// @param delivered classes that came without an error
     Place culprit(Throwable error, Set<String> delivered) {
         String message = String.valueOf(error.getMessage());
         return longest(delivered, name -> message.contains(name) || message.contains(name.replace('.', '/')))

@@ -99,8 +99,6 @@ final class Graph {
     }
 
     /// Drops one reference: the graph's own or an executable's.
-    ///
-    /// @return whether it was the last one
     boolean release() {
         require(references > 0);
         if (--references > 0) {

@@ -95,8 +95,6 @@ final class Machine implements AutoCloseable {
     }
 
     /// Makes a driver call about one object or address.
-    ///
-    /// @param name its name in the message, if the call fails
     <T> T call(DriverCall call, int device, String name, long value, Supplier<T> body) {
         return call(call, device, () -> "device=" + device + ", " + name + "=0x" + Long.toHexString(value), body);
     }
@@ -117,8 +115,6 @@ final class Machine implements AutoCloseable {
     }
 
     /// Makes a driver call on a device.
-    ///
-    /// @param arguments returns its arguments for the message, if the call fails
     <T> T call(DriverCall call, int device, Supplier<String> arguments, Supplier<T> body) {
         counts.count(call);
         lock.lock();

@@ -280,8 +280,6 @@ public final class SimulatedGpu implements CudaDriver {
 
         /// Reads the settings only for values that the program has not set, so that an invalid setting stops only a
         /// program that needs it.
-        ///
-        /// @throws io.cistern.cuda.settings.IllegalSettingException if such a setting is invalid
         private void completeFromSettings() {
             if (devices < 0) {
                 devices = defaultDeviceCount();

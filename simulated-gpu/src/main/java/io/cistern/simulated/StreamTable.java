@@ -64,9 +64,6 @@ final class StreamTable {
         return new StreamQueue(++lastId, device, false);
     }
 
-    /// Creates a stream.
-    ///
-    /// @return its handle
     long create(int device, boolean blocking) {
         Long again = freeHandles.poll();
         long handle = again != null ? again : handles.next();

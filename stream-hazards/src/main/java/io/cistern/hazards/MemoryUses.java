@@ -50,8 +50,6 @@ final class MemoryUses {
         }
     }
 
-    /// @param range the part in one block
-    /// @param byteSize bytes of the call
     record Use(Range range, Stream stream, long number, Call call, long byteSize) {
         Side side() {
             return new Side(call, stream.device, stream.handle, range.isWritten(), byteSize);
@@ -325,8 +323,6 @@ final class MemoryUses {
     }
 
     /// Takes away the past of a part of memory, and compares it with an allocation.
-    ///
-    /// @param by the allocated block, or null
     private void takePast(long from, long end, @Nullable Block by) {
         if (past.isEmpty()) {
             return;

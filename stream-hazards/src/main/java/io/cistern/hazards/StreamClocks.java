@@ -365,8 +365,6 @@ final class StreamClocks {
     }
 
     /// Ends the capture that a stream began.
-    ///
-    /// @return the capture, or null
     @Nullable
     Capture ends(int device, long handle) {
         Capture capture = stream(device, handle).capture;

@@ -28,8 +28,6 @@ import java.util.function.Consumer;
 /// **Threads.** As the driver; no lock is held while the driver is called.
 final class WatchedDriver implements CudaDriver {
     private interface Look {
-        /// @param name the method
-        /// @return what to do after it
         Consumer<Object> before(String name, Object[] arguments);
     }
 

@@ -150,10 +150,9 @@ final class CapabilityProbe {
     private Support pools(int device) {
         Support attribute = and(
                 symbol(DriverCall.MEM_ALLOC_ASYNC, 11020),
-                () -> attribute(
-                        device,
-                        DeviceAttribute.MEMORY_POOLS_SUPPORTED,
-                        "vGPU profiles without unified memory have none"));
+                device,
+                DeviceAttribute.MEMORY_POOLS_SUPPORTED,
+                "vGPU profiles without unified memory have none");
         // A vGPU may report pools but refuse to create one.
         return and(
                 attribute,
@@ -186,18 +185,15 @@ final class CapabilityProbe {
     }
 
     private Support pools(int device, DeviceAttribute attribute, String needed) {
-        return and(
-                symbol(DriverCall.MEM_ALLOC_ASYNC, 11020),
-                () -> attribute(device, attribute, "it needs " + needed + " or later"));
+        return and(symbol(DriverCall.MEM_ALLOC_ASYNC, 11020), device, attribute, "it needs " + needed + " or later");
     }
 
     private Support virtualMemory(int device) {
         return and(
                 symbol(DriverCall.MEM_ADDRESS_RESERVE, 10020),
-                () -> attribute(
-                        device,
-                        DeviceAttribute.VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                        "vGPU profiles and Windows' WDDM may have none"));
+                device,
+                DeviceAttribute.VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                "vGPU profiles and Windows' WDDM may have none");
     }
 
     private Support hostNuma(int device) {
@@ -233,6 +229,10 @@ final class CapabilityProbe {
 
     private boolean present(DriverCall call) {
         return startup.library().missing(call).isEmpty();
+    }
+
+    private Support and(Support first, int device, DeviceAttribute attribute, String advice) {
+        return and(first, () -> attribute(device, attribute, advice));
     }
 
     private Support attribute(int device, DeviceAttribute attribute, String advice) {

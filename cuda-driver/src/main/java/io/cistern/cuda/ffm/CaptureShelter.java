@@ -71,8 +71,6 @@ final class CaptureShelter {
     }
 
     /// Sets the calling thread's mode.
-    ///
-    /// @return the mode before
     int exchange(Frame frame, int mode) {
         frame.setContext(mode);
         int code = exchangeMode.callUncounted(frame.contextOut());

@@ -74,8 +74,6 @@ final class Contexts {
     }
 
     /// Returns the `CUdevice` of an ordinal.
-    ///
-    /// @param attempted the intended call, which a failure names
     int handle(DriverFunction attempted, int device) {
         requireOpen(attempted);
         requireKnown(attempted, device);
@@ -86,9 +84,6 @@ final class Contexts {
         return primary(retain, device);
     }
 
-    /// Returns the primary context of a device, retained until [#close].
-    ///
-    /// @param attempted the intended call, which a failure names
     long primary(DriverFunction attempted, int device) {
         requireKnown(attempted, device);
         long context = (long) PRIMARY.getVolatile(primary, device);
@@ -191,8 +186,6 @@ final class Contexts {
     }
 
     /// Makes a context current if another one is.
-    ///
-    /// @return the context that was current before; 0 for none
     long exchange(long wanted) {
         try (Frame frame = Frame.acquire()) {
             getCurrent.check(getCurrent.callCritical(frame.contextOut()), "context", wanted);

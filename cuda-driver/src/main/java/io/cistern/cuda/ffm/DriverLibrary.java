@@ -104,9 +104,6 @@ final class DriverLibrary {
         return counts;
     }
 
-    /// Binds a function.
-    ///
-    /// @param shape its parameters, in the letters of [DriverFunction]
     DriverFunction function(DriverCall call, String shape) {
         MemorySegment address = addresses.getOrDefault(call, MemorySegment.NULL);
         return bound.computeIfAbsent(call, c -> new DriverFunction(c, shape, address, counts));

@@ -42,8 +42,6 @@ final class HostFunctions {
     }
 
     /// Keeps code until it has run, or is forgotten.
-    ///
-    /// @return the key, which is the word to give to the driver
     static long keep(Runnable function) {
         long key = LAST_KEY.incrementAndGet();
         WAITING.put(key, function);

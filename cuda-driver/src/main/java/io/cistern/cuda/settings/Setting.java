@@ -176,8 +176,6 @@ public enum Setting {
     }
 
     /// Returns the key with its chosen part.
-    ///
-    /// @throws IllegalArgumentException if it has none
     String keyOf(Object part) {
         if (!isFamily()) {
             throw new IllegalArgumentException(key + " has no variable part");

@@ -31,12 +31,6 @@ final class DynamicLinker {
 
     /// Loads a library with all symbols bound. It stays loaded, because native code that has run in a process
     /// can't be taken back.
-    ///
-    /// @param path the path from which it is loaded
-    /// @param name the name for people
-    /// @param forOthers whether libraries loaded later see its symbols
-    /// @return its handle
-    /// @throws ConfigurationException if it can't be loaded
     static long open(String path, String name, boolean forOthers) {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(path).address();

@@ -87,8 +87,6 @@ final class LibraryCalls {
         }
 
         /// `void* base_alloc(void* ptr, size_t* size)`
-        ///
-        /// @param size receives the size
         static long base(long function, long address, MemorySegment size) {
             try {
                 return (long) BASE.invokeExact(at(function), address, size.address());

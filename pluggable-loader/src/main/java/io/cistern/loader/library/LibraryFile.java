@@ -23,17 +23,11 @@ public final class LibraryFile {
     private LibraryFile() {}
 
     /// Returns the SHA-256 of its contents in lower-case hexadecimal.
-    ///
-    /// @throws RefusedFileException if it is not a regular file, or is larger than 1 GiB
-    /// @throws IOException if it can't be read
     public static String sha256(Path file) throws IOException {
         return copy(file, OutputStream.nullOutputStream());
     }
 
     /// Checks that a file begins as a shared library for this machine does.
-    ///
-    /// @throws RefusedFileException if it does not, or is not a regular file
-    /// @throws IOException if it can't be read
     public static void requireLibrary(Path file) throws IOException {
         attributes(file);
         Optional<String> problem = ElfHeader.problem(file);
@@ -43,9 +37,6 @@ public final class LibraryFile {
     }
 
     /// Copies the contents.
-    ///
-    /// @return the SHA-256 of the copied bytes
-    /// @throws IOException for the same reasons as [#sha256]
     static String copy(Path file, OutputStream to) throws IOException {
         requireSize(attributes(file).size());
         MessageDigest digest = sha256();
@@ -63,8 +54,6 @@ public final class LibraryFile {
     }
 
     /// Returns a file's attributes without opening it: opening a FIFO would wait for a writer.
-    ///
-    /// @throws RefusedFileException if it is not a regular file
     static BasicFileAttributes attributes(Path file) throws IOException {
         BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
         if (!attributes.isRegularFile()) {

@@ -56,8 +56,6 @@ record LibraryFunctions(
     private static final Set<Long> INITIALISED = new HashSet<>();
 
     /// Loads the library of a spec and finds its functions.
-    ///
-    /// @throws ConfigurationException if the library can't be loaded or lacks a symbol; names file and symbol
     static LibraryFunctions load(AllocatorOptions options) {
         String malloc = LibraryOptions.MALLOC.read(options).orElse(USUAL_MALLOC);
         String free = LibraryOptions.FREE.read(options).orElse(USUAL_FREE);

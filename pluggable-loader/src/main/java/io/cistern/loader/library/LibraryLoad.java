@@ -45,17 +45,11 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
     }
 
     /// Loads it.
-    ///
-    /// @param sha256 the SHA-256 that its contents must have, or null for any
-    /// @return the dynamic linker's handle
-    /// @throws ConfigurationException if it can't be loaded; names the file
     long handle(@Nullable String sha256) {
         return sha256 == null ? byPath() : byDigest(sha256.toLowerCase(Locale.ROOT));
     }
 
     /// Loads it from its path.
-    ///
-    /// @throws ConfigurationException if it can't be loaded, or has changed since it was loaded
     private long byPath() {
         try {
             Identity identity = Identity.of(file);
@@ -71,9 +65,6 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
     }
 
     /// Loads it if it has the given digest.
-    ///
-    /// @param sha256 the digest in lower-case hexadecimal
-    /// @throws ConfigurationException if it can't be loaded, or has another digest
     private long byDigest(String sha256) {
         @Nullable PrivateCopy unused = null;
         try {

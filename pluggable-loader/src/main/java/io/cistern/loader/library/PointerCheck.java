@@ -39,10 +39,6 @@ final class PointerCheck {
     }
 
     /// Enters a block that the library returned.
-    ///
-    /// @return the address
-    /// @throws DeviceOutOfMemoryException if a check fails and the device has too little free memory
-    /// @throws AllocatorContractException if a check fails otherwise
     long taken(long address, long byteSize, int device) {
         requireKnown(address, byteSize, device);
         if (live.putIfAbsent(address, byteSize) != null) {

@@ -22,8 +22,6 @@ final class PrivateCopy implements AutoCloseable {
         this.sha256 = sha256;
     }
 
-    /// @throws IOException if the file can't be read, or there is no memory for it
-    /// @throws UnsupportedOperationException if the system has no anonymous memory files
     static PrivateCopy of(Path file) throws IOException {
         String name = String.valueOf(file.getFileName());
         Descriptor memory = Descriptor.ofMemory(name.substring(0, Math.min(name.length(), MAX_LABEL)));

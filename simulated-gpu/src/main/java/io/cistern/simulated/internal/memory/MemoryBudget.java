@@ -85,9 +85,6 @@ public final class MemoryBudget {
         tell(before);
     }
 
-    /// Registers a listener.
-    ///
-    /// @return the registration, for [#unlisten]
     public long listen(LongConsumer whenOver) {
         listeners.put(++lastListener, whenOver);
         return lastListener;

@@ -19,8 +19,6 @@ import java.util.Set;
 /// @param memory begins at the requested alignment
 public record NativeRange(Arena arena, MemorySegment memory) {
     /// Maps memory; fails with OUT_OF_MEMORY.
-    ///
-    /// @param byteAlignment a power of two
     public static NativeRange map(long byteSize, long byteAlignment) {
         Arena arena = Arena.ofShared();
         try {

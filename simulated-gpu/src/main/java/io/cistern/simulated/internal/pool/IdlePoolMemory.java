@@ -79,8 +79,6 @@ final class IdlePoolMemory {
     }
 
     /// Takes memory from a partial range and gives it the pages that it lacks; returns 0 if there are no pages.
-    ///
-    /// @param limitBytes the most that may be reserved
     long takeWithPages(long byteSize, long limitBytes) {
         FreeRanges.Range range = partial.bestFit(byteSize);
         if (range == null || !addPages(range.address(), range.address() + byteSize, limitBytes)) {
@@ -151,8 +149,6 @@ final class IdlePoolMemory {
     }
 
     /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
-    ///
-    /// @return the number of pages
     int releaseDownTo(long keepBytes) {
         int released = 0;
         Long page = Long.compareUnsigned(reservedBytes(), keepBytes) <= 0 || pages.isEmpty() ? null : pages.last();

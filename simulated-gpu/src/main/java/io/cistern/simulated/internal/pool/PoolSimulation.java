@@ -209,8 +209,6 @@ public final class PoolSimulation {
 
     /// Reacts to a synchronisation of the host: the frees that it covers become idle, and pages over the
     /// threshold go back.
-    ///
-    /// @return pages released
     public int synchronised(StreamClock hostClock) {
         makeIdle((owner, sequence) -> hostClock.covers(owner, sequence));
         return releaseDownTo(destroyed ? 0 : threshold);
