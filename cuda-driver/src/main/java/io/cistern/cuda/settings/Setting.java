@@ -8,105 +8,82 @@ import org.jspecify.annotations.Nullable;
 /// A key may have one part that the user chooses: [#DEVICE_PART], a device's ordinal, or [#NAME_PART], a name.
 /// As an environment variable, a key is in capitals, with `_` for `.`.
 public enum Setting {
-    /// The file that may contain the other settings.
     CONFIG("cistern.config", "a path", "no file", "a file of other settings, in UTF-8"),
-    /// The allocator that is current at first.
     ALLOCATOR(
             "cistern.allocator",
             "the spec of an allocator",
             "the available one of highest priority",
             "the current allocator if the program does not choose one"),
-    /// The allocator that is current at first on one device.
     DEVICE_ALLOCATOR(
             "cistern.device.N.allocator", "the spec of an allocator", "`cistern.allocator`", "the same for device N"),
-    /// A limit on each device.
     LIMIT(
             "cistern.limit",
             "a number of bytes from 1, or a share of the device",
             "none",
             "the maximum live bytes on each device"),
-    /// A limit on one device.
     DEVICE_LIMIT(
             "cistern.device.N.limit",
             "a number of bytes from 1, or a share of the device",
             "`cistern.limit`",
             "the same for device N"),
-    /// A name that the user gives to the spec of an allocator.
     DEFINE("cistern.define.NAME", "the spec of an allocator", "none", "a name for a spec"),
-    /// The directory of plug-ins.
     PLUGINS("cistern.plugins", "a path", "none", "a directory of plug-ins; only you or root may write there"),
-    /// The plug-ins that are allowed.
     PLUGINS_ALLOWED(
             "cistern.plugins.allowed",
             "a path",
             "all plug-ins",
             "a file of digests by `sha256sum`; other plug-ins are refused"),
-    /// How much is recorded about live blocks.
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is recorded about live blocks"),
-    /// How much the caching allocator checks.
     CHECK(
             "cistern.check",
             "`off`, `checked`, `paranoid`, `streams`",
             "`off`",
             "how much `caching` checks; `streams` instead finds races, with every allocator"),
-    /// The reaction to a hazard that `cistern.check=streams` finds.
     HAZARDS(
             "cistern.hazards",
             "`warning`, `throw`, `list`",
             "`warning`",
             "the reaction to a race: a warning, an exception, or only an entry in `StreamHazards.list()`"),
-    /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
             "names of observers, such as `jfr,jmx`",
             "none",
             "`history`, `snapshots`, `jfr`, `jmx`, `nvtx`, and your own (`ModuleSupport.Observer`)"),
-    /// Whether to report scopes that were forgotten, or not carried to other threads.
     SCOPES_REPORT("cistern.scopes.report", "`true`, `false`", "`false`", "whether to report mistakes with scopes"),
-    /// Whether to report copies that can't overlap other work.
     COPIES_REPORT(
             "cistern.copies.report",
             "`true`, `false`",
             "`false`",
             "whether to report non-blocking copies of unpinned memory"),
-    /// How arrays are copied to a device.
     COPIES_DIRECT(
             "cistern.copies.direct",
             "`true`, `false`",
             "`false`",
             "whether the driver reads arrays of less than 8 MiB in place, which is faster; not if a GPU"
                     + " waits for Java code (docs/buffers.md)"),
-    /// The driver to open.
     DRIVER(
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
             "`auto`: the real GPU's if it works, else the simulated GPU's, with a warning"),
-    /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
-    /// The run-time compiler's library.
     NVRTC_LIBRARY(
             "cistern.nvrtc.library",
             "a name, a file or its folder",
             "`libnvrtc.so`, else that of version 13, 12 or 11",
             "NVIDIA's run-time compiler"),
-    /// NCCL's library.
     NCCL_LIBRARY("cistern.nccl.library", "a name, a file or its folder", "`libnccl.so.2`", "NCCL's library"),
-    /// ONNX Runtime's library.
     ONNXRUNTIME_LIBRARY(
             "cistern.onnxruntime.library",
             "a name, a file or its folder",
             "the loaded `libonnxruntime.so.1`",
             "ONNX Runtime's library"),
-    /// NVTX's library.
     NVTX_LIBRARY(
             "cistern.nvtx.library",
             "a name, a file or its folder",
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
             "NVTX, for NVIDIA's profilers"),
-    /// The number of simulated devices.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "the number of simulated devices"),
-    /// The memory of each simulated device.
     SIMULATED_CAPACITY(
             "cistern.simulated.capacity",
             "a number of bytes from 1 to 8TiB",

@@ -94,7 +94,7 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
                 return known;
             }
         }
-        require(ElfHeader.problem(contents));
+        require(LibraryFile.problem(contents));
         require(isTried ? trial.problem() : Optional.empty());
         synchronized (LOADED) {
             Loaded known = LOADED.get(key);
