@@ -27,7 +27,7 @@ public final class CudaDrivers {
     public static List<CudaDriverProvider> providers() {
         return ServiceLoader.load(CudaDriverProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
-                .sorted(Comparator.comparing(CudaDriverProvider::priority)
+                .sorted(Comparator.comparingInt(CudaDriverProvider::priority)
                         .reversed()
                         .thenComparing(CudaDriverProvider::name))
                 .toList();

@@ -209,7 +209,9 @@ final class SimulatedLinearMemory implements LinearMemory {
     public void unregisterHost(int device, MemorySegment memory) {
         machine.run(DriverCall.MEM_HOST_UNREGISTER, device, "address", memory.address(), () -> {
             Allocation allocation = machine.space.allocationAt(memory.address());
-            failIf(allocation == null || allocation.kind() != Mapping.Kind.HOST, CudaResult.HOST_MEMORY_NOT_REGISTERED);
+            if (allocation == null || allocation.kind() != Mapping.Kind.HOST) {
+                throw new DriverFailure(CudaResult.HOST_MEMORY_NOT_REGISTERED);
+            }
             require(allocation.address() == memory.address() && !arenas.containsKey(memory.address()));
             machine.drain(device);
             unpin(memory.address());

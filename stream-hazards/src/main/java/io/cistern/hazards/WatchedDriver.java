@@ -32,7 +32,7 @@ final class WatchedDriver implements CudaDriver {
     }
 
     /// Done after a call that needs nothing more.
-    private static final Consumer<Object> NOTHING = _ -> {};
+    private static final Consumer<Object> NOTHING = WatchedDriver::nothing;
 
     final StreamHazards hazards;
     private final CudaDriver driver;
@@ -337,4 +337,6 @@ final class WatchedDriver implements CudaDriver {
     public void close() {
         driver.close();
     }
+
+    private static void nothing(Object result) {}
 }
