@@ -1,5 +1,6 @@
 package io.cistern.onnxruntime;
 
+import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
@@ -102,10 +103,15 @@ final class SessionBlocks {
         if (limit == null) {
             return memory.allocate(byteSize, device, stream);
         }
-        try (Scope _ = memory.moduleSupport()
-                .serving(device, stream)
-                .enter(ScopeOptions.all().limit(limit))) {
-            return memory.allocate(byteSize, device, stream);
+        while (true) { // each turn needs one more swap of the current allocator
+            Allocator serving = memory.moduleSupport().serving(device, stream);
+            try (Scope _ = serving.enter(ScopeOptions.all().limit(limit))) {
+                return memory.allocate(byteSize, device, stream);
+            } catch (IllegalStateException closed) {
+                if (serving.equals(memory.moduleSupport().serving(device, stream))) {
+                    throw closed;
+                }
+            }
         }
     }
 

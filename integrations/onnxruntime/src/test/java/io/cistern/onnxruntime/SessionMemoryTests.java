@@ -5,21 +5,27 @@ import static io.cistern.onnxruntime.OnnxFixture.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
+import io.cistern.Allocator;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
+import io.cistern.Registration;
 import io.cistern.Scope;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.TrimMode;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /// Figures, limits and ends of sessions.
 class SessionMemoryTests {
@@ -122,6 +128,48 @@ class SessionMemoryTests {
             assertThat(limit.usedBytes()).isEqualTo(8000);
             onnx.fake.free(block);
         }
+    }
+
+    /// How a session asks for a block.
+    private enum Way {
+        ON_ITS_STREAM,
+        ON_A_FOREIGN_STREAM,
+        ON_NO_STREAM
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aSwapDuringAnAllocationRefusesNoLimitedSession(Way way) {
+        MemoryLimit limit = MemoryLimit.of("encoder", 10_000);
+        SessionMemory session = onnx.onnx.open(SessionSettings.named("encoder").limit(limit));
+        AtomicBoolean isSwapped = new AtomicBoolean();
+        try (Registration _ = onnx.memory.listeners().onRareEvent(event -> {
+            if (event instanceof MemoryEvent.ScopeEntered && isSwapped.compareAndSet(false, true)) {
+                onnx.memory.setCurrent("async");
+            }
+        })) {
+            long block = session.call(() -> switch (way) {
+                case ON_ITS_STREAM -> onnx.fake.allocateOnStream(8000, handle(session));
+                case ON_A_FOREIGN_STREAM -> onnx.fake.allocateOnStream(8000, onnx.foreignStream());
+                case ON_NO_STREAM -> onnx.fake.reserve(8000);
+            });
+            assertThat(isSwapped).isTrue();
+            assertThat(onnx.onnx.lastFailure()).isEmpty();
+            assertThat(limit.usedBytes()).isEqualTo(8000);
+            onnx.fake.free(block);
+        }
+        assertThat(limit.usedBytes()).isZero();
+    }
+
+    @Test
+    void aLimitedSessionInAClosedPoolIsRefused() {
+        SessionMemory session = onnx.onnx.open(SessionSettings.named("s").limit(MemoryLimit.of("encoder", 10_000)));
+        Allocator closed = onnx.memory.open("caching");
+        try (Scope _ = closed.enter()) {
+            closed.close();
+            assertThat(onnx.fake.allocateOnStream(1000, handle(session))).isZero();
+        }
+        assertThat(onnx.onnx.lastFailure().orElseThrow()).hasMessageContaining("is closed");
     }
 
     @Test
