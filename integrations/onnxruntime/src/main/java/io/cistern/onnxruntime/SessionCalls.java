@@ -136,13 +136,25 @@ final class SessionCalls {
 
     private long allocated(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
         try {
-            if (closed) {
-                throw new IllegalStateException("a session of ONNX Runtime allocates " + byteSize
-                        + " bytes after its OnnxMemory was closed; close the session first");
+            requireOpen(byteSize);
+            if (byteSize == 0) {
+                return FAILED;
             }
-            return byteSize == 0 ? FAILED : blocks.allocate(byteSize, order, session);
+            long address = blocks.allocate(byteSize, order, session);
+            if (closed) { // meanwhile; a later OnnxMemory would not know the block
+                blocks.free(address);
+                requireOpen(byteSize);
+            }
+            return address;
         } catch (Throwable failure) {
             return refused(failure, session);
+        }
+    }
+
+    private void requireOpen(long byteSize) {
+        if (closed) {
+            throw new IllegalStateException("a session of ONNX Runtime allocates " + byteSize
+                    + " bytes after its OnnxMemory was closed; close the session first");
         }
     }
 

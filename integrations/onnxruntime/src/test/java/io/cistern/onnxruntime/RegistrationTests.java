@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import ai.onnxruntime.OrtEnvironment;
 import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.jvm.ClosingTypes;
 import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -161,6 +164,28 @@ class RegistrationTests {
             assertThat(second.figures().liveBlocks()).isZero();
             assertThat(second.lastFailure()).isEmpty();
         }
+        assertThat(memory.leaks()).isEmpty();
+    }
+
+    /// The second memory would not know the block.
+    @Test
+    void anAllocationDuringTheCloseLeavesNoBlock() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);
+        OnnxApi api = fake.api();
+        OnnxMemory first = OnnxMemory.register(api, memory, 0);
+        AtomicReference<OnnxMemory> second = new AtomicReference<>();
+        try (Registration _ = memory.listeners().onEvent(event -> {
+            if (event instanceof MemoryEvent.Allocated) {
+                first.close();
+                second.set(OnnxMemory.register(api, memory, 0));
+            }
+        })) {
+            fake.free(fake.allocate(1000));
+        }
+        second.get().close();
+        assertThat(second.get().lastFailure()).isEmpty();
+        assertThat(first.figures().liveBlocks()).isZero();
+        assertThat(first.lastFailure().orElseThrow()).hasMessageContaining("after its OnnxMemory was closed");
         assertThat(memory.leaks()).isEmpty();
     }
 }
