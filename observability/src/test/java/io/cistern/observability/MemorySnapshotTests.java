@@ -101,6 +101,19 @@ final class MemorySnapshotTests extends ObservedMemory {
     }
 
     @Test
+    void theHistoryOfAFormerBlockDescribesNoLaterOne() {
+        history.start(HistoryOptions.withStacks());
+        long former = allocate(MIB);
+        free(former);
+        history.stop();
+        assertThat(allocate(MIB)).isEqualTo(former);
+        assertThat(blocks(MemorySnapshot.take(memory), State.LIVE))
+                .singleElement()
+                .satisfies(block -> assertThat(block.ageNanos()).isEmpty());
+        free(former);
+    }
+
+    @Test
     void aBlockNamesTheScopeThatItWasAllocatedIn() throws IOException {
         history.start(HistoryOptions.withoutStacks());
         long outside = allocate(MIB);

@@ -91,6 +91,7 @@ public final class SnapshotMaker {
                 births.put(block.address(), entry);
                 birthScopes.compute(block.address(), (_, _) -> inside.innermost());
             }
+            case MemoryEvent.Freed block -> births.remove(block.address());
             default -> {}
         }
     }
