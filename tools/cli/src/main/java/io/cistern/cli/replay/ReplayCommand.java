@@ -250,7 +250,11 @@ public final class ReplayCommand implements Callable<Integer> {
             throws IOException {
         try (PrintWriter reserved = openSeries()) {
             device.notice().ifPresent(options::tell);
-            return replayAll(traces, specs, device, catalog, reserved);
+            List<ReplayResult> results = replayAll(traces, specs, device, catalog, reserved);
+            if (reserved != null && reserved.checkError()) {
+                throw new IOException("a write failed; is the disk full?");
+            }
+            return results;
         }
     }
 
