@@ -12,7 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// Writes the snapshots at the peaks of replays, and one report of all.
@@ -22,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// @param inputs the traces, which are never overwritten
 /// @param several whether there is more than one replay, so that each needs a file of its own
 /// @param shown the snapshots in the report
+/// @param files the files of snapshots so far
 /// @param written the files so far with their sizes, for people
 record PeakFiles(
         @Nullable Path snapshot,
@@ -29,9 +32,10 @@ record PeakFiles(
         List<Path> inputs,
         boolean several,
         List<Snapshot> shown,
+        Set<Path> files,
         List<String> written) {
     PeakFiles(@Nullable Path snapshot, @Nullable Path html, List<Path> inputs, boolean several) {
-        this(snapshot, html, inputs, several, new ArrayList<>(), new ArrayList<>());
+        this(snapshot, html, inputs, several, new ArrayList<>(), new HashSet<>(), new ArrayList<>());
     }
 
     boolean isWanted() {
@@ -63,13 +67,17 @@ record PeakFiles(
         }
     }
 
-    /// Returns, for example, `peak-gpt2_train-caching.json` for `peak.json`.
-    private static Path sibling(Path file, String replay) {
+    /// Returns, for example, `peak-gpt2_train-caching.json` for `peak.json`. Replays of the same name get numbers.
+    private Path sibling(Path file, String replay) {
         String name = String.valueOf(file.getFileName());
         int dot = name.lastIndexOf('.');
         int end = dot < 0 ? name.length() : dot;
-        return file.resolveSibling(
-                name.substring(0, end) + "-" + replay.replaceAll("[^\\w.]+", "-") + name.substring(end));
+        String begin = name.substring(0, end) + "-" + replay.replaceAll("[^\\w.]+", "-");
+        Path made = file.resolveSibling(begin + name.substring(end));
+        for (int number = 2; !files.add(made); number++) {
+            made = file.resolveSibling(begin + "-" + number + name.substring(end));
+        }
+        return made;
     }
 
     /// Writes the report after all replays.

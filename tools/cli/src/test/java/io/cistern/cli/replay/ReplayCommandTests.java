@@ -3,6 +3,7 @@ package io.cistern.cli.replay;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
+import io.cistern.cli.common.ExitCode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -112,6 +113,34 @@ final class ReplayCommandTests {
         assertThat(Files.readAllBytes(folder.resolve("peak-tiny-caching.pickle")))
                 .startsWith(0x80);
         assertThat(Files.readString(report)).contains("tiny direct", "tiny caching", "cistern-snapshot");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "sub/tiny.csv --allocator direct",
+                "--allocator direct --layer raw,buffer",
+                "--allocator direct --allocator direct"
+            })
+    void replaysOfTheSameNameKeepTheirSnapshots(String further) throws IOException {
+        Files.copy(tiny, Files.createDirectory(folder.resolve("sub")).resolve("tiny.csv"));
+        String line =
+                further.replace("sub/", folder + "/sub/") + " --repeat 1 --snapshot " + folder.resolve("peak.json");
+        ProgramRun run = replay(line.split(" "));
+
+        assertThat(run.exitCode()).isZero();
+        for (String name : List.of("peak-tiny-direct.json", "peak-tiny-direct-2.json")) {
+            assertThat(folder.resolve(name)).isNotEmptyFile();
+            assertThat(run.err()).containsOnlyOnce("cistern: " + folder.resolve(name) + ", ");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--series", "--snapshot", "--html"})
+    void aFullDiskIsAnError(String option) {
+        ProgramRun run = replay("--allocator", "direct", "--repeat", "1", option, "/dev/full");
+        assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(run.err()).contains("cistern: " + option + " /dev/full can't be written: ");
     }
 
     @Test
