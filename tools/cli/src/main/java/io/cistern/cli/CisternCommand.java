@@ -182,6 +182,7 @@ public final class CisternCommand implements Runnable {
         }
         if (e instanceof UsageException
                 || e instanceof ConfigurationException
+                || e instanceof WrongThreadException // of `confined`
                 || e instanceof IllegalSettingException) {
             command.getErr().println("cistern: " + e.getMessage());
             return ExitCode.BAD_INPUT;

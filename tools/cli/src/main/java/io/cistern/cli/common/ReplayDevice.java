@@ -26,11 +26,12 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Returns a driver for one replay on several devices, beginning with [#ordinal].
     ///
     /// @param devices at most [#deviceCount]
-    CudaDriver driver(int devices);
+    /// @param ownBytes bytes that the replay itself takes of each device, besides the capacity
+    CudaDriver driver(int devices, long ownBytes);
 
     /// Returns a driver for one replay on this device only.
     default CudaDriver driver() {
-        return driver(1);
+        return driver(1, 0);
     }
 
     /// Returns how many devices there are from [#ordinal] on.
@@ -41,7 +42,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
 
     /// Takes what a replay must not have: of a real device with a capacity, all that is free but the capacity.
     ///
-    /// @param devices as for [#driver(int)]
+    /// @param devices as for [#driver(int, long)]
     default Rest holdRest(int devices) {
         return () -> {};
     }
@@ -94,9 +95,10 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
 
         @Override
-        public CudaDriver driver(int devices) {
+        public CudaDriver driver(int devices, long ownBytes) {
             SimulatedGpu.Builder builder = SimulatedGpu.builder().devices(devices);
-            capacityBytes.ifPresent(builder::capacityBytes);
+            capacityBytes.ifPresent(
+                    bytes -> builder.capacityBytes(Math.min(bytes + ownBytes, SimulatedGpu.MAX_CAPACITY_BYTES)));
             return builder.build();
         }
 
@@ -133,8 +135,9 @@ public sealed interface ReplayDevice extends AutoCloseable {
             return "cuda:" + ordinal;
         }
 
+        /// [#holdRest] sees the bytes that the replay itself has taken by then.
         @Override
-        public CudaDriver driver(int devices) {
+        public CudaDriver driver(int devices, long ownBytes) {
             return driver;
         }
 

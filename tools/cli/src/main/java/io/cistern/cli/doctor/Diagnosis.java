@@ -128,7 +128,7 @@ record Diagnosis(
         try (ReplayDevice gpu = open(problems, capacity)) {
             // of a simulated GPU; a real driver has what it has
             int devices = checks.isBad(Setting.SIMULATED_DEVICES) ? 1 : SimulatedGpu.defaultDeviceCount();
-            CudaDriver driver = gpu.driver(devices);
+            CudaDriver driver = gpu.driver(devices, 0);
             Catalog catalog = Plugins.catalogWhateverIsSet();
             try (DeviceMemory memory = withoutLimits ? withoutLimits(driver, catalog) : gpu.open(driver, catalog)) {
                 checks.open(memory);

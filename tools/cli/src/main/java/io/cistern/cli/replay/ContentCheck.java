@@ -18,6 +18,9 @@ import java.lang.foreign.ValueLayout;
 ///
 /// Memory map of the scratch range: mismatch counter (8 bytes), then a word for each stream.
 final class ContentCheck implements BlockWork, AutoCloseable {
+    /// Its memory on the device: one of the pieces in which the driver hands memory out.
+    static final long DEVICE_BYTES = 2 << 20;
+
     private static final int COUNTER_BYTES = 8;
 
     private final CudaDriver driver;

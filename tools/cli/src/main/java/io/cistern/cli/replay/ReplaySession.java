@@ -63,7 +63,7 @@ public record ReplaySession(
 
     private Outcome run(Work work, boolean observed) {
         int devices = trace.origins().deviceCount();
-        CudaDriver driver = gpu.driver(devices);
+        CudaDriver driver = gpu.driver(devices, work == Work.CHECK ? ContentCheck.DEVICE_BYTES : 0);
         try (ReplayStreams streams = ReplayStreams.create(driver, trace, gpu.ordinal());
                 ContentChecks checks = work == Work.CHECK ? ContentChecks.on(streams) : null;
                 ReplayDevice.Rest _ = gpu.holdRest(devices)) {

@@ -270,6 +270,38 @@ final class ReplayCommandTests {
         assertThat(run.err().contains("small through async: out of memory")).isEqualTo(isAsyncTried);
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "none, direct",
+        "memset, direct",
+        "check, direct",
+        "check, caching",
+        "check, caching:source=vmm",
+        "check, vmm"
+    })
+    void theWorkTakesNothingOfTheCapacity(String work, String allocator) throws IOException {
+        for (long byteSize : new long[] {2 * MIB, 6 * MIB}) {
+            Path trace = ProgramRun.trace(folder, "one.csv", "a,0," + byteSize + ",0");
+            ProgramRun run = ProgramRun.inProcess(("replay " + trace + " --device=simulated --repeat=1 --format=jsonl"
+                            + " --capacity=" + byteSize + " --work=" + work + " --allocator=" + allocator)
+                    .split(" "));
+            assertThat(run.exitCode()).as(run.err()).isZero();
+            assertThat(run.out()).contains("\"reservedPeakBytes\":" + byteSize);
+        }
+    }
+
+    @Test
+    void anAllocatorOfOneThreadIsRefusedInOneLine() throws IOException {
+        Path trace = Files.writeString(
+                folder.resolve("threads.csv"),
+                "op,id,bytes,stream,device,thread,nanos\na,0,1024,0,0,0,1\na,1,1024,0,0,1,2\n");
+        ProgramRun run = ProgramRun.inProcess(("replay " + trace
+                        + " --device=simulated --repeat=1 --threads --allocator=confined:upstream=\"caching:source=vmm\"")
+                .split(" "));
+        assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+        assertThat(run.err().lines()).last().asString().startsWith("cistern: this allocator belongs to thread ");
+    }
+
     /// Of the five, one has streams that take turns in less memory than their pieces leave.
     @Test
     void fourOfFiveTracesFitIntoTwoPercentMoreThanTheyRequest() {
