@@ -253,6 +253,9 @@ public final class MemoryPool extends Allocator {
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin enough memory. The pool is
     ///     awake then, unless the driver also refused to wake it: see [#isAsleep]
     public TrimResult sleep(SleepMode mode) {
+        if (isDrained()) {
+            throw new IllegalStateException(this + " is closed");
+        }
         return new PoolSleep(memory(), List.of(this)).sleep(mode);
     }
 

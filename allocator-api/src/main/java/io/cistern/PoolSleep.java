@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// 2. **Wake**: the memory of all pools comes back before any of it is used again. If one pool fails, all stay
 /// asleep, and nothing is lost.
 ///
+/// A pool may drain meanwhile: then it has no memory, and both do nothing to it.
+///
 /// **Threads.** Any. Pools are locked in the order of their ids.
 final class PoolSleep {
     private final DeviceMemory memory;
@@ -53,9 +55,6 @@ final class PoolSleep {
     }
 
     private static MemorySleep sleeps(MemoryPool pool) {
-        if (pool.isDrained()) {
-            throw new IllegalStateException(pool + " is closed");
-        }
         return pool.opened()
                 .extension(MemorySleep.class)
                 .orElseThrow(() -> new UnsupportedOperationException(pool
@@ -164,7 +163,10 @@ final class PoolSleep {
         pools.forEach(pool -> pool.sleeping.lock());
     }
 
+    /// Needs no Java heap.
     private void unlock() {
-        pools.forEach(pool -> pool.sleeping.unlock());
+        for (int i = 0; i < pools.size(); i++) {
+            pools.get(i).sleeping.unlock();
+        }
     }
 }

@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// Opens and lists the pools of one [DeviceMemory], puts them to sleep and wakes them. [DeviceMemory#pools]
 /// returns this object.
@@ -57,7 +58,7 @@ public final class Pools {
 
     /// Returns the pools that are in use or still have live blocks, in the order of opening.
     public List<MemoryPool> all() {
-        return List.copyOf(pools);
+        return undrained().toList();
     }
 
     /// Gives idle memory of all allocators that are not pools back to the driver, on one device, until
@@ -94,13 +95,18 @@ public final class Pools {
 
     private List<MemoryPool> tagged(String tag) {
         List<MemoryPool> tagged =
-                pools.stream().filter(pool -> pool.tag().equals(tag)).toList();
+                undrained().filter(pool -> pool.tag().equals(tag)).toList();
         if (tagged.isEmpty()) {
-            List<String> known = pools.stream().map(MemoryPool::tag).toList();
+            List<String> known = undrained().map(MemoryPool::tag).toList();
             throw new IllegalArgumentException("no pool has the tag '" + tag + "'; known, nearest first: "
                     + NearestName.listed(tag, known, "Pools.all"));
         }
         return tagged;
+    }
+
+    /// Without those that a full Java heap kept from being [removed][#remove].
+    private Stream<MemoryPool> undrained() {
+        return pools.stream().filter(pool -> !pool.isDrained());
     }
 
     /// Opens a scope in which a pool serves the calling thread on a device, for code that can't use a `try`
@@ -160,7 +166,7 @@ public final class Pools {
     /// @throws IllegalArgumentException if no pool has that id, or if the pool has drained
     /// @throws IllegalStateException if the pool was already released once for each ended scope
     public void release(long poolId) {
-        MemoryPool pool = pools.stream()
+        MemoryPool pool = undrained()
                 .filter(each -> each.id() == poolId)
                 .findFirst()
                 .orElseThrow(() -> new IllegalArgumentException("no pool has id " + poolId + ", or it has drained"));

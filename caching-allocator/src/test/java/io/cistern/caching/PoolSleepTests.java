@@ -486,6 +486,27 @@ final class PoolSleepTests extends PoolFixture {
         }
     }
 
+    /// Requests have pools of their own, which they open and close at any time.
+    @Test
+    void poolsOfATagMayCloseWhileItSleepsAndWakes() throws InterruptedException {
+        try (MemoryPool stays = builder().tag("model").open()) {
+            Block block = filled(stays, 1 << 20);
+            Thread requests = Thread.ofPlatform().start(() -> {
+                for (int i = 0; i < 2000; i++) {
+                    builder().tag("model").open().close();
+                }
+            });
+            while (requests.isAlive()) {
+                memory.pools().sleep("model", SleepMode.KEEP);
+                memory.pools().wake("model");
+                assertThat(stays.isAsleep()).isFalse();
+            }
+            requests.join();
+            assertIntact(List.of(block));
+            block.buffer.close();
+        }
+    }
+
     @Test
     void poolsOfATagSleepTogetherOrNotAtAll() {
         try (MemoryPool first = builder().tag("model").open();
