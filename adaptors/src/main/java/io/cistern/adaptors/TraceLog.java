@@ -39,7 +39,10 @@ public final class TraceLog implements AutoCloseable {
     private final Path path;
     private final long maxRows;
     private final long start = System.nanoTime();
-    private final Thread atExit = new Thread(this::end, "cistern-trace-log");
+    private final Thread atExit = Thread.ofPlatform()
+            .inheritInheritableThreadLocals(false) // nor the caller's class loader
+            .name("cistern-trace-log")
+            .unstarted(this::end);
     private final ReentrantLock lock = new ReentrantLock();
 
     // Guarded by the lock.

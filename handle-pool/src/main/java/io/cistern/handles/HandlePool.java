@@ -107,6 +107,7 @@ public final class HandlePool<H> implements AutoCloseable {
                 device -> new DeviceHandles<>(library, options, memory, device, this::requireOpen, threadPlaces));
         watcher = Executors.newSingleThreadScheduledExecutor(Thread.ofPlatform()
                 .daemon()
+                .inheritInheritableThreadLocals(false) // nor the caller's class loader
                 .name("cistern-handles-" + library.name())
                 .factory());
         registrations = List.of(

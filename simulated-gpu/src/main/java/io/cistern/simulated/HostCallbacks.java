@@ -22,7 +22,11 @@ final class HostCallbacks implements AutoCloseable {
     private final Machine machine;
     private final ScheduledThreadPoolExecutor thread = new ScheduledThreadPoolExecutor(
             1,
-            Thread.ofPlatform().daemon().name("simulated-gpu-callbacks").factory(),
+            Thread.ofPlatform()
+                    .daemon()
+                    .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                    .name("simulated-gpu-callbacks")
+                    .factory(),
             new ThreadPoolExecutor.DiscardPolicy()); // after the machine has closed
     private final AtomicInteger outstanding = new AtomicInteger();
     private final AtomicBoolean keepsTime = new AtomicBoolean();

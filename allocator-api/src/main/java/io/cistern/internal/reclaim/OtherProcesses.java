@@ -38,9 +38,11 @@ final class OtherProcesses {
         Answer answer = new Answer(driver, device);
         answers[device] = answer;
         try {
-            Thread asking = new Thread(answer, "cistern-processes");
-            asking.setDaemon(true);
-            asking.start();
+            Thread.ofPlatform()
+                    .daemon()
+                    .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                    .name("cistern-processes")
+                    .start(answer);
         } catch (OutOfMemoryError noThread) {
             // Then the thread that reads the answer asks.
         }

@@ -72,13 +72,22 @@ public final class ThresholdNotifier {
     }
 
     private synchronized void register(Notice notice) {
-        registered.add(notice);
         if (thread == null) {
-            Thread serving =
-                    Thread.ofPlatform().daemon().name("cistern-pressure").unstarted(this::serve);
-            thread = serving;
-            serving.start();
+            Thread serving = Thread.ofPlatform()
+                    .daemon()
+                    .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                    .name("cistern-pressure")
+                    .unstarted(this::serve);
+            boolean started = false;
+            try {
+                thread = serving;
+                serving.start();
+                started = true;
+            } finally {
+                thread = started ? serving : null;
+            }
         }
+        registered.add(notice);
     }
 
     private void end(Notice notice) {

@@ -351,8 +351,11 @@ public final class ExportedPool implements AutoCloseable {
         long pool;
         HandleType handleType = HandleType.POSIX_FILE_DESCRIPTOR;
         Duration patience = Duration.ofSeconds(10);
-        ThreadFactory threads =
-                Thread.ofPlatform().daemon().name("cistern-exported-pool-", 0).factory();
+        ThreadFactory threads = Thread.ofPlatform()
+                .daemon()
+                .inheritInheritableThreadLocals(false) // nor the caller's class loader
+                .name("cistern-exported-pool-", 0)
+                .factory();
         LongPredicate mayConnect = user -> user == LocalSocket.ownUserId();
 
         Builder(CudaDriver driver, int device) {

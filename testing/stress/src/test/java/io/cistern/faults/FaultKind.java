@@ -72,6 +72,7 @@ enum FaultKind {
             "of",
             "offer",
             "push",
+            "start",
             "put",
             "putAll",
             "putIfAbsent",
@@ -93,10 +94,11 @@ enum FaultKind {
             return false;
         }
         boolean boxes = Set.of("java/lang/Long", "java/lang/Integer").contains(owner);
+        boolean starts = owner.equals("java/lang/Thread"); // no thread is available then
         boolean collects = owner.startsWith("java/util/")
                 && !owner.startsWith("java/util/concurrent/atomic/")
                 && !owner.startsWith("java/util/concurrent/locks/");
-        return (boxes || collects || owner.startsWith("["))
+        return (boxes || starts || collects || owner.startsWith("["))
                 && ALLOCATING.contains(call.name().stringValue());
     }
 

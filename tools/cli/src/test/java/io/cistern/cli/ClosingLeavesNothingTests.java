@@ -71,7 +71,9 @@ import io.cistern.testkit.TestMemory;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -481,6 +483,30 @@ final class ClosingLeavesNothingTests {
         memory.driver().devices().synchronize(0);
         GraphMemory.collect(memory);
         memory.trim(0, 0, TrimMode.SYNCHRONIZE);
+    }
+
+    /// A thread that goes on would keep alive the application that made it start: its class loader is inherited, too.
+    @ParameterizedTest
+    @MethodSource("cases")
+    void noThreadInheritsFromItsStarter(Case each) throws Exception {
+        Queue<String> heirs = new ConcurrentLinkedQueue<>();
+        InheritableThreadLocal<Object> mark = new InheritableThreadLocal<>() {
+            @Override
+            protected Object childValue(Object mark) {
+                heirs.add(StackWalker.getInstance()
+                        .walk(frames -> frames.map(Object::toString).toList())
+                        .toString());
+                return mark;
+            }
+        };
+        mark.set(this);
+        try (DeviceMemory memory = TestMemory.open("caching", 4L << 30);
+                CudaStream stream = CudaStream.open(memory, 0)) {
+            each.cycle().run(memory, stream);
+        } finally {
+            mark.remove();
+        }
+        assertThat(heirs).isEmpty();
     }
 
     /// Fails when a public type that closes has no cycle here.
