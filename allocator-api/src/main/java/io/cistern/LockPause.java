@@ -10,7 +10,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 record LockPause(ReentrantReadWriteLock work) implements Listeners.WorkPause {
     @Override
     public Optional<Registration> begin(int device, Duration atMost) {
-        return isTaken(atMost) ? Optional.of(work.writeLock()::unlock) : Optional.empty();
+        Optional<Registration> end = Optional.of(work.writeLock()::unlock); // before the lock is held
+        return isTaken(atMost) ? end : Optional.empty();
     }
 
     private boolean isTaken(Duration atMost) {
@@ -26,12 +27,13 @@ record LockPause(ReentrantReadWriteLock work) implements Listeners.WorkPause {
     public Registration rest() {
         int shared = work.getReadHoldCount();
         int exclusive = work.getWriteHoldCount();
-        unlock(work.readLock(), shared);
-        unlock(work.writeLock(), exclusive);
-        return () -> {
+        Registration end = () -> {
             lock(work.writeLock(), exclusive); // first: the shared side can't be upgraded to it
             lock(work.readLock(), shared);
         };
+        unlock(work.readLock(), shared);
+        unlock(work.writeLock(), exclusive);
+        return end;
     }
 
     private static void unlock(Lock side, int times) {
