@@ -120,9 +120,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         if (own) {
             throw new IllegalStateException(this + " is not foreign: close announces its end");
         }
-        if (end()) {
-            memory.streamClosing(device, raw);
-        }
+        announce();
     }
 
     /// Announces the end of the stream and destroys it. Work that was enqueued on it still runs to its end.
@@ -141,11 +139,24 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
                     this + " is being captured: end or close its GraphCapture first, then close the stream");
         }
         try {
-            if (end()) {
-                memory.streamClosing(device, raw);
-            }
+            announce();
         } finally {
-            destroy(() -> streams().destroy(device, raw));
+            if (isEnded()) {
+                destroy(() -> streams().destroy(device, raw));
+            }
+        }
+    }
+
+    /// Announces the end, unless that was done. If the Java heap or the stack is full, some allocators may not know
+    /// of it, so the stream stays, and the next call announces its end again.
+    private void announce() {
+        if (end()) {
+            try {
+                memory.streamClosing(device, raw);
+            } catch (VirtualMachineError full) {
+                endAgain();
+                throw full;
+            }
         }
     }
 

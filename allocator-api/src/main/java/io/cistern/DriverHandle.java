@@ -59,6 +59,15 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return first;
     }
 
+    /// Lets the next [#end] be the first again.
+    final synchronized void endAgain() {
+        ended = false;
+    }
+
+    final boolean isEnded() {
+        return ended;
+    }
+
     /// Destroys what was made here. If the driver refuses, the next call tries again.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses a few times

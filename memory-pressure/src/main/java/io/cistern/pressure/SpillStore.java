@@ -4,7 +4,6 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
@@ -150,7 +149,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             if (closed) {
                 throw isClosedNow();
             }
-            return devices.computeIfAbsent(device, _ -> new SpillDevice(CudaStream.open(memory, device)));
+            return devices.computeIfAbsent(device, _ -> new SpillDevice(memory, device));
         }
     }
 
@@ -300,10 +299,11 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         Failures failures = new Failures();
         for (SpillDevice each : List.copyOf(devices.values())) {
             int device = each.own().device();
+            Runnable awaiting = each::await;
+            Runnable closing = () -> closeStream(device, each);
             if (buffers.stream().noneMatch(open -> open.isAt(each)) && devices.remove(device, each)) {
-                failures.gather(
-                        () -> DeadContext.survive(() -> driver().streams().synchronize(device, each.stream())));
-                failures.gather(() -> closeStream(device, each));
+                failures.gather(awaiting);
+                failures.gather(closing);
             }
         }
         failures.rethrow();

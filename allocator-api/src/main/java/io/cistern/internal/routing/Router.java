@@ -437,23 +437,30 @@ public final class Router implements OwnerTable.Freeing {
             noteFree(failure, route);
             throw failure;
         } finally {
-            if (waits != null && others != null) {
-                others.end(waits);
+            try {
+                if (waits != null && others != null) {
+                    others.end(waits);
+                }
+            } finally {
+                count(counters, tally, route, state, byteSize);
             }
-            // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
-            // marked ones, for calls under way.
-            boolean last = (state & OwnerTable.DRAINING) != 0 && route.drainedOne();
-            boolean retained = route.retain(byteSize) != 0;
-            if (route.budgets != null && !retained) {
-                route.budgets.giveBack(byteSize);
-            }
-            counters.countFree(tally, retained ? 0 : byteSize);
-            if (!retained) {
-                route.passOn(byteSize);
-            }
-            if (last) {
-                route.drainedByFree();
-            }
+        }
+    }
+
+    private static void count(ThreadCounters counters, Tally tally, Route route, int state, long byteSize) {
+        // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
+        // marked ones, for calls under way.
+        boolean last = (state & OwnerTable.DRAINING) != 0 && route.drainedOne();
+        boolean retained = route.retain(byteSize) != 0;
+        if (route.budgets != null && !retained) {
+            route.budgets.giveBack(byteSize);
+        }
+        counters.countFree(tally, retained ? 0 : byteSize);
+        if (!retained) {
+            route.passOn(byteSize);
+        }
+        if (last) {
+            route.drainedByFree();
         }
     }
 
