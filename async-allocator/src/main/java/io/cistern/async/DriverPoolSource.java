@@ -25,9 +25,10 @@ final class DriverPoolSource implements RangeSource {
     private final AsyncAllocator pools;
     private final AtomicLongArray streams;
 
-    // Made in advance: closing the pools needs no Java heap.
+    // Made in advance: closing needs no Java heap.
     private final Failures failures = new Failures();
     private final Runnable closingPools;
+    private final Runnable[] closingStreams;
 
     /// @param pools closed with this
     DriverPoolSource(CudaDriver driver, AsyncAllocator pools, int deviceCount) {
@@ -35,6 +36,12 @@ final class DriverPoolSource implements RangeSource {
         this.pools = pools;
         this.closingPools = pools::close;
         this.streams = new AtomicLongArray(deviceCount);
+        this.closingStreams = new Runnable[deviceCount];
+        for (int device = 0; device < deviceCount; device++) {
+            int each = device;
+            Runnable destroying = () -> destroyStream(each);
+            closingStreams[device] = () -> DeadContext.insist(destroying);
+        }
     }
 
     @Override
@@ -80,13 +87,16 @@ final class DriverPoolSource implements RangeSource {
     @Override
     public void close() {
         failures.gatherUnlessCaptured(closingPools);
-        for (int device = 0; device < streams.length(); device++) {
-            long stream = streams.getAndSet(device, NO_STREAM);
-            if (stream != NO_STREAM) {
-                int each = device;
-                failures.gather(() -> DeadContext.insist(() -> driver.streams().destroy(each, stream)));
-            }
+        for (Runnable closing : closingStreams) {
+            failures.gather(closing);
         }
         failures.rethrow();
+    }
+
+    private void destroyStream(int device) {
+        if (streams.get(device) != NO_STREAM) {
+            driver.streams().destroy(device, streams.get(device));
+            streams.set(device, NO_STREAM);
+        }
     }
 }

@@ -389,37 +389,54 @@ public final class PinnedMemory implements HostMemory {
 
     private long unpinIdle() {
         staging.release();
-        List<PinnedBlock> taken = new ArrayList<>();
+        long freed = 0;
+        CudaException refused = null;
         for (int sizeClass = 0; sizeClass < PinnedSizes.COUNT; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
+            int left;
             synchronized (this) {
                 if (first != null) {
                     addIdle(first);
                 }
                 takeBack(sizeClass, Integer.MAX_VALUE);
-                taken.addAll(idle.get(sizeClass));
-                idle.get(sizeClass).clear();
+                left = idle.get(sizeClass).size();
             }
-        }
-        return unpin(taken);
-    }
-
-    private long unpin(List<PinnedBlock> blocks) {
-        long freed = 0;
-        CudaException refused = null;
-        for (PinnedBlock block : blocks) {
-            CudaException refusal = DeadContext.refusal(() -> unpin(block));
-            if (refusal == null) {
-                freed += block.memory.byteSize();
-            } else {
-                restsHere(block);
-                refused = refusal;
+            for (; left > 0; left--) {
+                PinnedBlock block = firstIdle(sizeClass);
+                CudaException refusal = block == null ? null : tryUnpin(block);
+                if (refusal != null) {
+                    refused = refusal;
+                } else if (block != null) {
+                    freed += block.memory.byteSize();
+                }
             }
         }
         if (refused != null) {
             throw refused;
         }
         return freed;
+    }
+
+    private synchronized @Nullable PinnedBlock firstIdle(int sizeClass) {
+        return idle.get(sizeClass).pollFirst();
+    }
+
+    /// Unpins an idle block. After a failure it is idle again.
+    ///
+    /// @return why the driver refuses it, or null
+    private @Nullable CudaException tryUnpin(PinnedBlock block) {
+        boolean done = false;
+        try {
+            unpin(block);
+            done = true;
+            return null;
+        } catch (CudaException refusal) {
+            return refusal;
+        } finally {
+            if (!done) {
+                restsHere(block);
+            }
+        }
     }
 
     private void unpin(PinnedBlock block) {

@@ -25,10 +25,15 @@ public final class EndedStreams {
     private volatile long[] handles = {};
 
     /// By handle; absent once the work is known to be done. Guarded by the monitor.
-    private final Map<Long, Long> fences = new HashMap<>();
+    private final Map<Long, End> ends = new HashMap<>();
 
     /// Whether nobody asks any more. Guarded by the monitor.
     private boolean closed;
+
+    /// The end of a stream's work.
+    private static final class End {
+        long fence;
+    }
 
     public EndedStreams(int device, StreamOrder order) {
         this.device = device;
@@ -41,23 +46,24 @@ public final class EndedStreams {
             return;
         }
         // A stream whose work is done keeps no event, since its handle may never be reused.
-        fences.values().removeIf(this::isReleased);
+        ends.values().removeIf(this::isReleased);
         long[] before = handles;
         int at = Arrays.binarySearch(before, stream);
         boolean cameAgain = at >= 0; // without asking for anything
-        Long former = fences.put(stream, cameAgain ? order.recordAll(device) : order.record(device, stream));
-        if (former != null) {
+        long[] after = cameAgain ? before : with(before, ~at, stream);
+        End end = ends.computeIfAbsent(stream, _ -> new End());
+        long former = end.fence;
+        end.fence = cameAgain ? order.recordAll(device) : order.record(device, stream);
+        handles = after;
+        if (former != 0) {
             order.release(device, former);
-        }
-        if (!cameAgain) {
-            handles = with(before, ~at, stream);
         }
     }
 
-    private boolean isReleased(long fence) {
-        boolean passed = order.passed(device, fence);
+    private boolean isReleased(End end) {
+        boolean passed = order.passed(device, end.fence);
         if (passed) {
-            order.release(device, fence);
+            order.release(device, end.fence);
         }
         return passed;
     }
@@ -92,10 +98,11 @@ public final class EndedStreams {
 
     private synchronized void follow(long stream) {
         int at = Arrays.binarySearch(handles, stream);
-        long fence = fences.getOrDefault(stream, 0L);
+        End end = ends.get(stream);
+        long fence = end == null ? 0 : end.fence;
         if (at >= 0 && comesAfter(stream, fence)) {
             handles = without(handles, at);
-            fences.remove(stream);
+            ends.remove(stream);
             order.release(device, fence);
         }
     }
@@ -110,8 +117,8 @@ public final class EndedStreams {
     /// Releases the fences; no stream has ended then. Ends that are announced later are not recorded.
     public synchronized void close() {
         closed = true;
-        fences.values().forEach(fence -> order.release(device, fence));
-        fences.clear();
+        ends.values().forEach(end -> order.release(device, end.fence));
+        ends.clear();
         handles = new long[0];
     }
 }

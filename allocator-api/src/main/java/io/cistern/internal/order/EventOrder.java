@@ -177,27 +177,37 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// Destroys an event. If the driver refuses, the next call tries it again. If the Java heap is full, the
-    /// event is lost.
+    /// Destroys an event, and one that the driver has refused to destroy before.
     private void destroy(int device, long event) {
-        try {
-            Event earlier = refused.poll();
-            destroy(new Event(device, event));
-            if (earlier != null) {
-                destroy(earlier);
-            }
-        } catch (OutOfMemoryError ofTheHeap) {
-            // The fence is released; its event is lost.
+        Event earlier = refused.poll();
+        CudaException _ = destroyOrKeep(device, event);
+        if (earlier != null) {
+            CudaException _ = destroyOrKeep(earlier.device, earlier.handle);
         }
     }
 
-    private @Nullable CudaException destroy(Event event) {
-        CudaException refusal = DeadContext.refusal(() -> driver.events().destroy(event.device, event.handle));
-        if (refusal == null || refusal.result() == CudaResult.INVALID_HANDLE) {
-            return null; // the event is gone, maybe with its context
+    /// Destroys an event. If the driver refuses, a later call tries it again; if the Java heap is full then, too,
+    /// the event is lost.
+    private @Nullable CudaException destroyOrKeep(int device, long event) {
+        try {
+            driver.events().destroy(device, event);
+        } catch (CudaException refusal) {
+            if (!refusal.result().endsContext() && refusal.result() != CudaResult.INVALID_HANDLE) {
+                destroyLater(device, event);
+                return refusal;
+            }
+        } catch (OutOfMemoryError ofTheHeap) {
+            destroyLater(device, event);
         }
-        refused.add(event);
-        return refusal;
+        return null;
+    }
+
+    private void destroyLater(int device, long event) {
+        try {
+            refused.add(new Event(device, event));
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The fence is released; its event is lost.
+        }
     }
 
     private long idleOrNew(int device) {
@@ -229,20 +239,17 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     public void close() {
         synchronized (idle) {
             closed = true;
-            for (int device = 0; device < idle.length; device++) {
-                while (idleCount[device] > 0) {
-                    refused.add(new Event(device, idle[device][idleCount[device] - 1]));
-                    idleCount[device]--;
-                }
-            }
         }
         for (int device = 0; device < owed.length; device++) {
+            for (long event = takeIdle(device); event != 0; event = takeIdle(device)) {
+                destroy(device, event);
+            }
             release(device, owed[device].take());
         }
         CudaException first = null;
         for (int left = DeadContext.MOST_TRIES * refused.size(); left > 0 && !refused.isEmpty(); left--) {
             Event event = refused.poll();
-            CudaException refusal = event == null ? null : destroy(event);
+            CudaException refusal = event == null ? null : destroyOrKeep(event.device, event.handle);
             first = first == null ? refusal : first;
         }
         if (first != null && !refused.isEmpty()) {

@@ -5,8 +5,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Arrays;
 
 /// Provides streams that only wait for events of the program: a free on such a stream is a free after the
 /// event. So every allocator can free after an event. The program may record or destroy the event again at
@@ -27,7 +26,8 @@ public final class EventStreams {
     private final CudaDriver driver;
     private final EventOrder order;
 
-    private final List<List<Long>> streams = new ArrayList<>();
+    /// By device; 0 for one that [#close] has destroyed.
+    private final long[][] streams;
 
     /// By device, a stream that waits for nothing; 0 until somebody asks for it.
     private final long[] ready;
@@ -39,9 +39,7 @@ public final class EventStreams {
         this.driver = driver;
         this.order = order;
         this.ready = new long[deviceCount];
-        for (int device = 0; device < deviceCount; device++) {
-            streams.add(new ArrayList<>());
-        }
+        this.streams = new long[deviceCount][0];
     }
 
     /// Returns a stream whose present end comes after a fence.
@@ -68,18 +66,20 @@ public final class EventStreams {
     }
 
     private long streamFor(int device) {
-        List<Long> present = outsideCaptures(device);
+        long[] present = outsideCaptures(device);
         for (long stream : present) {
             if (driver.streams().isIdle(device, stream)) {
                 return stream;
             }
         }
-        if (present.size() >= MOST) {
+        if (present.length >= MOST) {
             last = (last + 1) % MOST;
-            return present.get(last);
+            return present[last];
         }
+        long[] more = Arrays.copyOf(streams[device], streams[device].length + 1); // before there is a stream to lose
         long stream = driver.streams().create(device);
-        streams.get(device).add(stream);
+        more[more.length - 1] = stream;
+        streams[device] = more;
         return stream;
     }
 
@@ -130,10 +130,10 @@ public final class EventStreams {
 
     /// Leaves out captured streams. A stream that waits for an event of a capture is in that capture until it
     /// ends, and the query whether it is idle would invalidate the capture.
-    private List<Long> outsideCaptures(int device) {
-        return streams.get(device).stream()
+    private long[] outsideCaptures(int device) {
+        return Arrays.stream(streams[device])
                 .filter(stream -> order.recordable(device, stream))
-                .toList();
+                .toArray();
     }
 
     /// Called at the end of a stream.
@@ -152,21 +152,22 @@ public final class EventStreams {
         boolean first = !closed;
         closed = true;
         Failures failures = new Failures();
-        for (int each = 0; each < streams.size(); each++) {
-            int device = each;
-            if (ready[device] != 0) {
-                streams.get(device).add(ready[device]);
-                ready[device] = 0;
+        for (int device = 0; device < streams.length; device++) {
+            long[] all = Arrays.copyOf(streams[device], streams[device].length + 1);
+            all[all.length - 1] = ready[device];
+            streams[device] = all;
+            ready[device] = 0;
+            for (int at = 0; at < all.length; at++) {
+                if (all[at] != 0 && isDestroyed(device, all[at], first ? ending : (_, _) -> {}, failures)) {
+                    all[at] = 0;
+                }
             }
-            if (first) {
-                streams.get(device).forEach(stream -> failures.gather(() -> ending.ends(device, stream)));
-            }
-            streams.get(device).removeIf(stream -> isDestroyed(device, stream, failures));
         }
         failures.rethrow();
     }
 
-    private boolean isDestroyed(int device, long stream, Failures failures) {
+    private boolean isDestroyed(int device, long stream, Ending ending, Failures failures) {
+        failures.gather(() -> ending.ends(device, stream));
         try {
             DeadContext.insist(() -> driver.streams().destroy(device, stream));
             return true;

@@ -13,7 +13,8 @@ import java.util.stream.IntStream;
 /// Runs each workload once for each site that it visits, which fails then: the program in a JVM of its own.
 ///
 /// Arguments: the [FaultKind]; `quick` to try each site in one workload of each allocator, `whole` to try it in every
-/// one, on both kinds of threads, at its first, second and last visit; the specs of allocators. Quickly, a spec after
+/// one, on both kinds of threads, at its first, second and last visit, and `pairs` to try it also together with each
+/// site that is visited after it, in the same call; the specs of allocators. But for `whole`, a spec after
 /// a `+` is tried with the sites alone that none before it has visited, in the workloads
 /// that go through the allocator. Prints a line for each thing that is wrong,
 /// and for each site that no workload visits though it [must be][SitesLeftOut]. The property
@@ -56,21 +57,23 @@ public final class FaultProgram {
 
     private final FaultKind kind;
     private final boolean whole;
+    private final boolean pairs;
     private final Set<Integer> visited = new HashSet<>();
     private int runs;
 
     /// Whether the driver's refusals alone lose memory in the workload that runs.
     private boolean driverKeepsMemory;
 
-    private FaultProgram(FaultKind kind, boolean whole) {
+    private FaultProgram(FaultKind kind, String extent) {
         this.kind = kind;
-        this.whole = whole;
+        this.whole = extent.equals("whole");
+        this.pairs = extent.equals("pairs");
     }
 
     /// Runs all.
     public static void main(String[] args) throws Exception {
         FaultAgent.loadAll();
-        FaultProgram program = new FaultProgram(FaultKind.valueOf(args[0]), args[1].equals("whole"));
+        FaultProgram program = new FaultProgram(FaultKind.valueOf(args[0]), args[1]);
         for (String spec : Arrays.asList(args).subList(2, args.length)) {
             program.run(spec.substring(spec.startsWith("+") ? 1 : 0), spec.startsWith("+"));
         }
@@ -90,8 +93,8 @@ public final class FaultProgram {
             for (boolean virtual : threads(workload)) {
                 driverKeepsMemory = false;
                 System.out.println("WORKLOAD " + spec + " " + workload + (virtual ? " virtual" : ""));
-                run(spec, workload, virtual, -1, 0); // loads classes
-                int[] visits = run(spec, workload, virtual, -1, 0);
+                run(spec, workload, virtual, -1, 0, 0); // loads classes
+                int[] visits = run(spec, workload, virtual, -1, 0, 0);
                 List<Site> sites = FaultSites.all();
                 for (int site = 0; site < sites.size(); site++) {
                     if (visits[site] > 0) {
@@ -113,12 +116,26 @@ public final class FaultProgram {
     private void fail(String spec, Workload workload, boolean virtual, int site, int visits) throws Exception {
         IntStream chosen = whole ? IntStream.of(1, 2, visits).distinct() : IntStream.of((visits + 1) / 2);
         for (int visit : chosen.filter(visit -> visit <= visits).toArray()) {
-            run(spec, workload, virtual, site, visit);
+            run(spec, workload, virtual, site, visit, 0);
+            if (pairs) {
+                failTwice(spec, workload, virtual, site, visit, FaultSites.following());
+            }
+        }
+    }
+
+    private void failTwice(
+            String spec, Workload workload, boolean virtual, int site, int visit, List<Integer> following)
+            throws Exception {
+        Set<Integer> tried = new HashSet<>();
+        for (int next = 1; next <= following.size(); next++) {
+            if (tried.add(following.get(next - 1))) {
+                run(spec, workload, virtual, site, visit, next);
+            }
         }
     }
 
     /// @return the visits of each site
-    private int[] run(String spec, Workload workload, boolean virtual, int site, int visit) throws Exception {
+    private int[] run(String spec, Workload workload, boolean virtual, int site, int visit, int next) throws Exception {
         if (++runs % RUNS_A_LINE == 0) {
             System.out.println("RUNS " + runs);
         }
@@ -136,12 +153,12 @@ public final class FaultProgram {
                     program.beginAgain();
                 }
                 try {
-                    FaultSites.watch(kind, site, visit);
+                    FaultSites.watch(kind, site, visit, next);
                     workload.run(program);
                     untold |= EventWatch.isInTelling(FaultSites.stop());
                 } catch (Throwable failure) {
                     Error thrown = FaultSites.stop();
-                    if (!isCausedBy(failure, thrown)) {
+                    if (!isCausedByThrown(failure)) {
                         wrong.add("the error is hidden by " + GpuProgram.brief(failure));
                     } else if (EventWatch.isInTelling(thrown)) {
                         wrong.add("the loss of an event reaches the program");
@@ -159,7 +176,7 @@ public final class FaultProgram {
             ended(checker, "what comes after hangs", wrong);
         }
         if (workload.mayLeak()) {
-            wrong.remove(GpuProgram.LEAKED);
+            wrong.removeIf(each -> each.equals(GpuProgram.LEAKED) || each.startsWith(GpuProgram.OBJECTS));
         }
         if (workload.isRefused()) {
             boolean loses = wrong.removeIf(GpuProgram.LOST::equals);
@@ -170,6 +187,9 @@ public final class FaultProgram {
             }
         }
         String name = site < 0 ? "nothing" : FaultSites.all().get(site).toString();
+        if (next > 0 && FaultSites.following().size() >= next) {
+            name += " and " + FaultSites.all().get(FaultSites.following().get(next - 1));
+        }
         for (String each : wrong) {
             System.out.println("WRONG " + name + " | " + spec + " " + workload + (virtual ? " virtual " : " ") + visit
                     + " | " + each);
@@ -182,9 +202,9 @@ public final class FaultProgram {
         return site >= 0 && FaultSites.all().get(site).method().contains(".routing.");
     }
 
-    private static boolean isCausedBy(Throwable failure, Throwable thrown) {
+    private static boolean isCausedByThrown(Throwable failure) {
         for (Throwable each = failure; each != null; each = each.getCause()) {
-            if (each == thrown) {
+            if (FaultSites.isThrown(each)) {
                 return true;
             }
         }

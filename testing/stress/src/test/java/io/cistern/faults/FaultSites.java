@@ -32,6 +32,13 @@ public final class FaultSites {
     private static int chosenVisit;
     private static @Nullable Error thrown;
 
+    /// The sites that were visited since the error was thrown, in their order, and which of them throws too: the
+    /// number counted from 1, or 0 for none.
+    private static final List<Integer> FOLLOWING = new ArrayList<>();
+
+    private static int second;
+    private static @Nullable Error thrownToo;
+
     private FaultSites() {}
 
     static synchronized int add(String method, int line, String what) {
@@ -46,18 +53,29 @@ public final class FaultSites {
 
     /// Called at each site.
     public static void at(int site) {
-        if (watched == Thread.currentThread() && ++visits[site] == chosenVisit && site == chosen && kind != null) {
-            watched = null;
-            Error error = kind.error(SITES.get(site).toString());
-            thrown = error;
-            throw error;
+        if (watched != Thread.currentThread() || kind == null) {
+            return;
+        }
+        if (thrown != null) {
+            FOLLOWING.add(site);
+            if (FOLLOWING.size() == second) {
+                thrownToo = kind.error("and " + SITES.get(site));
+                throw thrownToo;
+            }
+        } else if (++visits[site] == chosenVisit && site == chosen) {
+            thrown = kind.error(SITES.get(site).toString());
+            throw thrown;
         }
     }
 
     /// Watches the calling thread, and has it fail at a visit of a site.
     ///
     /// @param visit counted from 1; 0 for never
-    static void watch(FaultKind how, int site, int visit) {
+    /// @param next the number, counted from 1, of the visit after this one that fails too; 0 for none
+    static void watch(FaultKind how, int site, int visit, int next) {
+        second = next;
+        thrownToo = null;
+        FOLLOWING.clear();
         kind = how;
         visits = new int[1 << 14];
         chosen = site;
@@ -72,6 +90,16 @@ public final class FaultSites {
     static @Nullable Error stop() {
         watched = null;
         return thrown;
+    }
+
+    /// Whether an error is one of those thrown.
+    static boolean isThrown(Throwable error) {
+        return error == thrown || error == thrownToo;
+    }
+
+    /// The sites that were visited after the one that failed.
+    static List<Integer> following() {
+        return List.copyOf(FOLLOWING);
     }
 
     /// How often each site was visited since [#watch].

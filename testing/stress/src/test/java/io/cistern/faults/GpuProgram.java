@@ -3,7 +3,9 @@ package io.cistern.faults;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
+import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
+import io.cistern.Registration;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.graph.GraphMemory;
 import io.cistern.internal.capture.Captures;
@@ -19,12 +21,14 @@ import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// A program with a simulated GPU, in which one call fails in the middle, and what must hold afterwards.
 final class GpuProgram {
     static final String LOST = "device memory is lost";
+    static final String OBJECTS = "objects of the driver are left: ";
     static final String LEAKED = "a block that nobody was given is live";
     static final long CAPACITY = 1L << 30;
     static final long LIMIT = 900L << 20;
@@ -215,6 +219,9 @@ final class GpuProgram {
     /// @return what is wrong
     Set<String> end(boolean mayLoseABlock) {
         gpu.faults().clear();
+        for (MemoryPool pool : memory.pools().all()) {
+            attempt("a pool can't be woken", pool::wake);
+        }
         for (AutoCloseable each : toClose.reversed()) {
             attempt("closing again", each::close);
         }
@@ -236,6 +243,7 @@ final class GpuProgram {
                     faults.add(LOST);
                 }
             });
+            attempt("the driver can't tell", this::lookForObjects);
             if (!gpu.misuses().isEmpty()) {
                 faults.add("misuse " + gpu.misuses().getFirst().toString().replaceAll("0x[0-9a-f]+|\\d+", "N"));
             }
@@ -292,6 +300,7 @@ final class GpuProgram {
         for (long address : again) {
             memory.free(address, streams[0]);
         }
+        crossAThreshold();
         for (long stream : streams) {
             gpu.streams().synchronize(0, stream);
         }
@@ -299,6 +308,17 @@ final class GpuProgram {
         long kept = allocator.trim(0, 0, TrimMode.SYNCHRONIZE).reservedBytes().orElse(0);
         if (kept != 0) {
             faults.add("an idle allocator keeps memory after a trim");
+        }
+    }
+
+    private void crossAThreshold() throws InterruptedException {
+        CountDownLatch told = new CountDownLatch(1);
+        try (Registration _ =
+                memory.listeners().onThreshold(0, MemoryMeasure.REQUESTED, 1 << 20, (_, _, _) -> told.countDown())) {
+            memory.free(memory.allocate(2 << 20, 0, streams[0]), streams[0]);
+            if (!told.await(10, TimeUnit.SECONDS)) {
+                faults.add("a listener of a threshold is not called");
+            }
         }
     }
 
@@ -322,6 +342,15 @@ final class GpuProgram {
         }
         for (long stream : streams) {
             gpu.streams().destroy(0, stream);
+        }
+    }
+
+    /// Addresses without memory may stay reserved; the default pools stay.
+    private void lookForObjects() {
+        Set<String> held = new TreeSet<>(gpu.heldObjects().keySet());
+        held.retainAll(Set.of("events", "streams", "pinned"));
+        if (!held.isEmpty()) {
+            faults.add(OBJECTS + held);
         }
     }
 

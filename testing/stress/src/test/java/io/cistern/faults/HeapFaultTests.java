@@ -17,16 +17,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
-/// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
-/// Buffers and pools of handles may lose a block that [io.cistern.DeviceMemory#leaks] shows.
+/// thread hangs, no byte of the device or of a limit is lost, nor a stream, an event or pinned memory, all blocks can
+/// be freed, and everything can be closed. Buffers and pools of handles may lose pinned memory, or a block that
+/// [io.cistern.DeviceMemory#leaks] shows.
 /// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
-    private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
+    /// `quick`, `whole` or `pairs`: see [FaultProgram].
+    private static final String EXTENT = System.getProperty(
+            "cistern.stress.faults", Boolean.getBoolean("cistern.stress.long") ? "whole" : "quick");
 
     /// Those of allocators, graphs, buffers and handles, the classes that a program calls, and what records events.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
-            + ",io/cistern/DeviceMemory,io/cistern/DriverHandle,io/cistern/FunctionSource,io/cistern/Listeners"
+            + ",io/cistern/DeviceMemory,io/cistern/Driver,io/cistern/FunctionSource,io/cistern/Listeners,io/cistern/LockPause"
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
             + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
             + ",io/cistern/buffers/,io/cistern/handles/"
@@ -91,7 +94,7 @@ class HeapFaultTests {
                 "-javaagent:" + agent() + "=" + FaultKind.HEAP + "=" + PACKAGES,
                 "--class-path",
                 System.getProperty("java.class.path"));
-        List<String> arguments = new ArrayList<>(List.of(FaultKind.HEAP.name(), LONG ? "whole" : "quick"));
+        List<String> arguments = new ArrayList<>(List.of(FaultKind.HEAP.name(), EXTENT));
         arguments.addAll(SPECS);
         return new JavaProgram(FaultProgram.class.getName(), options, arguments, Map.of());
     }

@@ -23,10 +23,17 @@ final class CopySpace implements AutoCloseable {
     private long byteSize;
     private boolean isIdle = true;
 
+    // Made in advance: undoing a copy that failed needs no Java heap.
+    private final Runnable awaitingStream = this::awaitStream;
+    private final Runnable awaitingDevice;
+    private final Runnable destroyingStream;
+
     CopySpace(CudaDriver driver, int device, long byteAlignment) {
         this.driver = driver;
         this.device = device;
         this.byteAlignment = byteAlignment;
+        this.awaitingDevice = () -> driver.devices().synchronize(device);
+        this.destroyingStream = () -> driver.streams().destroy(device, stream);
     }
 
     /// On a device without room the driver has no memory for a stream either.
@@ -81,16 +88,18 @@ final class CopySpace implements AutoCloseable {
             driver.copies().onDevice(device, at, each.address, each.page.byteSize, stream);
             at += each.page.byteSize;
         }
-        driver.streams().synchronize(device, stream);
+        awaitStream();
         isIdle = true;
+    }
+
+    private void awaitStream() {
+        driver.streams().synchronize(device, stream);
     }
 
     /// Whether no copy is under way. Waits for the copies; if the stream can't be waited for, waits for
     /// the whole device.
     boolean isIdle() {
-        isIdle = isIdle
-                || DeadContext.isDone(() -> driver.streams().synchronize(device, stream))
-                || DeadContext.isDone(() -> driver.devices().synchronize(device));
+        isIdle = isIdle || DeadContext.isDone(awaitingStream) || DeadContext.isDone(awaitingDevice);
         return isIdle;
     }
 
@@ -99,9 +108,7 @@ final class CopySpace implements AutoCloseable {
         try {
             forget();
         } finally {
-            boolean _ = !hasStream
-                    || stream == DEFAULT_STREAM
-                    || DeadContext.isDoneAtLast(() -> driver.streams().destroy(device, stream));
+            boolean _ = !hasStream || stream == DEFAULT_STREAM || DeadContext.isDoneAtLast(destroyingStream);
         }
     }
 }

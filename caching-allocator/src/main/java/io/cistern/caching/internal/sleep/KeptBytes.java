@@ -3,14 +3,13 @@ package io.cistern.caching.internal.sleep;
 import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.List;
 
 /// Pinned host memory that keeps the bytes of sleeping pages: one range from offset 0 on, in chunks.
 final class KeptBytes implements AutoCloseable {
     /// A copy of this size runs at the link's full speed, and the unused rest of the last chunk does not matter.
     private static final long CHUNK_BYTES = 64L << 20;
 
-    private final List<HostMemory.HostBlock> chunks = new ArrayList<>();
+    private final ArrayList<HostMemory.HostBlock> chunks;
 
     /// Receives the parts of device memory whose bytes are in one piece of host memory each.
     interface Part {
@@ -21,6 +20,7 @@ final class KeptBytes implements AutoCloseable {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much; then nothing is taken
     KeptBytes(HostMemory host, long byteSize) {
+        chunks = new ArrayList<>(Math.toIntExact(Math.ceilDiv(byteSize, CHUNK_BYTES))); // no chunk is lost then
         try {
             for (long at = 0; at < byteSize; at += CHUNK_BYTES) {
                 chunks.add(host.allocate(Math.min(CHUNK_BYTES, byteSize - at)));
@@ -44,10 +44,12 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Gives the host memory back; no copy is under way.
+    /// Gives the host memory back; no copy is under way. After a failure, another close gives the rest back.
     @Override
     public void close() {
-        chunks.forEach(HostMemory.HostBlock::close);
-        chunks.clear();
+        while (!chunks.isEmpty()) {
+            chunks.getLast().close();
+            chunks.removeLast();
+        }
     }
 }

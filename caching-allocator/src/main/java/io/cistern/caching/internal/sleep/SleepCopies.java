@@ -17,10 +17,17 @@ final class SleepCopies implements AutoCloseable {
     /// The events of two batches; no more are under way at a time.
     private final long[] marks = new long[2];
 
+    // Made in advance: what remains to be done after a failure needs no Java heap.
+    private final Runnable awaiting = this::await;
+    private final Runnable awaitingDevice;
+    private final Runnable destroyingMarks = this::destroyMarks;
+    private final Runnable destroyingStream = this::destroyStream;
+
     SleepCopies(CudaDriver driver, int device, List<SleepingPage> pages) {
         this.driver = driver;
         this.copies = driver.original().copies(); // whoever watches the program would report them
         this.device = device;
+        this.awaitingDevice = () -> driver.devices().synchronize(device);
         this.keepsBytes = pages.stream().anyMatch(page -> page.kept != null);
         this.stream = keepsBytes ? driver.streams().create(device) : 0;
     }
@@ -74,8 +81,7 @@ final class SleepCopies implements AutoCloseable {
     ///
     /// @return whether no copy is under way; true also in a dead context
     boolean tryAwait() {
-        return DeadContext.isDone(this::await)
-                || DeadContext.isDone(() -> driver.devices().synchronize(device));
+        return DeadContext.isDone(awaiting) || DeadContext.isDone(awaitingDevice);
     }
 
     /// Waits for the stream's work and destroys the stream. Errors of the copies were reported before.
@@ -85,11 +91,20 @@ final class SleepCopies implements AutoCloseable {
             return;
         }
         tryAwait();
-        for (long mark : marks) {
-            if (mark != 0) {
-                boolean _ = DeadContext.isDoneAtLast(() -> driver.events().destroy(device, mark));
+        boolean _ = DeadContext.isDoneAtLast(destroyingMarks);
+        boolean _ = DeadContext.isDoneAtLast(destroyingStream);
+    }
+
+    private void destroyMarks() {
+        for (int at = 0; at < marks.length; at++) {
+            if (marks[at] != 0) {
+                driver.events().destroy(device, marks[at]);
+                marks[at] = 0;
             }
         }
-        boolean _ = DeadContext.isDoneAtLast(() -> driver.streams().destroy(device, stream));
+    }
+
+    private void destroyStream() {
+        driver.streams().destroy(device, stream);
     }
 }

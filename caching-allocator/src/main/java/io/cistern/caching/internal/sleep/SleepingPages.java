@@ -79,7 +79,8 @@ public final class SleepingPages {
     private void closeUnused() {
         for (int i = allKept.size() - 1; i >= 0; i--) {
             if (!isUsed(allKept.get(i))) {
-                allKept.remove(i).close();
+                allKept.get(i).close();
+                allKept.remove(i);
             }
         }
     }

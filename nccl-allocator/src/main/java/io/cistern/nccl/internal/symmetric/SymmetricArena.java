@@ -246,9 +246,13 @@ final class SymmetricArena {
                 .filter(fence -> order.passed(segment.device(), fence))
                 .collect(Collectors.toSet());
         renew(use -> passed.contains(use.fence) ? Set.of() : Set.of(use));
-        fences.removeAll(passed);
-        passed.forEach(fence -> order.release(segment.device(), fence));
+        fences.removeIf(fence -> passed.contains(fence) && isReleased(fence));
         ended.closing(stream);
+    }
+
+    private boolean isReleased(long fence) {
+        order.release(segment.device(), fence);
+        return true;
     }
 
     /// Replaces uses by others.
