@@ -5,6 +5,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -31,12 +32,16 @@ public final class LocalListener implements AutoCloseable {
 
     /// Starts to listen. If an ended process left a socket at the path, that socket is replaced.
     ///
-    /// @throws IOException if a process listens there, something else is there, or the folder can't be written
+    /// @throws IOException if a process listens there or begins to, something else is there, or the folder can't be
+    ///     written
     /// @throws IllegalArgumentException if the path has more bytes than the system allows
     public static LocalListener open(Path path) throws IOException {
         Descriptor made = LocalSocket.newSocket();
-        try (Arena arena = Arena.ofConfined()) {
-            bind(made, LocalSocket.address(arena, path), path);
+        try (Arena arena = Arena.ofConfined();
+                Descriptor turn = LocalSocket.newSocket()) {
+            // One process at a time: until `listen`, a socket looks as if an ended process had left it.
+            bind(turn, LocalSocket.addressWithoutFile(arena, path));
+            replace(made, LocalSocket.address(arena, path), path);
             // The rights are set before `listen`, since nobody can connect earlier.
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
             SystemCall.LISTEN.call(made.number(), WAITING_CONNECTIONS);
@@ -47,28 +52,36 @@ public final class LocalListener implements AutoCloseable {
         }
     }
 
-    private static void bind(Descriptor made, MemorySegment address, Path path) throws IOException {
+    private static void bind(Descriptor made, MemorySegment address) throws SystemCallException {
+        SystemCall.BIND.call(made.number(), address.address(), address.byteSize());
+    }
+
+    private static void replace(Descriptor made, MemorySegment address, Path path) throws IOException {
         try {
-            SystemCall.BIND.call(made.number(), address.address(), address.byteSize());
+            bind(made, address);
         } catch (SystemCallException inUse) {
             if (inUse.errno() != SystemCallException.EADDRINUSE || !isLeftOver(path)) {
                 throw inUse;
             }
-            Files.delete(path);
-            SystemCall.BIND.call(made.number(), address.address(), address.byteSize());
+            Files.deleteIfExists(path);
+            bind(made, address);
         }
     }
 
-    /// Returns whether the path is a socket at which no process listens.
+    /// Returns whether the path is a socket at which no process listens, or was removed just now.
     private static boolean isLeftOver(Path path) throws IOException {
-        if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-                .isOther()) {
-            return false;
+        try {
+            if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .isOther()) {
+                return false;
+            }
+        } catch (NoSuchFileException removed) {
+            return true;
         }
         try (LocalSocket _ = LocalSocket.connect(path)) {
             return false;
         } catch (SystemCallException nobody) {
-            return nobody.errno() == SystemCallException.ECONNREFUSED;
+            return nobody.errno() == SystemCallException.ECONNREFUSED || Files.notExists(path);
         }
     }
 
@@ -107,8 +120,7 @@ public final class LocalListener implements AutoCloseable {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
-        descriptor.close();
-        try {
+        try (descriptor) { // last: while it listens, no process replaces what is at the path
             if (fileAt(path).equals(file)) {
                 Files.delete(path);
             }

@@ -60,6 +60,15 @@ public final class LocalSocket implements AutoCloseable {
 
     /// `struct sockaddr_un`: the family, then the path, ended by a 0.
     static MemorySegment address(Arena arena, Path path) {
+        return address(arena, path, 0);
+    }
+
+    /// The path as a name without a file, which begins with a 0 and is free again when its socket is closed.
+    static MemorySegment addressWithoutFile(Arena arena, Path path) {
+        return address(arena, path, 1);
+    }
+
+    private static MemorySegment address(Arena arena, Path path, int zeros) {
         byte[] name = path.toAbsolutePath().toString().getBytes(StandardCharsets.UTF_8);
         if (name.length >= PATH_BYTES) {
             throw new IllegalArgumentException("the path " + path.toAbsolutePath() + " has " + name.length
@@ -67,7 +76,7 @@ public final class LocalSocket implements AutoCloseable {
         }
         MemorySegment address = arena.allocate(2 + PATH_BYTES, 2);
         address.set(JAVA_SHORT, 0, (short) AF_UNIX);
-        MemorySegment.copy(name, 0, address, JAVA_BYTE, 2, name.length);
+        MemorySegment.copy(name, 0, address, JAVA_BYTE, 2 + zeros, name.length);
         return address;
     }
 

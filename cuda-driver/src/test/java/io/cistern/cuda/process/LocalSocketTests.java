@@ -13,6 +13,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -186,6 +191,12 @@ class LocalSocketTests {
 
     @Test
     void aSocketThatADeadProcessLeftIsReplaced() throws IOException {
+        Path left = leftOver();
+        LocalListener.open(left).close();
+        assertThat(left).doesNotExist();
+    }
+
+    private Path leftOver() throws IOException {
         Path left = folder.resolve("left");
         try (Descriptor dead = LocalSocket.newSocket();
                 var arena = java.lang.foreign.Arena.ofConfined()) {
@@ -193,8 +204,57 @@ class LocalSocketTests {
             SystemCall.BIND.call(dead.number(), address.address(), address.byteSize());
         }
         assertThat(left).exists();
-        LocalListener.open(left).close();
-        assertThat(left).doesNotExist();
+        return left;
+    }
+
+    @Test
+    void ofThoseThatBeginAtOnceOneListens() throws Exception {
+        for (int round = 0; round < 200; round++) {
+            Path left = leftOver();
+            Queue<LocalListener> listeners = new ConcurrentLinkedQueue<>();
+            CyclicBarrier start = new CyclicBarrier(4);
+            try (ExecutorService threads = Executors.newFixedThreadPool(start.getParties())) {
+                for (int thread = 0; thread < start.getParties(); thread++) {
+                    threads.submit(() -> {
+                        start.await();
+                        return listeners.add(LocalListener.open(left));
+                    });
+                }
+            }
+            assertThat(listeners).as("round %s", round).hasSize(1);
+            try (LocalListener only = listeners.remove();
+                    LocalSocket _ = LocalSocket.connect(left)) {
+                only.accept().orElseThrow().close();
+            }
+        }
+    }
+
+    @Test
+    void whoBeginsWhileAnotherClosesListens() throws Exception {
+        Path next = folder.resolve("next");
+        for (int round = 0; round < 500; round++) {
+            LocalListener former = LocalListener.open(next);
+            Thread closing = Thread.ofPlatform().start(former::close);
+            try (LocalListener _ = whenClosed(next);
+                    LocalSocket _ = connectedAfter(closing, next)) {
+                assertThat(next).exists();
+            }
+        }
+    }
+
+    private static LocalListener whenClosed(Path path) throws IOException {
+        while (true) {
+            try {
+                return LocalListener.open(path);
+            } catch (SystemCallException inUse) {
+                assertThat(inUse).hasMessageContaining("EADDRINUSE");
+            }
+        }
+    }
+
+    private static LocalSocket connectedAfter(Thread closing, Path path) throws Exception {
+        closing.join();
+        return LocalSocket.connect(path);
     }
 
     @Test
