@@ -55,7 +55,9 @@ final class ClosedGraphsTests extends PoolFixture {
     @RepeatedTest(50)
     void aCollectionGivesTheirMemoryBack() {
         runGraph();
-        assertThat(GraphMemory.collect(memory)).isTrue();
+        for (int tries = 0; !GraphMemory.collect(memory); tries++) { // on a busy machine the driver's thread comes late
+            assertThat(tries).isLessThan(500);
+        }
         assertThat(pool.statistics(DEVICE).requestedBytes()).isZero();
     }
 
