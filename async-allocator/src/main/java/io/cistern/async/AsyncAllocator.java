@@ -79,6 +79,11 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
             pools.events.failures.increment();
             throw DeviceOutOfMemoryException.aboveDevice(byteSize, pools.device, deviceBytes);
         }
+        if (isAboveMaximum(byteSize)) {
+            pools.events.failures.increment();
+            throw DeviceOutOfMemoryException.aboveLimit(
+                    byteSize, pools.device, "max_size is " + ByteSizes.exact(options.maxBytes()) + ": request less");
+        }
         pools.events.retries.increment();
         boolean waited = pools.synchronize();
         long returned = PoolTrim.trim(pools, 0);
@@ -92,6 +97,13 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
             throw new DeviceOutOfMemoryException(
                     byteSize, pools.device, detail(pools.pools, waited, returned), failure);
         }
+    }
+
+    /// Returns whether a request is larger than a pool may become. The driver rounds the maximum up to whole pages.
+    private boolean isAboveMaximum(long byteSize) {
+        return options.maxBytes() != 0
+                && Math.ceilDiv(byteSize, DriverPool.PAGE_BYTES)
+                        > Math.ceilDiv(options.maxBytes(), DriverPool.PAGE_BYTES);
     }
 
     private static String detail(DevicePools pools, boolean waited, long returned) {

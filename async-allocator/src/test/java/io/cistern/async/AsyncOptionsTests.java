@@ -31,6 +31,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -244,6 +245,25 @@ class AsyncOptionsTests extends AsyncFixture {
                 .isZero();
         assertThatThrownBy(() -> async.allocate(128 * MIB, DEVICE, stream))
                 .isInstanceOf(DeviceOutOfMemoryException.class);
+        memory.free(address, stream);
+    }
+
+    @Test
+    void aRequestAboveTheMaximumOfAPoolIsHopeless() {
+        AtomicInteger asked = new AtomicInteger();
+        memory.listeners().onMemoryPressure((_, _) -> asked.incrementAndGet());
+        Allocator async = memory.open("async:max_size=96MiB");
+        assertThatThrownBy(() -> async.allocate(97 * MIB, DEVICE, stream))
+                .isInstanceOfSatisfying(
+                        DeviceOutOfMemoryException.class,
+                        refused -> assertThat(refused.isAboveLimit()).isTrue())
+                .hasMessageContaining("max_size");
+        assertThat(asked).hasValue(0);
+        long address = async.allocate(64 * MIB, DEVICE, stream);
+        assertThatThrownBy(() -> async.allocate(64 * MIB, DEVICE, stream))
+                .isInstanceOfSatisfying(
+                        DeviceOutOfMemoryException.class,
+                        refused -> assertThat(refused.isAboveLimit()).isFalse());
         memory.free(address, stream);
     }
 
