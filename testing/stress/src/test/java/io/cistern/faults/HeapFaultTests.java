@@ -23,8 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 /// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
     /// `quick`, `whole` or `pairs`: see [FaultProgram].
-    private static final String EXTENT = System.getProperty(
-            "cistern.stress.faults", Boolean.getBoolean("cistern.stress.long") ? "whole" : "quick");
+    private static final String EXTENT =
+            System.getProperty("cistern.stress.faults", Boolean.getBoolean("cistern.stress.long") ? "whole" : "quick");
 
     /// Those of allocators, graphs, buffers and handles, the classes that a program calls, and what records events.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
