@@ -37,6 +37,10 @@ final class ShelfAllocator implements DeviceAllocator {
 
     private record Shelf(long byteSize, Stream stream) {}
 
+    /// @param segment what the source gave: it may be larger than the block
+    /// @param endsBefore the number of streams that had ended when the block was allocated
+    private record Live(Segment segment, long endsBefore) {}
+
     private final RangeSource source;
     private final int most;
     private final Map<Shelf, Deque<Segment>> shelves = new HashMap<>();
@@ -49,8 +53,7 @@ final class ShelfAllocator implements DeviceAllocator {
     /// That number after the last end of a stream with a handle.
     private final Map<Stream, Long> lastEnds = new HashMap<>();
 
-    /// That number when each live block was allocated.
-    private final Map<Long, Long> endsBefore = new HashMap<>();
+    private final Map<Long, Live> live = new HashMap<>();
 
     ShelfAllocator(RangeSource source, int most) {
         this.source = source;
@@ -60,13 +63,13 @@ final class ShelfAllocator implements DeviceAllocator {
     @Override
     public long allocate(long byteSize, int device, long stream) {
         Segment kept = taken(new Shelf(byteSize, new Stream(device, key(stream))));
-        long address = (kept != null ? kept : acquired(byteSize, device)).address();
-        allocated(address);
-        return address;
+        Segment segment = kept != null ? kept : acquired(byteSize, device);
+        begin(segment);
+        return segment.address();
     }
 
-    private synchronized void allocated(long address) {
-        endsBefore.put(address, ends);
+    private synchronized void begin(Segment segment) {
+        live.put(segment.address(), new Live(segment, ends));
     }
 
     private Segment acquired(long byteSize, int device) {
@@ -77,15 +80,15 @@ final class ShelfAllocator implements DeviceAllocator {
             trim(device, 0); // The memory on the shelves may be enough.
             segment = source.acquire(byteSize, ALIGNMENT, device);
         }
-        count(device, byteSize);
+        count(device, segment.byteSize());
         return segment;
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        Segment segment = new Segment(address, byteSize, device);
-        if (!shelved(new Shelf(byteSize, new Stream(device, key(stream))), segment)) {
-            release(segment);
+        Live freed = end(address);
+        if (!shelved(new Shelf(byteSize, new Stream(device, key(stream))), freed)) {
+            release(freed.segment());
         }
     }
 
@@ -99,12 +102,16 @@ final class ShelfAllocator implements DeviceAllocator {
         return blocks == null ? null : blocks.poll();
     }
 
-    private synchronized boolean shelved(Shelf shelf, Segment segment) {
-        if (lastEnds.getOrDefault(shelf.stream(), 0L) > endsBefore.remove(segment.address())) {
+    private synchronized Live end(long address) {
+        return live.remove(address);
+    }
+
+    private synchronized boolean shelved(Shelf shelf, Live freed) {
+        if (lastEnds.getOrDefault(shelf.stream(), 0L) > freed.endsBefore()) {
             return false; // the stream may have ended, and its work may go on
         }
         Deque<Segment> blocks = shelves.computeIfAbsent(shelf, any -> new ArrayDeque<>());
-        return blocks.size() < most && blocks.offerFirst(segment);
+        return blocks.size() < most && blocks.offerFirst(freed.segment());
     }
 
     /// Returns a segment to the driver, or keeps it for the next trim if the driver refuses.

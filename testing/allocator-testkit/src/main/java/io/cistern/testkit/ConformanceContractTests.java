@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
@@ -94,8 +95,7 @@ abstract class ConformanceContractTests {
             giveEverythingBack();
             buildingBlocks.assertSound();
             assertNoMisuse(closedLast.original());
-            Findings.assertNone(
-                    "", StreamHazards.of(memory).orElseThrow().list().stream().map(this::text));
+            assertNone(StreamHazards.of(memory).orElseThrow().list().stream().map(this::text));
         }
     }
 
@@ -352,7 +352,16 @@ abstract class ConformanceContractTests {
     /// Waits for the devices and checks that every verified pattern was intact. A failure names the likely cause.
     void assertContents() {
         for (Patterns device : patterns) {
-            Findings.assertNone("", device.takeMismatches().stream().map(history::explain));
+            assertNone(device.takeMismatches().stream().map(history::explain));
+        }
+    }
+
+    /// Like [Findings#assertNone], and names the seed, which random tests need in order to fail again.
+    private static void assertNone(Stream<String> findings) {
+        try {
+            Findings.assertNone("", findings);
+        } catch (AssertionError found) {
+            throw new AssertionError(found.getMessage() + "\n" + Seed.describe(Seed.current()), found);
         }
     }
 

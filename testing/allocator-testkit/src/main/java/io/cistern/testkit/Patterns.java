@@ -168,8 +168,15 @@ public final class Patterns implements AutoCloseable {
             }
         }
         if (wrongWords != 0 || wrongBytes != 0) {
-            String text = "block 0x%x of %d bytes, seed %d, read on stream 0x%x: %d words and %d trailing bytes differ"
-                    .formatted(check.address(), check.byteSize(), check.seed(), check.stream(), wrongWords, wrongBytes);
+            String text =
+                    "block 0x%x of %d bytes with pattern %d, read on stream 0x%x: %d words and %d trailing bytes differ"
+                            .formatted(
+                                    check.address(),
+                                    check.byteSize(),
+                                    check.seed(),
+                                    check.stream(),
+                                    wrongWords,
+                                    wrongBytes);
             found.add(new Mismatch(check.address(), check.seed(), text));
         }
     }

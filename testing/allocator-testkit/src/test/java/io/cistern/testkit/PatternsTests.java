@@ -61,7 +61,7 @@ class PatternsTests {
         patterns.write(second, 1000, 2, stream);
         patterns.verify(first, 1000, 1, stream);
         patterns.verify(second, 1000, 3, stream);
-        assertThat(patterns.mismatches()).singleElement().asString().contains("seed 3");
+        assertThat(patterns.mismatches()).singleElement().asString().contains("pattern 3");
         assertThat(patterns.mismatches()).isEmpty();
     }
 
