@@ -1,4 +1,4 @@
-/// Pluggable CUDA device-memory allocators: what programs call ([io.cistern]) and what plug-ins implement
+/// Pluggable CUDA device-memory allocators: the API for programs ([io.cistern]) and the SPI for plug-ins
 /// ([io.cistern.spi]).
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("module") // the modules below are compiled after this one

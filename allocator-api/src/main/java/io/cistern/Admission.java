@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.settings.ByteSizes;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Device memory that other code, such as a library, allocates without Cistern. It counts like a block from
-/// the time when [DeviceMemory#admit] or [DeviceLimits#admit] admits it until [#close].
+/// Device memory that other code, such as a library, allocates without Cistern. The memory counts like a
+/// block from [DeviceMemory#admit] or [DeviceLimits#admit] until [#close].
 ///
 /// ```java
 /// try (Admission admission = memory.admit(0, bytesOfIndex)) {    // waits its turn until there is room
@@ -62,8 +62,8 @@ public final class Admission implements AutoCloseable {
         }
     }
 
-    /// Ends the admission. Call it after the other code has freed its memory. A request that waits for room
-    /// is then tried again. Closing twice does nothing.
+    /// Ends the admission. Call this method after the other code has freed its memory. Requests that wait
+    /// for room are then tried again. Closing twice does nothing.
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
@@ -71,7 +71,7 @@ public final class Admission implements AutoCloseable {
         }
     }
 
-    /// Returns size and device.
+    /// Returns the size and the device.
     @Override
     public String toString() {
         return "Admission[" + ByteSizes.count(byteSize) + ", device " + device + (closed.get() ? ", closed]" : "]");

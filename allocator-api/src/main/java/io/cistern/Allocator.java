@@ -29,8 +29,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
-/// An open allocator, as a program sees it. The framework counts and limits its blocks, even if a plug-in
-/// provides it. A [MemoryPool] is an allocator too.
+/// An open allocator, as a program sees it. The framework counts and limits the blocks of every allocator,
+/// even if a plug-in provides the allocator.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
@@ -71,7 +71,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// allocator is out of memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the
     /// request.
     ///
-    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
+    /// @param byteSize the requested bytes; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first, a `CUstream`; 0 and 1 are the legacy
     ///     default stream
@@ -81,8 +81,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
     /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
-    ///     the caller is a virtual thread; or if `stream` is in a capture that was not announced, while
-    ///     another capture on the device was
+    ///     the caller is a virtual thread; or if `stream` is in an unannounced capture while an announced
+    ///     one is under way on the device
     /// @throws io.cistern.errors.MemoryAsleepException if this allocator is a pool that is asleep
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
@@ -122,9 +122,10 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Returns the limit on the requested bytes of this allocator's live blocks, on all devices together.
-    /// The program can set, change and lift it. If the allocator was opened with a limit, this is that
-    /// limit. Limits of scopes and of the device memory apply as well. An [adaptor][OpenOptions#around]
-    /// that is opened without a limit shares the limit that its upstream has when the adaptor is opened.
+    /// The program can set, change and lift it. If the allocator was opened with a limit, this method
+    /// returns that limit. Limits of scopes and of the device memory apply as well. An
+    /// [adaptor][OpenOptions#around] that is opened without a limit shares the limit that its upstream has
+    /// when the adaptor is opened.
     public MemoryLimit limit() {
         LimitHandle set = opened.limit();
         if (set == null) {
@@ -253,7 +254,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Gives this allocator's idle memory on a device back to the driver until it has at most `keepBytes`
-    /// reserved, and reports the memory that stayed, with reasons.
+    /// reserved, and reports which memory stayed and why.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -330,7 +331,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
                 Map.of());
     }
 
-    /// Returns the [figures][#memoryStatistics] as readable text.
+    /// Returns the [figures][#memoryStatistics] as human-readable text.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -356,8 +357,9 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
 
-    /// Returns this allocator as one that other allocators can be built on, for example adaptors or an
-    /// allocator that bins sizes. For a pool over this allocator, use [MemoryPool.Builder#upstream].
+    /// Returns an allocator that allocates from this one and on which others can be built, for example an
+    /// adaptor or an allocator that bins sizes. For a pool over this allocator, use
+    /// [MemoryPool.Builder#upstream].
     ///
     /// ```java
     /// try (DeviceAllocator small = pool.asUpstream();
@@ -368,11 +370,11 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// ```
     ///
     /// The framework records no owner for blocks of the returned allocator. So an allocator that is built
-    /// on it may hand these blocks out as its own, or split them. They are charged to this allocator's own
-    /// limit, and to no other.
+    /// on it may hand out these blocks as its own, or split them. The blocks are charged to this
+    /// allocator's own limit, and to no other.
     ///
     /// @return an allocator, which the caller closes when it needs no more blocks from it. The blocks may
-    ///     be freed later; until all are freed, this allocator keeps its memory
+    ///     be freed after that; this allocator keeps its memory until all of them are freed
     /// @throws IllegalStateException if this allocator is closed
     public DeviceAllocator asUpstream() {
         return memory.registry.builtOn(opened);
@@ -380,13 +382,13 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
 
     /// Closes the allocator: it rejects further allocations, and waits for those in flight in other
     /// threads. Its memory goes back to the driver when the last live block has been freed and nothing else
-    /// uses the memory: see [#isDrained]. If nothing uses it now, it goes back in this call. Closing twice
-    /// does nothing.
+    /// uses the memory: see [#isDrained]. If nothing uses the memory now, it goes back during this call.
+    /// Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of
     ///     this allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for an
     ///     allocation. Also if the calling thread is in the middle of a call to another allocator, while a
-    ///     second thread, in the middle of a call to this allocator, closes that other allocator: the two
+    ///     second thread that is in the middle of a call to this allocator closes the other one: the two
     ///     threads would wait for each other. The allocator stays open then
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override

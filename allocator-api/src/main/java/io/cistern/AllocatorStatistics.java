@@ -13,15 +13,15 @@ import java.util.function.ToLongFunction;
 /// @param allocations allocations that succeeded since the allocator was opened or its totals were
 ///     [reset][Allocator#resetTotals]; those of 0 bytes are not counted
 /// @param frees frees since the allocator was opened or its totals were reset
-/// @param liveBlocks blocks alive now
-/// @param requestedBytes requested bytes of the blocks alive now
+/// @param liveBlocks the number of live blocks
+/// @param requestedBytes requested bytes of the live blocks
 /// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
-///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a
-///     limit. Otherwise it is never too low, and too high by at most 2 % in total or 4 KiB for each thread,
-///     whichever is more. If threads take turns every few allocations, the error may be 64 KiB for each
-///     thread, so that the threads need not wait for each other. The peak also includes blocks that other
-///     threads were freeing at the moment of the peak. A limit may already have granted the bytes of these
-///     blocks to other requests, so the peak may be higher than a limit that was never exceeded
+///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes
+///     with a limit. Otherwise it is never too low, and too high by at most 2 % in total or 4 KiB for each
+///     thread, whichever is more. If threads take turns every few allocations, it may be too high by 64 KiB
+///     for each thread. The peak also includes blocks that other threads were freeing at the moment of the
+///     peak. A limit may already have granted the bytes of these blocks to other requests. So the peak may
+///     be higher than a limit that was never exceeded
 /// @param requestedTotalBytes requested bytes of all allocations that `allocations` counts
 /// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator doesn't
 ///     report them

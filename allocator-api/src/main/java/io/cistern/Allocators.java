@@ -9,7 +9,7 @@ package io.cistern;
 /// Allocators.free(address, stream);
 /// ```
 ///
-/// **Threads.** Any thread may call any method at any time; virtual threads too.
+/// **Threads.** Any thread, even a virtual one, may call any method at any time.
 public final class Allocators {
     private Allocators() {}
 
@@ -29,8 +29,8 @@ public final class Allocators {
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
     ///     [DeviceMemory#open(String)]
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
-    ///     current allocator does not change then
+    /// @throws io.cistern.errors.ConfigurationException if the spec is invalid, or its allocator can't run
+    ///     here; the current allocator does not change then
     public static Allocator setCurrent(String spec) {
         return DeviceMemory.system().setCurrent(spec);
     }
@@ -38,7 +38,7 @@ public final class Allocators {
     /// Allocates from the allocator of the innermost [Scope] that serves this device and stream, else from
     /// the current allocator: see [DeviceMemory#allocate].
     ///
-    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
+    /// @param byteSize the requested bytes; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
     /// @return an address that is a multiple of 256
@@ -57,7 +57,7 @@ public final class Allocators {
         DeviceMemory.system().free(address, stream);
     }
 
-    /// Frees a block after a CUDA event: the block's memory may be reused once the event has passed. See
+    /// Frees a block after a CUDA event: the block's memory may be reused once the event has completed. See
     /// [DeviceMemory#freeAfter].
     ///
     /// @param address an address that an allocation returned; 0 does nothing

@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
 
-/// A CUDA event: a mark in a stream, for which other streams and the host can wait. It may be recorded
-/// again. A stream that already waits for the event goes on waiting for the earlier mark.
+/// A CUDA event. Recording it marks a point in a stream, for which other streams and the host can wait. The
+/// event may be recorded again; a stream that already waits for it keeps waiting for the earlier point.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
@@ -17,14 +17,14 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         super(memory, device, handle, own);
     }
 
-    /// Creates an event that does not measure time, which is cheaper.
+    /// Creates an event without timing, which is cheaper than one with timing.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent open(DeviceMemory memory, int device) {
         return new CudaEvent(memory, device, memory.driver().events().create(checked(memory, device)), true);
     }
 
-    /// Creates an event that measures time: see [#millisSince].
+    /// Creates an event with timing, for [#millisSince].
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent openTimed(DeviceMemory memory, int device) {
@@ -39,8 +39,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return new CudaEvent(memory, device, handle, false);
     }
 
-    /// Marks the present end of a stream of the event's device: the mark comes after all work enqueued
-    /// there so far.
+    /// Records this event on a stream of the event's device, after all work enqueued there so far.
     ///
     /// @return this
     /// @throws IllegalStateException if this event or the stream is closed
@@ -56,37 +55,37 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return marked;
     }
 
-    /// Returns whether the stream has passed the last mark; also true if the event was never recorded.
+    /// Returns whether all work before the last recorded point is done; also true if the event was never
+    /// recorded.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if this event is closed
     /// @throws CudaException if work on the device failed
     public boolean hasPassed() {
         return events().hasPassed(device, handle());
     }
 
-    /// Waits until the stream has passed the last mark; a virtual thread unmounts from its carrier
-    /// meanwhile.
+    /// Waits until all work before the last recorded point is done; a virtual thread unmounts from its
+    /// carrier meanwhile.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if this event is closed
     /// @throws CudaException if work on the device failed
     public void synchronize() {
         events().synchronize(device, handle());
     }
 
-    /// Returns the time on the device, in milliseconds, from an earlier event's mark to this event's mark.
-    /// Both events must measure time, and the streams must have passed both marks.
+    /// Returns the time on the device, in milliseconds, between an earlier event and this one. Both events
+    /// must have been created with timing, and must have completed.
     ///
     /// @throws IllegalStateException if this event or the earlier one is closed
-    /// @throws CudaException if a stream has not passed its mark yet, or one of the events does not measure
-    ///     time
+    /// @throws CudaException if one of the events has not completed yet, or was created without timing
     public float millisSince(CudaEvent start) {
         return events().elapsedMillis(device, start.handle(), handle());
     }
 
-    /// Destroys the event. Streams that already wait for it go on waiting for its mark. Does nothing to a
-    /// foreign event. Closing twice does nothing.
+    /// Destroys the event. A stream that already waits for it keeps waiting for the recorded point. Closing
+    /// a foreign event, or closing twice, does nothing.
     ///
-    /// @throws CudaException if the driver refuses to destroy the event; close it again then
+    /// @throws CudaException if the driver refuses to destroy the event; close it again to retry
     @Override
     public void close() {
         if (own) {

@@ -17,8 +17,8 @@ import java.util.Objects;
 ///
 /// Close buffers before their stream, as the block above does. When a buffer is closed after its stream,
 /// the handle that it names may already belong to another stream. So the buffer's memory is reused only
-/// after the work of all streams of its device or, if the handle does belong to another stream, after the
-/// work of both streams.
+/// after the work enqueued so far on both streams or, if Cistern can't tell them apart, on all streams of
+/// the device.
 ///
 /// **Threads.** Any thread may call any method at any time. An object for the handle of the per-thread
 /// default stream stands for a different stream on each thread: see [#ofForeign].
@@ -44,8 +44,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Creates a non-blocking stream with a priority. It does not wait for the legacy default stream.
     ///
-    /// @param priority work of streams with lower numbers runs first; 0 is the default. Values outside the
-    ///     device's range are clamped
+    /// @param priority the priority; streams with lower numbers go first, and 0 is the default. Values
+    ///     outside the device's range are clamped
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
         return created(memory, device, memory.driver().streams().create(checked(memory, device), true, priority));
@@ -73,7 +73,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// Waits until all work enqueued on the stream is done; a virtual thread unmounts from its carrier
     /// meanwhile.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if this stream is closed
     /// @throws CudaException if work on the device failed
     public void synchronize() {
         streams().synchronize(device, handle());
@@ -81,15 +81,15 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Returns whether all work enqueued on the stream is done.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if this stream is closed
     /// @throws CudaException if work on the device failed
     public boolean isIdle() {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes later work of this stream wait for the last mark of an event. The event may belong to another
-    /// device. If [CudaEvent#record] recorded it on a stream of this stream's device, the allocators are
-    /// notified of the wait.
+    /// Makes work enqueued later on this stream wait for an event, as it was last recorded. The event may
+    /// belong to another device. If [CudaEvent#record] recorded it on a stream of this stream's device, the
+    /// allocators are notified of the wait.
     ///
     /// @throws IllegalStateException if this stream or the event is closed
     /// @throws CudaException if the driver refuses
@@ -101,7 +101,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Makes later work of this stream wait for all work enqueued so far on another stream.
+    /// Makes work enqueued later on this stream wait for all work enqueued so far on another stream.
     ///
     /// @throws IllegalStateException if this stream or the other one is closed
     /// @throws CudaException if the driver refuses
@@ -114,8 +114,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Announces the end of a foreign stream, before its owner destroys it. A second call does nothing.
     ///
-    /// @throws IllegalStateException if the stream is not foreign: [#close] announces the end of such a
-    ///     stream
+    /// @throws IllegalStateException if the stream is not foreign: then [#close] announces its end
     public void announceEnd() {
         if (own) {
             throw new IllegalStateException(this + " is not foreign: close announces its end");
@@ -123,12 +122,12 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         announce();
     }
 
-    /// Announces the end of the stream and destroys it. Work that was enqueued on it still runs to its end.
-    /// Does nothing to a foreign stream. Closing twice does nothing.
+    /// Announces the end of the stream, then destroys it. Work already enqueued on it still runs to
+    /// completion. Closing a foreign stream, or closing twice, does nothing.
     ///
     /// @throws IllegalStateException while a [capture][io.cistern.graph.GraphCapture] of the stream is
     ///     under way: end or close the capture first
-    /// @throws CudaException if the driver refuses to destroy the stream; close it again then
+    /// @throws CudaException if the driver refuses to destroy the stream; close it again to retry
     @Override
     public void close() {
         if (!own) {
@@ -160,8 +159,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Returns whether the other object is a stream of the same device memory and device, with the same handle.
-    /// Streams that were closed stay equal, although the driver may give their handle to another stream.
+    /// Returns whether the other object is a stream of the same device memory and device, with the same
+    /// handle. So a closed stream equals a later stream to which the driver gave the same handle.
     @Override
     public boolean equals(Object other) {
         return other instanceof CudaStream that

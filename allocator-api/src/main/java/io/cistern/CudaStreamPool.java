@@ -6,9 +6,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams: for code that often
-/// needs a stream, and can share it with other code. A stream is made when it is first handed out and lives
-/// as long as the pool, so that allocators can reuse the memory that they keep for it.
+/// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams, to code that often
+/// needs a stream and can share it with other code. A stream is created when it is first handed out and
+/// lives as long as the pool, so that allocators can reuse the memory that they keep for it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {
@@ -46,8 +46,7 @@ public final class CudaStreamPool implements AutoCloseable {
         return new CudaStreamPool(memory, device, priority, count);
     }
 
-    /// Returns the next stream, which other callers get as well. The caller must not close it: the pool
-    /// does.
+    /// Returns the next stream, which other callers get, too. The caller must not close it.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws CudaException if the driver refuses to create a stream
@@ -69,10 +68,10 @@ public final class CudaStreamPool implements AutoCloseable {
         return present;
     }
 
-    /// Closes the streams, which announces their ends. Closing twice does nothing.
+    /// Announces the ends of the streams and closes them. Closing twice does nothing.
     ///
-    /// @throws CudaException if the driver refuses to destroy a stream. The other streams are closed then;
-    ///     close the pool again for the rest
+    /// @throws CudaException if the driver refuses to destroy a stream. All others are closed then; close
+    ///     the pool again to retry
     @Override
     public synchronized void close() {
         closed = true;

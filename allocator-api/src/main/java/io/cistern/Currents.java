@@ -21,10 +21,10 @@ public final class Currents {
         this.registry = registry;
     }
 
-    /// Makes an open allocator the current one of all devices. [DeviceMemory#setCurrent] opens an allocator
-    /// from a spec and makes it current.
+    /// Makes an open allocator current for all devices. [DeviceMemory#setCurrent] opens an allocator from a
+    /// spec and makes it current.
     ///
-    /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
+    /// @throws IllegalArgumentException if the allocator is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(Allocator allocator) {
@@ -35,10 +35,10 @@ public final class Currents {
         }
     }
 
-    /// Makes an open allocator the current one of a device.
+    /// Makes an open allocator current for a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
+    /// @throws IllegalArgumentException if the allocator is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(int device, Allocator allocator) {
@@ -49,15 +49,14 @@ public final class Currents {
         }
     }
 
-    /// Makes an allocator current for a device if the expected allocator still is current there, so that
+    /// Makes an allocator current for a device if the expected allocator is still current there, so that
     /// two libraries don't unknowingly overwrite each other's choice.
     ///
     /// @param expected the allocator that [DeviceMemory#current] returned before
     /// @param next the allocator to become current
-    /// @return true if the expected allocator was current; then the next one is current now
+    /// @return true if the expected allocator was current; `next` is current then
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if the next allocator is closed, or belongs to another device
-    ///     memory
+    /// @throws IllegalArgumentException if `next` is closed, or belongs to another device memory
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
@@ -76,10 +75,9 @@ public final class Currents {
     }
 
     /// Looks for plug-ins again, and reads again which allocators the configuration names. If a plug-in or
-    /// the spec for a device has changed, this opens the allocator that the configuration now names for the
-    /// device, and makes it current there. The framework closes the former allocator, as for
-    /// [DeviceMemory#setCurrent]. Devices for which the program has chosen an allocator keep it. Nothing is
-    /// reloaded without this call.
+    /// the spec for a device has changed, this call opens the allocator that the configuration now names
+    /// for the device, and makes it current there. The framework closes the former allocator, as for
+    /// [DeviceMemory#setCurrent]. Devices for which the program has chosen an allocator keep it.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///

@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take device memory
-/// without asking any allocator. A reserve leaves some memory free for them. An allocation that would take
-/// the driver's free bytes below the reserve makes allocators give back idle memory; if that is not enough,
-/// it is refused. While there is a reserve, a thread regularly checks the free bytes, and gives idle memory
-/// back if they are fewer than the reserve. Blocks that `caching` has in its cache are handed out as
-/// before.
+/// without asking any allocator. A reserve leaves some memory free for them. If an allocation would take
+/// the driver's free bytes below the reserve, allocators give back idle memory; if that is not enough, the
+/// allocation is refused. While there is a reserve, a thread of Cistern regularly checks the free bytes,
+/// and gives idle memory back if they are fewer than the reserve. The reserve does not affect blocks that
+/// `caching` hands out from its cache.
 ///
 /// For some allocators Cistern can't tell in advance whether a block needs more memory from the driver: for
 /// `async`, a C library, an allocator that the program made, and a plug-in that is built on neither a
@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
 /// request is refused.
 ///
 /// The driver itself may use the reserve: for managed memory, which it moves to the host when other code
-/// needs the device, and for graphs of `async` when they are launched. The checking thread then restores
-/// the reserve.
+/// needs the device's memory, and for graphs of `async` when they are launched. The checking thread then
+/// restores the reserve.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceLimits {
@@ -66,10 +66,10 @@ public final class DeviceLimits {
         return limits[Devices.check(device, limits.length)];
     }
 
-    /// Reserves bytes of a device for code that allocates without Cistern. If fewer bytes are free, allocators
-    /// give back idle memory now. Live blocks keep their memory.
+    /// Reserves bytes of a device for code that allocates without Cistern. If fewer bytes are free,
+    /// allocators give back idle memory during this call. Live blocks keep their memory.
     ///
-    /// @param byteSize bytes; 0 for no reserve
+    /// @param byteSize the reserve in bytes; 0 for no reserve
     /// @throws IllegalArgumentException if `byteSize` is negative, or more than the device has
     /// @throws IndexOutOfBoundsException if there is no such device
     public void setReserve(int device, long byteSize) {
@@ -83,7 +83,7 @@ public final class DeviceLimits {
         memory.reserveWatch.reserve(device, byteSize);
     }
 
-    /// Returns the bytes of a device that are reserved for other code; 0 if there is no reserve.
+    /// Returns the device's reserve in bytes; 0 if there is none.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reserveBytes(int device) {
@@ -95,11 +95,11 @@ public final class DeviceLimits {
     ///
     /// @param longest how long to wait; zero to be refused immediately if there is no room
     /// @param basis how the request is decided once the limits allow it
-    /// @throws IllegalArgumentException if the bytes or the time are negative
+    /// @throws IllegalArgumentException if `byteSize` or `longest` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the bytes are not admitted in time or can
-    ///     never fit; or if the thread would have to wait and is interrupted. Its interrupt status stays
-    ///     set
+    ///     never fit; or if the calling thread would have to wait but is interrupted. Its interrupt status
+    ///     stays set
     /// @throws IllegalStateException if the device memory is closed
     public Admission admit(int device, long byteSize, Duration longest, Admission.Basis basis) {
         return memory.admissions.admit(device, byteSize, longest, basis);

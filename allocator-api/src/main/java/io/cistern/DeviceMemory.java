@@ -55,10 +55,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver. It allocates and frees memory, opens allocators and pools, records which
-/// allocator is current and which one made each block, and counts, limits and reports memory use.
+/// The device memory of one driver. It opens allocators and pools, allocates and frees memory, records
+/// which allocator is current and which allocator made each block, and counts, limits and reports memory
+/// use.
 ///
-/// Most programs use the process's own device memory: [#system], or its static form [Allocators].
+/// Most programs use the process's own device memory, through [#system] or the static methods of
+/// [Allocators].
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
@@ -66,12 +68,10 @@ import org.jspecify.annotations.Nullable;
 /// memory.free(address, stream);                                // goes back to the one that made it
 /// ```
 ///
-/// Memory as objects, such as `DeviceBuffer`, is in `cistern-device-buffers`.
+/// **Threads.** Any thread, even a virtual one, may call any method at any time.
 ///
-/// **Threads.** Any thread may call any method at any time; virtual threads too.
-///
-/// **Streams.** Memory is reused in stream order, as [io.cistern.spi.DeviceAllocator] says: the stream given to
-/// [#free] is the stream of the last use.
+/// **Streams.** Memory is reused in stream order: the stream passed to [#free] is the stream of the block's
+/// last use. [io.cistern.spi.DeviceAllocator] has the exact rules.
 public final class DeviceMemory implements AutoCloseable {
     // Every allocation and free reads these.
     final Router router = new Router();
@@ -206,26 +206,27 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns a builder that opens device memory on a driver, for example on the one that
-    /// [io.cistern.cuda.CudaDrivers#openBest] opens. The caller closes the driver after the device memory.
+    /// [io.cistern.cuda.CudaDrivers#openBest] opens. The caller must close the device memory before the
+    /// driver.
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
 
-    /// Opens an allocator from a spec. It is not current until [Currents#set] makes it so.
+    /// Opens an allocator from a spec. It is not current until [Currents#set] makes it current.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`; the
     ///     name of a segment source means `caching` over it. [Catalog#entries] lists all names
-    /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
+    /// @throws ConfigurationException if the spec is invalid, or its allocator can't run here
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
         return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator as options say: from a spec, from an object that the program made, or as an
-    /// adaptor around an open allocator. It is not current until [Currents#set] makes it so.
+    /// Opens the allocator that the options describe: one from a spec, one that the program made, or an
+    /// adaptor around an open allocator. It is not current until [Currents#set] makes it current.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
-    ///     [Catalog#allocator]
+    /// @throws io.cistern.errors.ConfigurationException if the spec is invalid, or its allocator can't run
+    ///     here
     /// @throws IllegalArgumentException if the options name an allocator to build an adaptor around, and
     ///     that allocator is closed or belongs to another device memory
     /// @throws IllegalStateException if this device memory is closed
@@ -250,15 +251,15 @@ public final class DeviceMemory implements AutoCloseable {
     /// the allocators that made them. Allocations that other threads make meanwhile come from the former
     /// allocator or from the new one; none fails because of the change.
     ///
-    /// **Lifetime.** The framework owns the allocator, as it owns an allocator that a setting names. It
-    /// closes the allocator once no device has it as its current one; the allocator's memory goes back when
-    /// its last block is freed. Until the allocator closes, another call with the same spec returns it
-    /// again. An allocator that [#open] returned stays open until the program closes it. [Currents] has
-    /// other ways to change the current allocator.
+    /// **Lifetime.** The framework owns the allocator, like one that a setting names, and closes it once it
+    /// is current on no device. The allocator's memory goes back to the driver when its last block is
+    /// freed. Until the allocator is closed, another call with the same spec returns the same allocator. An
+    /// allocator that [#open] returned stays open until the program closes it. [Currents] has other ways to
+    /// change the current allocator.
     ///
     /// @param spec as for [#open(String)]
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
-    ///     current allocator does not change then
+    /// @throws io.cistern.errors.ConfigurationException if the spec is invalid, or its allocator can't run
+    ///     here; the current allocator does not change then
     /// @throws IllegalStateException if this device memory is closed; or if this call would close a former
     ///     allocator, but the calling thread is in the middle of an allocation or a free and so can't close
     ///     it: see [Allocator#close]. The current allocator does not change then
@@ -296,7 +297,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// device and stream, else from the current allocator. If that allocator is out of memory, a pool that
     /// [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
     ///
-    /// @param byteSize bytes wanted; 0 returns address 0, which may be freed
+    /// @param byteSize the requested bytes; 0 returns address 0, which may be freed
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first, a `CUstream`; 0 and 1 are the legacy
     ///     default stream
@@ -307,8 +308,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal
     ///     address
     /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
-    ///     the caller is a virtual thread; or if `stream` is in a capture that was not announced, while
-    ///     another capture on the device was
+    ///     the caller is a virtual thread; or if `stream` is in an unannounced capture while an announced
+    ///     one is under way on the device
     /// @throws io.cistern.errors.MemoryAsleepException if the allocator that serves the request is a pool
     ///     that is asleep
     /// @throws io.cistern.errors.ConfigurationException if no allocator is current yet, and none can be
@@ -413,8 +414,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws UnknownAddressException if no live block begins there: the block was freed before, the
     ///     address lies inside a block, or this device memory did not allocate it
     /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
-    ///     the caller is a virtual thread; the block stays alive then. Also if `stream` is in a capture
-    ///     that was not announced, while another capture on the device was; the block is then freed later
+    ///     the caller is a virtual thread; the block stays alive then. Also if `stream` is in an
+    ///     unannounced capture while an announced one is under way on the device; the block is then freed
+    ///     later
     public void free(long address, long stream) {
         try {
             if (observers.any()) {
@@ -455,8 +457,9 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Frees a block after a CUDA event that the program has recorded: the block's memory may be reused
-    /// once the event has passed. This call makes no stream of the program wait for the event. If other
-    /// work follows the last use on its stream, this makes the memory available earlier than [#free] does.
+    /// once the event has completed. This call makes no stream of the program wait for the event. If other
+    /// work follows the last use on the same stream, the memory becomes available earlier than after
+    /// [#free].
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device, recorded after the last use; its most recent recording
@@ -488,18 +491,19 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Records that a block is also used on another stream, by work that is enqueued there before the block
-    /// is freed. The block's memory is not reused before that stream has passed this work. A program that
-    /// orders the streams itself, and frees the block on the last of them, does not need this call.
+    /// is freed. The block's memory is not reused before this work is done. A program that orders the
+    /// streams itself, and frees the block on the last of them, does not need this call.
     ///
     /// This call makes no stream wait. If the block's allocator can wait for other streams itself
-    /// ([io.cistern.spi.StreamUses]), it does so after the free. Otherwise [#free] makes the stream that it
-    /// is given wait for the recorded streams.
+    /// ([io.cistern.spi.StreamUses]), it does so after the free. Otherwise [#free] makes the stream passed
+    /// to it wait for the recorded streams.
     ///
     /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
-    /// @param stream an existing stream of the block's device. For a stream of another device, record an event
-    ///     there and free [after][#freeAfter] it. If the end of the stream is [announced][#streamClosing]
-    ///     before the free, the work enqueued there before the announcement counts
+    /// @param stream an existing stream of the block's device. For a stream of another device, record an
+    ///     event there and free [after][#freeAfter] it. If the end of the stream is
+    ///     [announced][#streamClosing] before the free, only the work enqueued before the announcement
+    ///     counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException if `stream` is the per-thread default stream and
     ///     the caller is a virtual thread
@@ -520,10 +524,10 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the live blocks of all allocators, except blocks that the program has freed and a
-    /// [graph][io.cistern.graph.GraphMemory] keeps. How much is known of each block depends on the
-    /// [LeakLevel]. The list is weakly consistent while other threads allocate or free. The call takes time
-    /// in proportion to the number of live blocks.
+    /// Returns the live blocks of all allocators, but not those that the program has freed and only a
+    /// [graph][io.cistern.graph.GraphMemory] keeps. The [LeakLevel] determines how much is known about each
+    /// block. The list is weakly consistent while other threads allocate or free. The call takes time in
+    /// proportion to the number of live blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }
@@ -541,8 +545,7 @@ public final class DeviceMemory implements AutoCloseable {
         return pools;
     }
 
-    /// Returns the object that registers listeners: for memory pressure, thresholds, budgets and ends of
-    /// streams.
+    /// Returns the object that registers listeners, for example for memory pressure and thresholds.
     public Listeners listeners() {
         return listeners;
     }
@@ -553,8 +556,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Gives idle memory of all allocators on a device back to the driver until they have at most
-    /// `keepBytes` reserved together, and reports the memory that stayed, with reasons. It trims pools,
-    /// too; [Pools#trimAllOthers] leaves them out. With [TrimMode#SYNCHRONIZE] it also waits for the
+    /// `keepBytes` reserved together, and reports which memory stayed and why. This includes pools;
+    /// [Pools#trimAllOthers] leaves them out. With [TrimMode#SYNCHRONIZE], this call also waits for the
     /// launches of closed graphs and gives the memory of these graphs back, unless a capture is under way.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that the allocators report as
@@ -582,9 +585,9 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Announces to all allocators that a stream is about to be destroyed. The allocators release
-    /// everything that they keep for the stream, so that a later stream with the same handle does not get
-    /// it. A program that destroys a stream without this call breaks the contract; [CudaStream#close] makes
-    /// the call.
+    /// everything that they keep for the stream, so that a later stream with the same handle does not
+    /// inherit it. A program that destroys a stream without this call breaks the contract;
+    /// [CudaStream#close] makes the call.
     ///
     /// @throws RuntimeException if listeners or allocators fail: the first failure, with the others
     ///     suppressed in it. All listeners and allocators are notified nevertheless
@@ -622,12 +625,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// admitted in the order in which they came. [DeviceLimits#admit] takes a bound on the wait, and can
     /// decide by the free bytes that the driver reports.
     ///
-    /// @param byteSize how much the other code will take; the estimate is trusted
+    /// @param byteSize the bytes that the other code will allocate, as the caller estimates them; Cistern
+    ///     does not check the estimate
     /// @return the admission, to be closed when the other code has freed the memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if the bytes can never fit; or if the thread would have to wait
-    ///     and is interrupted. Its interrupt status stays set
+    /// @throws DeviceOutOfMemoryException if the bytes can never fit; or if the calling thread would have
+    ///     to wait but is interrupted. Its interrupt status stays set
     /// @throws IllegalStateException if this device memory is closed
     public Admission admit(int device, long byteSize) {
         return admissions.admit(device, byteSize, null, Admission.Basis.ESTIMATE);
@@ -645,9 +649,10 @@ public final class DeviceMemory implements AutoCloseable {
     /// Returns the statistics of a device, summed over all allocators that are open or still have live
     /// blocks, including pools and the memory of graphs. The peak is the most bytes that callers had
     /// requested from all allocators together at one moment; it also covers allocators that are closed by
-    /// now. If several allocators are open, it is at most 2 % or 4 MiB too high, whichever is more; if one
-    /// is, [AllocatorStatistics] says how exact it is. Reserved bytes are the sum over the allocators that
-    /// report them; if a pool is built on another allocator, its bytes count once.
+    /// now. If several allocators are open, the peak is at most 2 % or 4 MiB too high, whichever is more;
+    /// [AllocatorStatistics] says how exact the peak of one allocator is. The reserved bytes are the sum
+    /// over the allocators that report them; those of a pool that is built on another allocator count only
+    /// once.
     ///
     /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
     /// [#allocators]. Each call of `resetPeaks` also resets the peak of the sum.
@@ -664,7 +669,7 @@ public final class DeviceMemory implements AutoCloseable {
         return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
     }
 
-    /// Returns the statistics of a device as readable text: for each allocator, and for all together.
+    /// Returns the statistics of a device as human-readable text, for each allocator and for all together.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public String memorySummary(int device) {
@@ -687,8 +692,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// graph when it is [collected][io.cistern.graph.GraphMemory#collect] after the end of the graph. For
     /// each `CudaGraph` that the program has already closed, this call waits for the launches under way.
     ///
-    /// After this call, opening and allocating throw [IllegalStateException]. Live blocks can still be
-    /// freed, and ends of streams announced.
+    /// After this call, opening an allocator and allocating throw [IllegalStateException]. Live blocks can
+    /// still be freed, and the ends of streams can still be announced.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
     ///     free, as for [Allocator#close]; nothing is closed then
@@ -753,7 +758,8 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Sets a limit for each device on the requested bytes of the live blocks of all allocators
         /// together. The limit is exact: see [MemoryLimit]. Without this call the settings
-        /// `cistern.device.N.limit` and `cistern.limit` decide. [DeviceLimits#device] changes it later.
+        /// `cistern.device.N.limit` and `cistern.limit` decide. The limit that [DeviceLimits#device]
+        /// returns can be changed later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -782,7 +788,7 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets how long a request may wait for other threads to free memory, if nothing else helped.
+        /// Sets how long a request may wait for other threads to free memory, if no other step helped.
         /// Without this call a request does not wait, which is best for a program with one thread.
         ///
         /// @throws IllegalArgumentException if it is negative
@@ -845,7 +851,7 @@ public final class DeviceMemory implements AutoCloseable {
         ///   thread once the entering thread has ended
         /// - it is open when the device memory closes
         ///
-        /// Reporting slows down allocations outside scopes, and entering a scope. While it is off, it costs
+        /// Reporting slows down entering a scope and allocating outside scopes. While it is off, it costs
         /// nothing.
         public Builder reportScopes(boolean report) {
             this.reportScopes = report;
@@ -869,8 +875,9 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Opens the device memory.
         ///
-        /// @throws ConfigurationException if the setting of a limit is neither a number of bytes nor a share,
-        ///     or the setting of a check has an unknown value; the message names all other wrong settings, too
+        /// @throws ConfigurationException if the setting of a limit is neither a number of bytes nor a
+        ///     share, or the setting of a check has an unknown value; the message also names all other
+        ///     invalid settings
         public DeviceMemory open() {
             try {
                 NamedObservers named = NamedObservers.of(settings);

@@ -37,7 +37,8 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
 
     /// Returns the driver's handle: a `CUstream` or a `CUevent`.
     ///
-    /// @throws IllegalStateException if it is closed, or if it is a foreign stream whose end was announced
+    /// @throws IllegalStateException if this object is closed, or is a foreign stream whose end was
+    ///     announced
     public long handle() {
         if (ended) {
             throw new IllegalStateException(this + " is closed");
@@ -45,7 +46,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return raw;
     }
 
-    /// Returns the device it belongs to.
+    /// Returns the device that the stream or event belongs to.
     public int device() {
         return device;
     }
@@ -94,7 +95,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return first;
     }
 
-    /// Returns handle and device.
+    /// Returns the handle and the device.
     @Override
     public String toString() {
         return getClass().getSimpleName() + "[0x" + Long.toHexString(raw) + ", device " + device

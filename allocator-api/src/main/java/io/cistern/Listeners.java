@@ -36,16 +36,16 @@ public final class Listeners {
     }
 
     /// Frees memory, for example of a cache, when a device has none left for a request or a limit refuses
-    /// the request. It is called on the thread that asks for memory, on several threads at once if several
-    /// ask, and under no lock of Cistern. It may wait for other threads, allocate and free, but its own
-    /// requests call no listener.
+    /// the request. It is called on the thread that requests memory, on several threads at once if several
+    /// request memory, and under no lock of Cistern. It may wait for other threads, allocate and free, but
+    /// its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
         /// Frees memory that the program can spare. If this throws, the request fails with the same exception and
         /// is not retried.
         ///
         /// @param device the device
-        /// @param byteSize bytes that are wanted, at least 1
+        /// @param byteSize bytes to free, at least 1
         /// @return the bytes that were freed; 0 if there was nothing to spare
         long free(int device, long byteSize);
     }
@@ -68,7 +68,7 @@ public final class Listeners {
     /// [budget][#onOverBudget].
     @FunctionalInterface
     public interface OverBudget {
-        /// Handles the excess, for example by a trim. It is called on a thread of Cistern, outside all
+        /// Handles the excess, for example by trimming. It is called on a thread of Cistern, outside all
         /// locks, and may allocate, free, trim and wait. That thread calls all listeners for thresholds and
         /// budgets, one at a time. Exceptions are logged.
         ///
@@ -77,28 +77,29 @@ public final class Listeners {
         void overBudget(int device, long bytesOverBudget);
     }
 
-    /// The program's promise to launch no work for a while. Nothing else lets live memory move.
+    /// The program's promise to launch no work for a while. Only such a pause lets live memory move.
     ///
-    /// [Compaction][ReclaimStep#COMPACTION] replaces the pages under live blocks. For a moment an address
-    /// has no memory, and work that uses it at that moment makes the context unusable. Only the program
-    /// knows which threads launch work. So this is the contract, for refused requests and for
+    /// [Compaction][ReclaimStep#COMPACTION] replaces the pages under live blocks. For a moment, nothing is
+    /// mapped at an address, and work that uses the address at that moment makes the context unusable. Only
+    /// the program knows which threads launch work. So this contract holds for refused requests and for
     /// [Allocator#compact] alike:
     ///
-    /// 1. **Without a registered pause nothing moves.** A refused request says how much could have been freed.
+    /// 1. **Without a registered pause nothing moves.** The error of a refused request says how much
+    ///    compaction could have freed.
     /// 2. **During a pause no thread launches work** on memory of Cistern: no kernel, copy, fill or graph, on
     ///    any stream, by any library. The thread that compacts waits for all work that was launched before, so
     ///    that work must not depend on a paused thread. Threads may allocate and free. Copies that Cistern
     ///    itself makes, for example to spill, wait for the end of the pause.
     /// 3. **A thread that waits inside an allocation counts as paused.** It may wait for its turn to
     ///    reclaim, for frees of other threads, for the end of a pause, or, as part of a task, for other
-    ///    tasks. Before it waits, it calls [#rest] of all pauses. The thread that compacts does the same
-    ///    before it begins the pauses.
+    ///    tasks. Before it waits, it calls [#rest] of each registered pause. The thread that compacts does
+    ///    the same before it begins the pauses.
     /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves. If the
     ///    request is then refused, the error gives this reason.
     ///
-    /// A pause may take locks that threads hold while they launch work. If threads also hold these locks while
-    /// they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each other until
-    /// the bound ends the wait. [#of] does all this for a lock.
+    /// A pause may take locks that threads hold while they launch work. If threads also hold these locks
+    /// while they allocate, [#rest] must release them. Otherwise, the pause and such a thread wait for each
+    /// other until the bound is reached. [#of] returns a pause that does all this for a lock.
     ///
     /// A pool that [sleeps][MemoryPool#sleep] needs no pause: by that call the program itself promises to
     /// launch no work on the pool's memory.
@@ -109,16 +110,16 @@ public final class Listeners {
         /// requests that it makes are served without compaction. If it throws, nothing moves.
         ///
         /// @param device the device
-        /// @param atMost how long it may wait. This is a few seconds; a pause should need only milliseconds
-        /// @return a registration; closing it ends the pause. Empty if the program can't pause in time; then
-        ///     nothing moves
+        /// @param atMost how long the call may wait: at most a few seconds; a pause should need only
+        ///     milliseconds
+        /// @return a registration; closing it ends the pause. Empty if the program can't pause in time
         Optional<Registration> begin(int device, Duration atMost);
 
-        /// Releases what the calling thread holds and [#begin] may wait for, such as a lock. It is called on a
-        /// thread of the program that is about to wait inside an allocation or [Allocator#compact], under no
-        /// lock of Cistern. As with [java.util.concurrent.locks.Condition#await], other threads may acquire it
-        /// meanwhile. The default does nothing, which is right if threads hold no such lock while they
-        /// allocate.
+        /// Releases what the calling thread holds and [#begin] may wait for, such as a lock. It is called
+        /// on a thread of the program that is about to wait inside an allocation or [Allocator#compact],
+        /// under no lock of Cistern. As with [java.util.concurrent.locks.Condition#await], other threads
+        /// may acquire the lock meanwhile. The default does nothing, which is right if threads hold no such
+        /// lock while they allocate.
         ///
         /// @return a registration, which the same thread closes after the wait; closing it reacquires
         ///     everything that was released
@@ -164,10 +165,10 @@ public final class Listeners {
     ///
     /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare. [ReclaimStep#SPILL] for
     ///     memory that is moved elsewhere and will be needed again; this step comes after the idle memory
-    ///     of all allocators. If the listeners of `SPILL` free as many bytes as asked and the request still
-    ///     finds no room, they are called again for twice as many, and so on
+    ///     of all allocators. If the listeners of `SPILL` free as many bytes as requested and the request
+    ///     still finds no room, they are called again for twice as many, and so on
     /// @return a registration; closing it removes the listener
-    /// @throws IllegalArgumentException for another step
+    /// @throws IllegalArgumentException if `step` is another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
         return outOfMemory.add(step, listener::free)::run;
     }
@@ -192,9 +193,9 @@ public final class Listeners {
         })::run;
     }
 
-    /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises above a
-    /// threshold. It is called once for each rise, and immediately if the use is already above the
-    /// threshold. Rises while a call waits to begin are covered by that call; rises during a call lead to
+    /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises
+    /// above a threshold. It is called once for each rise, and immediately if the use is already above the
+    /// threshold. A call that waits to begin covers all rises until it begins; rises during a call lead to
     /// one more call.
     ///
     /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator
@@ -223,8 +224,8 @@ public final class Listeners {
     /// are budgets.
     ///
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver doesn't
-    ///     report it; [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] has the reason
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver
+    ///     doesn't report budgets; [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] has the reason
     /// @throws IndexOutOfBoundsException if there is no such device
     public Registration onOverBudget(int device, OverBudget listener) {
         return notifier.onOverBudget(Devices.check(device, deviceCount), bytes -> listener.overBudget(device, bytes))
@@ -242,10 +243,11 @@ public final class Listeners {
     ///
     /// Observers are called within the program's call, on several threads at once and outside all locks of
     /// allocators. An event comes after the events that led to it: for example, a block's event comes after
-    /// that of its segment. An event comes on the thread that caused it, except that an event that was
-    /// caused under a lock, such as a segment's, may come on another thread that has an event of its own.
-    /// Observers should be quick. Their exceptions change nothing for the program, and only the first is
-    /// logged. No observer is notified of events that an observer causes in the same device memory.
+    /// that of its segment. An event arrives on the thread that caused it. The exception is an event that
+    /// was caused under a lock, such as that of a segment: another thread may deliver it before an event of
+    /// its own. Observers should be quick. An observer's exceptions change nothing for the program, and
+    /// only the first is logged. No observer is notified of events that an observer causes in the same
+    /// device memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
@@ -269,7 +271,7 @@ public final class Listeners {
     }
 
     /// Returns the number of [events][MemoryEvent] that were lost because the Java heap was full. The calls
-    /// that caused them go on as if nobody observed.
+    /// that caused them succeed or fail as they would without observers.
     public long lostEvents() {
         return observers.lost();
     }

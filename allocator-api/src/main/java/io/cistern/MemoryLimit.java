@@ -23,33 +23,33 @@ import org.jspecify.annotations.Nullable;
 /// serving.lift();
 /// ```
 ///
-/// **Ways to set a limit.** Each of them gives a limit on requested bytes, which [#setByteSize],
-/// [#setShare] and [#lift] can change:
+/// **Ways to set a limit.** Each sets a limit on requested bytes, which [#setByteSize], [#setShare] and
+/// [#lift] can change:
 ///
-/// | on | set at the beginning by | at any time |
+/// | limit on | set when it is opened by | changed at any time by |
 /// |---|---|---|
 /// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
-/// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceLimits#device] |
+/// | each device | [DeviceMemory.Builder#limitBytes] or settings (see there) | [DeviceLimits#device] |
 /// | an allocator | [OpenOptions#limit] | [Allocator#limit] |
-/// | a pool | [MemoryPool.Builder#limit], [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
+/// | a pool | [MemoryPool.Builder#limit] or [MemoryPool.Builder#limitBytes] | [Allocator#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
 /// In addition, allocators have options that limit the bytes they *reserve*, for example
 /// `caching:max_bytes=8GiB`.
 ///
-/// **Charging.** A block is charged, with its requested bytes, to the limits of the [DeviceMemory], the
-/// [Allocator] and the [Scope] that it came from, and to all limits above these. No limit is charged twice
-/// for one block. The block stays charged until it is freed, wherever that happens. A limit for several
-/// devices counts the sum of their bytes. If a device or an allocator gets its first limit later, blocks
-/// that are alive at that time count, too.
+/// **Charging.** The requested bytes of a block are charged to the limits of the [DeviceMemory], the
+/// [Allocator] and the [Scope] that the block came from, and to all limits above these. No limit is charged
+/// twice for one block. The block stays charged until it is freed, wherever that happens. A limit for
+/// several devices counts the sum of their bytes. If a device or an allocator gets its first limit later,
+/// blocks that are alive at that time count, too.
 ///
 /// **Limits are exact.** No request exceeds them, and they refuse no request that fits, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit and the
 /// bytes in use under it. An allocation that fails for another reason leaves nothing charged.
 ///
-/// **Cost.** Without limits there is no cost. A thread leases part of a limit, and spends the lease without
-/// atomic instructions. An allocation and its free together take two atomic instructions for each limit in
-/// these cases:
+/// **Cost.** Without limits there is no cost. Usually a thread leases part of a limit and spends the lease
+/// without atomic instructions. But an allocation and its free together take two atomic instructions for
+/// each limit in these cases:
 ///
 /// - less than an eighth of the limit is free
 /// - the block is larger than 1/64 of the limit
@@ -154,8 +154,8 @@ public final class MemoryLimit {
         }
     }
 
-    /// Sets the limit to a share of the memory of its device, or of all devices together, as [#setByteSize]
-    /// does.
+    /// Sets the limit, like [#setByteSize], to a share of memory: of the device's memory for a device's
+    /// limit and those below it, else of the memory of all devices together.
     ///
     /// @param share the share of the memory: above 0, at most 1
     /// @throws IllegalArgumentException if `share` is not in this range
@@ -211,7 +211,7 @@ public final class MemoryLimit {
         return handle.hashCode();
     }
 
-    /// Returns name, limit and use, of this limit and of those above it.
+    /// Returns the name, the limit and the bytes in use of this limit and of those above it.
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder(handle.budget().toString());

@@ -29,8 +29,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator with device memory of its own: it has its own segments, source, statistics, limit and
-/// lifetime. Code allocates from it directly, or within a [Scope]. Every method that takes an [Allocator]
-/// accepts a pool.
+/// lifetime. Code allocates from the pool directly, or within a [Scope].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -41,8 +40,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Lifetime.** The program uses a pool until [#close]; each scope that the pool serves uses it until the
 /// scope ends. [#useCount] counts these uses. When the last use ends, the pool refuses allocations and
-/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back after the
-/// last live block is freed: see [#isDrained].
+/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back once
+/// nothing uses it: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool extends Allocator {
@@ -119,12 +118,12 @@ public final class MemoryPool extends Allocator {
     /// Opens a pool in the process's own device memory.
     ///
     /// @param spec as for [Builder#spec]
-    /// @throws ConfigurationException if the spec can't be followed
+    /// @throws ConfigurationException if the spec is invalid, or its allocator or source can't run here
     public static MemoryPool of(String spec) {
         return builder(DeviceMemory.system()).spec(spec).open();
     }
 
-    /// Opens a pool in the process's own device memory, from two functions.
+    /// Opens a pool in the process's own device memory, with two functions as its source.
     ///
     /// @param maker obtains segments: see [Builder#functions]
     /// @param deleter gives segments back: see [Builder#functions]
@@ -137,13 +136,13 @@ public final class MemoryPool extends Allocator {
         return new Builder(memory);
     }
 
-    /// Obtains device memory for a pool. With a [SegmentDeleter] it is a [io.cistern.spi.SegmentSource] in
-    /// the form of two functions.
+    /// Obtains device memory for a pool. Together with a [SegmentDeleter], it serves as a
+    /// [io.cistern.spi.SegmentSource].
     @FunctionalInterface
     public interface SegmentMaker {
         /// Obtains a range of device memory.
         ///
-        /// @param byteSize bytes wanted, a multiple of 512
+        /// @param byteSize the requested bytes, a multiple of 512
         /// @param device the device's ordinal
         /// @return the address of the range, a multiple of 256; 0 if there is no memory
         long allocate(long byteSize, int device);
@@ -160,7 +159,7 @@ public final class MemoryPool extends Allocator {
         void free(long address, long byteSize, int device);
     }
 
-    /// Returns a number that no other pool of this process has; later pools have larger numbers.
+    /// Returns a number that is unique in the process; a pool that is opened later has a larger number.
     public long id() {
         return id;
     }
@@ -230,8 +229,8 @@ public final class MemoryPool extends Allocator {
     }
 
     /// Gives the pool's physical memory on all devices back to the driver, so that other code can use it
-    /// until [#wake]. The blocks keep their addresses. Waits for all work of the devices on which the pool
-    /// has memory. Graphs that use the memory stay valid, and can be launched again after [#wake].
+    /// until [#wake]. The blocks keep their addresses. This call waits for all work of the devices on which
+    /// the pool has memory. Graphs that use the memory stay valid, and can be launched again after [#wake].
     ///
     /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` of it throw
     /// [io.cistern.errors.MemoryAsleepException]. Cistern does not notice launches and graphs that use bare
@@ -239,12 +238,12 @@ public final class MemoryPool extends Allocator {
     /// not come back when the pool wakes. Limits stay in effect. Statistics stay the same, except that the
     /// reserved bytes are only those that had to stay. The pool can be closed.
     ///
-    /// **Contents that are kept** are in pinned host memory: in the cache of pinned memory of
-    /// `cistern-device-buffers`, if the program uses that cache, else in memory that is pinned for this
-    /// sleep.
+    /// **With [SleepMode#KEEP]**, the contents are kept in pinned host memory: in the cache of pinned
+    /// memory of `cistern-device-buffers`, if the program uses that cache, else in memory that is pinned
+    /// for this sleep.
     ///
-    /// A second call while the pool is asleep tries again to give back the memory that had to stay. With
-    /// [SleepMode#DROP] it also discards the contents that were kept.
+    /// If the pool is already asleep, another call tries again to give back the memory that had to stay
+    /// and, with [SleepMode#DROP], discards the contents that an earlier sleep kept.
     ///
     /// @return the bytes given back, and the memory that stays because it is registered or exported
     /// @throws UnsupportedOperationException if the pool's allocator can't sleep
@@ -259,9 +258,9 @@ public final class MemoryPool extends Allocator {
         return new PoolSleep(memory(), List.of(this)).sleep(mode);
     }
 
-    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept.
-    /// Does nothing if the pool is awake. If a device has too little memory, all allocators give their idle
-    /// memory back first.
+    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept. Does
+    /// nothing if the pool is awake. If a device has too little memory, all allocators first give back
+    /// their idle memory there.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is still too little memory; the
     ///     pool stays asleep, and nothing is lost
@@ -376,7 +375,7 @@ public final class MemoryPool extends Allocator {
             this.memory = memory;
         }
 
-        /// Sets the allocator, or the source, of the pool.
+        /// Sets the allocator or the source of the pool.
         ///
         /// @param spec `NAME` or `NAME:key=value,…`. If it names an allocator, the pool has an instance of
         ///     that allocator. If it names a segment source, such as `linear`, `pages` or `vmm`, the pool
@@ -401,8 +400,8 @@ public final class MemoryPool extends Allocator {
 
         /// Uses another allocator or pool of the same device memory as the source. Blocks of that allocator
         /// become the pool's segments, and are charged to that allocator's limit. That allocator can be
-        /// closed before the pool; its memory goes back once the pool has drained. Each segment costs a
-        /// wait for the legacy default stream.
+        /// closed before the pool; its memory goes back once the pool has drained. Whenever the pool
+        /// obtains a segment, the calling thread waits for the legacy default stream.
         ///
         /// @throws IllegalArgumentException if that allocator belongs to another device memory
         public Builder upstream(Allocator allocator) {
@@ -454,8 +453,8 @@ public final class MemoryPool extends Allocator {
         }
 
         /// Sets the pool's own limit on the requested bytes of its live blocks, on all devices together.
-        /// The limit is exact: see [MemoryLimit]. [Allocator#limit] changes it later. Replaces an earlier
-        /// [#limit].
+        /// The limit is exact: see [MemoryLimit]. [Allocator#limit] returns it, to be changed later.
+        /// Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -464,8 +463,8 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Sets the limit that the pool's blocks are charged to. That limit may be the
-        /// [child][MemoryLimit#child] of another limit. Replaces an earlier [#limitBytes].
+        /// Sets the limit that the pool's blocks are charged to; it may be the [child][MemoryLimit#child]
+        /// of another limit. Replaces an earlier [#limitBytes].
         public Builder limit(MemoryLimit limit) {
             this.limit = limit;
             this.limitBytes = -1;

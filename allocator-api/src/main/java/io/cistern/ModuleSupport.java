@@ -21,9 +21,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps objects of these
-/// modules with the device memory, and has methods that buffers need. [DeviceMemory#moduleSupport] returns
-/// this object.
+/// Serves modules that build on a [DeviceMemory]; programs rarely need this class. It keeps objects of
+/// these modules with the device memory, and has methods that buffers need. [DeviceMemory#moduleSupport]
+/// returns this object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
@@ -35,8 +35,8 @@ public final class ModuleSupport {
         String name();
 
         /// Returns the driver that a device memory uses instead of the given one. An observer that watches
-        /// driver calls returns a driver that forwards calls to the given one. Called before [#observe].
-        /// Exceptions have the same effect as for [#observe].
+        /// driver calls returns a driver that forwards calls to the given one. The framework calls this
+        /// method before [#observe], and treats exceptions in the same way.
         ///
         /// @param driver the driver that the program gave
         default CudaDriver around(CudaDriver driver) {
@@ -44,10 +44,10 @@ public final class ModuleSupport {
         }
 
         /// Begins to observe a device memory, before the program gets it and until it is closed. Exceptions
-        /// are logged and change nothing for the program, except for the exception about an illegal
-        /// setting: the device memory is not opened then.
+        /// are logged and change nothing for the program, with one exception: after an
+        /// [io.cistern.cuda.settings.IllegalSettingException], the device memory is not opened.
         ///
-        /// @param memory the device memory, opened just now
+        /// @param memory the device memory, which was opened just now
         void observe(DeviceMemory memory);
     }
 
@@ -93,11 +93,11 @@ public final class ModuleSupport {
         return NamedObservers.problems(names);
     }
 
-    /// Lets an integration report live blocks at the end of the process. A shutdown hook of the JVM would report
-    /// while other hooks still free their blocks.
+    /// Lets an integration report live blocks at the end of the process. Without this call, a shutdown hook
+    /// of the JVM reports them, possibly while other hooks still free their blocks.
     ///
-    /// @param atEnd receives an action that reports to standard error, and runs it at the end of the
-    ///     process. It is called at most once in a process
+    /// @param atEnd receives an action that reports to standard error, and must run the action at the end
+    ///     of the process. Only the first call in a process uses `atEnd`
     public static void reportLeaksBy(Consumer<Runnable> atEnd) {
         Leaks.reportBy(atEnd);
     }
@@ -108,10 +108,10 @@ public final class ModuleSupport {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
-    /// Returns the object of a type that a module keeps with the device memory. The first call makes it. If
-    /// it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
+    /// Returns the object of a type that a module keeps with the device memory. The first call creates the
+    /// object. If it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
     ///
-    /// @param opening makes the object; called under a lock, so it must not wait for other threads
+    /// @param opening creates the object; called under a lock, so it must not wait for other threads
     public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
         return attachments.get(type, () -> opening.apply(memory));
     }
@@ -139,15 +139,15 @@ public final class ModuleSupport {
         return leakLevel;
     }
 
-    /// Returns the bytes of a device's buffers that were dropped without being closed. It is always 0 at a
-    /// [level][LeakLevel] that does not watch buffers. Unlike [DeviceMemory#leaks] it resolves no call
-    /// stacks, which would take time and memory for each live block.
+    /// Returns the bytes of a device's buffers that were dropped without being closed; always 0 at a
+    /// [level][LeakLevel] that does not watch buffers. Unlike [DeviceMemory#leaks], this method resolves no
+    /// call stacks, which would take time and memory for each live block.
     public long droppedBytes(int device) {
         return memory.leaks.droppedBytes(device);
     }
 
-    /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that end when an event
-    /// of the program has passed.
+    /// Records uses of a block on another stream, as [DeviceMemory#recordUse] does. The uses count as
+    /// finished once the given event completes.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device; its most recent recording counts
@@ -160,13 +160,14 @@ public final class ModuleSupport {
     }
 
     /// Returns whether a live block begins at an address. A block that the program has freed and that only
-    /// a graph keeps is not live. So after a free that threw, this says whether the free can be repeated.
+    /// a graph keeps is not live. So after a free has thrown, this method tells whether the free can be
+    /// repeated.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
 
-    /// Throws if a block is asleep. A `DeviceBuffer` checks this itself; code that uses bare addresses
-    /// calls this method first.
+    /// Throws an exception if a block is asleep. A `DeviceBuffer` checks this itself; code that uses bare
+    /// addresses should call this method first.
     ///
     /// @param address the address at which a block begins; other addresses count as awake
     /// @throws MemoryAsleepException if the block's pool [sleeps][MemoryPool#sleep]
@@ -176,22 +177,22 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether any pool is asleep, which is rare. Only then does code need to find a block and
-    /// [require][#requireAwake] that it is awake.
+    /// Returns whether any pool is asleep, which is rare. Only then does code need to look up a block's
+    /// address and call [#requireAwake].
     public boolean isAnyAsleep() {
         return pools.anyAsleep;
     }
 
-    /// Returns whether a stream is captured into a graph. It asks the driver only while a capture on the device
-    /// is under way, so at all other times a call costs next to nothing.
+    /// Returns whether a stream is being captured into a graph. This method asks the driver only while a
+    /// capture on the device is under way, so at all other times a call costs next to nothing.
     ///
-    /// @return whether the stream is captured; also true if the driver doesn't report it
+    /// @return true if the stream is being captured, or if the driver doesn't report whether it is
     public boolean isCaptured(int device, long stream) {
         return memory.captures.isCaptured(device, stream);
     }
 
-    /// Throws if a stream is the per-thread default stream and the caller is a virtual thread, which may
-    /// move to another OS thread.
+    /// Throws an exception if a stream is the per-thread default stream and the caller is a virtual thread,
+    /// which may move to another OS thread.
     ///
     /// @throws io.cistern.errors.UnusableStreamException in that case
     public void refuseThreadStream(int device, long stream) {
@@ -209,17 +210,19 @@ public final class ModuleSupport {
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @throws UnknownAddressException if no live block begins there
-    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times; the block is alive then
+    /// @throws io.cistern.cuda.CudaException if the driver still refuses after a few attempts; the block is
+    ///     alive then
     public void freeBehindAll(long address) {
         if (address != 0) {
             memory.free(address, streamBehindAll(router.deviceOf(address)));
         }
     }
 
-    /// Returns a stream whose present end comes after all work enqueued so far on a device, for memory whose own
-    /// stream has ended.
+    /// Returns a stream that has been made to wait for all work enqueued so far on a device, for freeing
+    /// memory whose own stream has ended.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses a few times, as it does during captures
+    /// @throws io.cistern.cuda.CudaException if the driver still refuses after a few attempts, as it does
+    ///     during captures
     public long streamBehindAll(int device) {
         for (int tries = 1; ; tries++) {
             try {
@@ -241,11 +244,11 @@ public final class ModuleSupport {
         return memory.serving(device, stream);
     }
 
-    /// Enqueues work on live memory where the program may not expect it, such as a copy in the middle of an
-    /// allocation. If live memory is moving, this waits until that is done, up to a bound; no live memory
-    /// moves until the work is enqueued. The caller must hold no lock.
+    /// Runs code that enqueues work on live memory when the program may not expect it, such as a copy in
+    /// the middle of an allocation. If live memory is moving, this call first waits for the end of the
+    /// move, up to a bound. No live memory moves while the code runs. The caller must hold no lock.
     ///
-    /// @param otherwise the result if the bound was reached before the work could be done
+    /// @param otherwise the result if the bound is reached before the code can run
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
         return memory.outOfMemory.pause().whileNothingMoves(work, otherwise);
     }

@@ -9,8 +9,9 @@ import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// Options for [DeviceMemory#open(OpenOptions)]. They say which allocator to open: one by its spec, one
-/// that the program made, or an adaptor around an open one. They may also set a limit on its blocks.
+/// Options for [DeviceMemory#open(OpenOptions)]. They say which allocator to open: one from a spec, one
+/// that the program made, or an adaptor around an open one. They may also set a limit on the allocator's
+/// blocks.
 ///
 /// ```java
 /// memory.open(OpenOptions.spec("caching").limit(serving));
@@ -37,7 +38,7 @@ public final class OpenOptions {
     /// Returns options for an allocator that can be opened by name.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`; the name of a segment source means `caching` over it
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar
+    /// @throws io.cistern.errors.ConfigurationException if `spec` does not follow the grammar
     public static OpenOptions spec(String spec) {
         return spec(AllocatorSpec.parse(spec));
     }
@@ -48,8 +49,8 @@ public final class OpenOptions {
     }
 
     /// Returns options for an allocator that the program made itself. The framework counts its blocks and
-    /// records their owner, as for any other allocator. It closes the object when the [Allocator] is closed
-    /// and its last block is freed.
+    /// records their owner, as for any other allocator. The framework closes `allocator` once the
+    /// [Allocator] is closed and its last block is freed.
     ///
     /// @param name a name for statistics and messages
     public static OpenOptions made(String name, DeviceAllocator allocator) {
@@ -57,12 +58,7 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 
-    /// Returns options for an adaptor around an open allocator. The allocator may have been opened in any
-    /// way.
-    ///
-    /// ```java
-    /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
-    /// ```
+    /// Returns options for an adaptor around an open allocator, however that allocator was opened.
     ///
     /// Blocks that are allocated through the adaptor count as the adaptor's own; the bytes reserved for
     /// them stay in the statistics of the upstream. Without [#limit] the upstream's limit applies to the

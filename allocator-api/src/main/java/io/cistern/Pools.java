@@ -22,8 +22,8 @@ import java.util.stream.Stream;
 /// returns this object.
 ///
 /// **Scopes without a `try` block.** [#begin] opens a scope and begins a use of the pool, [#end] closes the
-/// scope, and [#release] ends the use. So the pool stays open after the scope, for memory that outlives it,
-/// until code that knows only the pool's id releases the pool.
+/// scope, and [#release] ends the use. So the pool stays open for memory that outlives the scope. The code
+/// that calls [#release] needs only the pool's id.
 ///
 /// **Threads.** Any thread may call any method at any time. A thread can end only scopes that it began
 /// itself.
@@ -50,7 +50,8 @@ public final class Pools {
     /// Opens a pool from a spec: see [MemoryPool.Builder#spec]. To open a pool with more options, use
     /// [MemoryPool#builder].
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
+    /// @throws io.cistern.errors.ConfigurationException if the spec is invalid, or its allocator or source
+    ///     can't run here
     /// @throws IllegalStateException if the device memory is closed
     public MemoryPool open(String spec) {
         return MemoryPool.builder(memory).spec(spec).open();
@@ -61,7 +62,7 @@ public final class Pools {
         return undrained().toList();
     }
 
-    /// Gives idle memory of all allocators that are not pools back to the driver, on one device, until
+    /// Gives idle memory on a device back to the driver, from all allocators that are not pools, until
     /// these allocators have at most `keepBytes` reserved together. [DeviceMemory#trim] also trims pools.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that these allocators report as
@@ -128,8 +129,7 @@ public final class Pools {
         begun.computeIfAbsent(here(pool, device), _ -> new ArrayDeque<>()).push(scope);
     }
 
-    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The use of the
-    /// pool lasts until [#release].
+    /// Ends the scope that the calling thread [began][#begin] last for a pool and a device.
     ///
     /// @throws IllegalArgumentException if the pool belongs to another device memory
     /// @throws IllegalStateException if this thread has no such scope open, or if that scope is not its

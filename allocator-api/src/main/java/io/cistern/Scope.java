@@ -8,8 +8,9 @@ import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code in which a thread's allocations come from one allocator or pool. [Allocator#enter()]
-/// opens the region, and [#close] ends it.
+/// A region of code in which one allocator or pool serves a thread's allocations, on all devices and
+/// streams or on those that [ScopeOptions] names. [Allocator#enter()] opens the region, and [#close] ends
+/// it.
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
@@ -19,12 +20,12 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// Scopes nest. If several scopes match the device and stream of an allocation, the innermost serves it. A
-/// scope changes only where memory comes from and [which limit][ScopeOptions#limit] it is charged to:
+/// scope determines only where memory comes from and [which limit][ScopeOptions#limit] it is charged to:
 /// blocks may outlive the scope, and may be freed anywhere.
 ///
-/// **Threads.** A scope belongs to the platform or virtual thread that opened it. That thread closes its
-/// scopes, the innermost first. Other threads are not in the scope unless a [ScopeCarrier] carries it to
-/// them.
+/// **Threads.** A scope belongs to the platform or virtual thread that opened it. That thread must close
+/// its scopes, the innermost first. Other threads are not in the scope unless a [ScopeCarrier] carries it
+/// to them.
 public final class Scope implements AutoCloseable {
     private final ScopeStacks stacks;
     private final Observers observers;
@@ -64,7 +65,7 @@ public final class Scope implements AutoCloseable {
     /// Ends the scope. Closing twice does nothing.
     ///
     /// @throws WrongThreadException if another thread opened the scope
-    /// @throws IllegalStateException if it is not the thread's innermost scope; nothing changes then
+    /// @throws IllegalStateException if this is not the thread's innermost scope; nothing changes then
     @Override
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {
@@ -99,7 +100,7 @@ public final class Scope implements AutoCloseable {
         }
     }
 
-    /// Returns allocator, thread and state, for logs.
+    /// Returns the allocator, the thread and whether the scope is closed, for logs.
     @Override
     public String toString() {
         return "Scope[" + allocator + ", thread " + ThreadNames.of(owner) + (closed ? ", closed" : "") + "]";

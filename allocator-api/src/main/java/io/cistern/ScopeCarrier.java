@@ -23,12 +23,12 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// While wrapped code runs, its thread is in the captured scopes and in no others. After that the thread is
-/// in its own scopes again. Scopes that the code opens and does not close end with the code.
+/// in its own scopes again, even if the code left a scope open.
 ///
 /// A carrier keeps no pool open: after a pool has closed, allocating in a scope of that pool throws an
 /// [IllegalStateException].
 ///
-/// **Threads.** Immutable; any thread may use it at any time, also several at once.
+/// **Threads.** Immutable; several threads may use a carrier concurrently.
 public final class ScopeCarrier {
     private final ScopeStacks stacks;
     private final @Nullable ScopeStack scopes;
@@ -63,10 +63,10 @@ public final class ScopeCarrier {
         return scopes == null;
     }
 
-    /// Puts the calling thread into the captured scopes, instead of those that it is in. This is for
-    /// frameworks that set and reset the context of a thread in two separate calls. Such a framework first
-    /// captures a carrier of the thread's own scopes, then restores this carrier, and later restores the
-    /// carrier of the thread's own scopes. Other code should use [#run], which can't forget the last step.
+    /// Replaces the scopes that the calling thread is in by the captured ones. This is for frameworks that
+    /// set and reset the context of a thread in two separate calls. Such a framework first captures a
+    /// carrier of the thread's own scopes, then restores this carrier, and later restores the carrier of
+    /// the thread's own scopes. Other code should use [#run], which can't forget the last step.
     public void restore() {
         stacks.set(scopes);
     }
@@ -106,13 +106,13 @@ public final class ScopeCarrier {
         return () -> call(task);
     }
 
-    /// Returns an executor whose tasks run in the captured scopes, for example for
-    /// [java.util.concurrent.CompletableFuture].
+    /// Returns an executor whose tasks run in the captured scopes, for use with
+    /// [java.util.concurrent.CompletableFuture], for example.
     public Executor executor(Executor executor) {
         return task -> executor.execute(wrap(task));
     }
 
-    /// Returns a factory of threads that run in the captured scopes.
+    /// Returns a factory of threads whose tasks run in the captured scopes.
     public ThreadFactory threadFactory(ThreadFactory factory) {
         return task -> factory.newThread(wrap(task));
     }

@@ -33,26 +33,26 @@ public final class ScopeOptions {
         return ALL;
     }
 
-    /// Returns these options for one device, on all its streams.
+    /// Returns these options for a scope that serves one device, on all its streams.
     ///
     /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
     ///     no such device
-    /// @throws IndexOutOfBoundsException if the device is negative
+    /// @throws IndexOutOfBoundsException if `device` is negative
     public ScopeOptions device(int device) {
         return new ScopeOptions(ordinal(device), OptionalLong.empty(), limit);
     }
 
-    /// Returns these options for one stream of one device.
+    /// Returns these options for a scope that serves one stream of one device.
     ///
     /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
     ///     no such device
     /// @param stream a `CUstream`
-    /// @throws IndexOutOfBoundsException if the device is negative
+    /// @throws IndexOutOfBoundsException if `device` is negative
     public ScopeOptions stream(int device, long stream) {
         return new ScopeOptions(ordinal(device), OptionalLong.of(stream), limit);
     }
 
-    /// Returns these options for one stream.
+    /// Returns these options for a scope that serves one stream.
     ///
     /// @throws IllegalStateException if the stream is closed
     public ScopeOptions stream(CudaStream stream) {
@@ -66,10 +66,10 @@ public final class ScopeOptions {
         return OptionalInt.of(device);
     }
 
-    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to this
-    /// limit, and to all limits above it, until they are freed, in the scope or elsewhere. Blocks that come
-    /// from a scope inside this scope are not charged to this limit. To enforce it for them, too, give the
-    /// inner scope a [child][MemoryLimit#child] of this limit.
+    /// Returns these options with a limit. Blocks that the scope serves are charged to this limit, and to
+    /// all limits above it, until they are freed, in the scope or elsewhere. Blocks that a scope inside
+    /// this scope serves are not charged to this limit. To enforce the limit for them, too, give the inner
+    /// scope a [child][MemoryLimit#child] of it.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(device, stream, limit.handle());
     }

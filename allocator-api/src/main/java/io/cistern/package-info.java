@@ -1,9 +1,9 @@
 /// Device memory for programs.
 ///
-/// **Start here.** [Allocators] allocates and frees with static methods, on the process's own
-/// [DeviceMemory]. Methods take a stream as a `CUstream` handle; [CudaStream#handle] returns it. The
-/// artifact `cistern-device-buffers` (package `io.cistern.buffers`) has memory as objects, such as
-/// `DeviceBuffer` and arenas, and copies and kernels for them.
+/// **Start here.** The static methods of [Allocators] allocate and free memory of the process's own
+/// [DeviceMemory]. They take a stream as a `CUstream` handle, which [CudaStream#handle] returns. The
+/// artifact `cistern-device-buffers` (package `io.cistern.buffers`) has objects for device memory, such as
+/// `DeviceBuffer` and arenas, copies between them, and kernel launches.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open();                          // a stream of device 0
@@ -16,15 +16,15 @@
 /// }
 /// ```
 ///
-/// | to | take |
+/// | to | use |
 /// |---|---|
 /// | allocate, free, open allocators | [Allocators], [DeviceMemory], [OpenOptions], [Allocator] |
 /// | choose or replace the current allocator | [Currents] |
-/// | use memory of a private pool | [MemoryPool], [Pools] |
-/// | send a region of code to an allocator or pool | [Scope], [ScopeOptions], [ScopeCarrier] |
+/// | open and use a private pool | [MemoryPool], [Pools] |
+/// | choose the allocator or pool of a region of code | [Scope], [ScopeOptions], [ScopeCarrier] |
 /// | limit memory | [MemoryLimit] |
 /// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#leaks] |
-/// | be notified of thresholds, memory pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
-/// | make streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
+/// | be notified of thresholds, memory pressure, the ends of streams | [Listeners], [MemoryMeasure], [Registration] |
+/// | create streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
 /// | build a module on device memory | [ModuleSupport] |
 package io.cistern;
