@@ -5,16 +5,15 @@ import io.cistern.internal.names.StreamNames;
 import java.io.Serializable;
 import java.util.List;
 
-/// The code that allocated a block, and the code that freed it. An allocator that checks its callers
-/// remembers this.
+/// A block, the code that allocated it and the code that freed it, as a checking allocator remembers them.
 ///
-/// @param address where it begins
-/// @param byteSize bytes asked for
-/// @param device the device it lives on
-/// @param stream the stream it was allocated for
-/// @param allocatedAt the stack frames that allocated it, the innermost first, without those of the
+/// @param address the address of the block
+/// @param byteSize the requested bytes
+/// @param device the device of the block
+/// @param stream the stream that the block was allocated for
+/// @param allocatedAt the stack frames that allocated the block, the innermost first, without those of the
 ///     framework
-/// @param freedAt the stack frames that freed it; empty while it is alive
+/// @param freedAt the stack frames that freed the block; empty while it is alive
 public record BlockHistory(
         long address,
         long byteSize,
@@ -29,7 +28,7 @@ public record BlockHistory(
         freedAt = List.copyOf(freedAt);
     }
 
-    /// Returns whether the block has not been freed.
+    /// Returns whether the block is still alive.
     public boolean isAlive() {
         return freedAt.isEmpty();
     }
@@ -39,8 +38,8 @@ public record BlockHistory(
         return other >= address && other < address + byteSize;
     }
 
-    /// Returns a human-readable text of several lines: the block, and the frames that allocated and freed
-    /// it.
+    /// Returns a human-readable text of several lines, with the block and the frames that allocated and
+    /// freed it.
     public String describe() {
         StringBuilder text = new StringBuilder("the block of " + ByteSizes.count(byteSize) + " at 0x"
                 + Long.toHexString(address) + " on device " + device + ", " + StreamNames.of(stream));

@@ -5,7 +5,8 @@ package io.cistern.diagnostics;
 /// @param freedBytes bytes that went back to the driver
 /// @param movedBytes bytes of live memory that were copied
 /// @param pages pages that were replaced by smaller ones
-/// @param nanos how long it took in nanoseconds of the driver's clock, including the wait for the device
+/// @param nanos how long the compaction took, including the wait for the device, in nanoseconds of the
+///     driver's clock
 /// @param obstacle why nothing, or nothing more, was moved, in words; empty if nothing prevented it
 public record CompactionResult(long freedBytes, long movedBytes, int pages, long nanos, String obstacle) {
     /// Returns a result for memory that stayed where it was.
@@ -15,7 +16,8 @@ public record CompactionResult(long freedBytes, long movedBytes, int pages, long
         return new CompactionResult(0, 0, 0, 0, obstacle);
     }
 
-    /// Returns the sum of this result and another, with the first obstacle of the two.
+    /// Returns the sum of this result and another, with this result's obstacle or, if it has none, the
+    /// other's.
     public CompactionResult plus(CompactionResult more) {
         return new CompactionResult(
                 freedBytes + more.freedBytes,

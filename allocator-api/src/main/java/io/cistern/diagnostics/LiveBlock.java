@@ -7,19 +7,20 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// A block that is alive. It is a leak if no code will free it. Components are empty if the [LeakLevel] does
-/// not record them.
+/// A live block. It is a leak if no code will free it. A component is empty if the [LeakLevel] does not
+/// record it.
 ///
-/// @param address where it begins
-/// @param byteSize bytes asked for
-/// @param device the device it lives on
-/// @param allocator the spec of the allocator, or the name of the pool, that allocated it
-/// @param stream the stream it was allocated for
-/// @param age how long ago it was allocated
-/// @param site the stack frames that allocated it, the innermost first, without those of the framework
-/// @param thread the name of the thread that allocated it
-/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no
-///     code can close it any more
+/// @param address the address of the block
+/// @param byteSize the requested bytes
+/// @param device the device of the block
+/// @param allocator the spec of the allocator, or the name of the pool, that allocated the block
+/// @param stream the stream that the block was allocated for
+/// @param age the time since the allocation
+/// @param site the stack frames that allocated the block, the innermost first, without those of the
+///     framework
+/// @param thread the name of the thread that allocated the block
+/// @param unreachable whether the block belongs to a `DeviceBuffer` that was dropped without being closed,
+///     so that no code can close the buffer any more
 public record LiveBlock(
         long address,
         long byteSize,
@@ -30,7 +31,7 @@ public record LiveBlock(
         List<StackTraceElement> site,
         Optional<String> thread,
         boolean unreachable) {
-    /// Returns the size, place and origin of the block as far as they are known, on one line.
+    /// Returns the known components on one line, with only the innermost frame of the site.
     @Override
     public String toString() {
         return ByteSizes.count(byteSize) + " at 0x" + Long.toHexString(address) + " on device " + device

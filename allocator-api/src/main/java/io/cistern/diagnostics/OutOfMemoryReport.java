@@ -11,16 +11,17 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// A report of the facts known when a device had no memory for a request.
+/// A report of the facts known when a request failed because a device had no memory or a limit refused.
 ///
-/// @param byteSize bytes that the caller asked for
+/// @param byteSize the requested bytes
 /// @param device the device
 /// @param stream the stream of the request
-/// @param freeBytes free bytes of the device, as the driver reported them; empty if it did not answer
+/// @param freeBytes free bytes of the device, as the driver reported them; empty if the driver did not
+///     answer
 /// @param totalBytes all bytes of the device; empty if the driver did not answer
 /// @param allocators the allocators and pools of this process, the refusing one first
-/// @param unusable memory that this process holds and that could not serve the request, the most bytes first
-/// @param steps the steps that were tried, in their order
+/// @param unusable memory of this process that could not serve the request, the most bytes first
+/// @param steps the reclaim steps, in the order in which they were tried
 /// @param processes other processes that hold memory of the device, if the system reports them. The system
 ///     answers slowly, so the first read of this list, of `advice` or of [#text] may wait
 /// @param advice sentences that say what would help
@@ -39,8 +40,7 @@ public record OutOfMemoryReport(
     /// How many allocators, streams, reasons and processes the text names at most; the record lists all of them.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the first three lists. `processes` and `advice` are immutable already, and may not be ready
-    /// yet, so they are not copied.
+    /// Copies the first three lists, but not `processes` and `advice`, which may not be ready yet.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         unusable = List.copyOf(unusable);
@@ -49,14 +49,14 @@ public record OutOfMemoryReport(
 
     /// The memory of one allocator or pool.
     ///
-    /// @param name its spec, or a pool's name
-    /// @param tag a pool's tag; empty without one
-    /// @param reservedBytes bytes obtained from the driver; empty if the allocator does not report them
-    /// @param requestedBytes bytes in live blocks, as requested
+    /// @param name the spec of the allocator, or the name of the pool
+    /// @param tag the tag of the pool; empty if there is none
+    /// @param reservedBytes bytes held from the driver; empty if the allocator does not report them
+    /// @param requestedBytes requested bytes of the live blocks
     /// @param liveBlocks the number of live blocks
     /// @param idleBytes reserved bytes that neither a live block nor an allocator built on this one uses; 0
     ///     if `reservedBytes` is empty
-    /// @param streams its memory by stream; empty if the allocator does not report it
+    /// @param streams the memory by stream; empty if the allocator does not report it
     public record AllocatorMemory(
             String name,
             String tag,
@@ -105,7 +105,7 @@ public record OutOfMemoryReport(
     /// The memory of another process.
     ///
     /// @param processId its process ID, as NVML reports it; in a container it may be the ID on the host
-    /// @param byteSize bytes of the device that it holds; empty if the system does not report it
+    /// @param byteSize bytes of the device that the process holds; empty if the system does not report them
     public record ProcessMemory(long processId, OptionalLong byteSize) implements Serializable {
         private Object writeReplace() {
             return new SerializedProcess(processId, bytes(byteSize));
@@ -169,9 +169,9 @@ public record OutOfMemoryReport(
         return known == null ? OptionalLong.empty() : OptionalLong.of(known);
     }
 
-    /// Returns a human-readable text that says how much of the device's memory is free, and which other
-    /// allocator or pool has more bytes in live blocks than the refusing one: "the device has … free of …,
-    /// and … holds …".
+    /// Returns a human-readable text that says how much of the device's memory is free, followed by
+    /// [#holderText]: "the device has … free of …, and … holds …". If the request is larger than the
+    /// device, the text gives only the size of the device.
     public String deviceText() {
         if (totalBytes.isPresent() && totalBytes.getAsLong() < byteSize) {
             return "the device has " + known(totalBytes) + " in all";
@@ -184,8 +184,8 @@ public record OutOfMemoryReport(
         return known(freeBytes) + " free of " + known(totalBytes);
     }
 
-    /// Returns a human-readable text that says which other allocator or pool has more bytes in live blocks
-    /// than the refusing one: ", and … holds …". Empty if none has.
+    /// Returns a human-readable text that names the allocator or pool with the most bytes in live blocks:
+    /// ", and … holds …". Empty if that is the refusing one, or if there are no live blocks.
     public String holderText() {
         return largestHolder()
                 .filter(each -> !each.equals(allocators.getFirst()))
@@ -193,15 +193,15 @@ public record OutOfMemoryReport(
                 .orElse("");
     }
 
-    /// Returns the allocator or pool with the most bytes in live blocks; empty if none has any.
+    /// Returns the allocator or pool with the most bytes in live blocks; empty if there are no live blocks.
     public Optional<AllocatorMemory> largestHolder() {
         return allocators.stream()
                 .filter(each -> each.requestedBytes() > 0)
                 .reduce((most, each) -> each.requestedBytes() > most.requestedBytes() ? each : most);
     }
 
-    /// Returns a human-readable text that says why compaction did not help, and what it could have freed:
-    /// "; compaction: …". Empty if compaction was not tried, or there is nothing to say about it.
+    /// Returns a human-readable text that says what compaction did, or what it could have freed and why it
+    /// did not: "; compaction: …". Empty if compaction was not tried, or has no remark.
     public String compactionText() {
         return steps.stream()
                 .filter(tried ->
@@ -210,7 +210,7 @@ public record OutOfMemoryReport(
                 .collect(Collectors.joining());
     }
 
-    /// Returns the report as human-readable lines.
+    /// Returns the report as human-readable text of several lines.
     public String text() {
         StringBuilder text = new StringBuilder();
         line(text, ByteSizes.exact(byteSize) + " were requested on device " + device + ", " + StreamNames.of(stream));

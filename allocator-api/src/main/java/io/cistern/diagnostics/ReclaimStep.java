@@ -1,13 +1,13 @@
 package io.cistern.diagnostics;
 
 /// The steps that are tried, in this order, when there is no memory for a request. After each step that
-/// gave something, the request is tried again. The first three are steps of the allocator itself, and
-/// `caching` takes them all; the framework takes the others for every allocator. Each can be [switched
+/// gave something, the request is tried again. An allocator itself takes the first three steps; `caching`
+/// takes all three. The framework takes the others for every allocator. Each step can be [switched
 /// off][io.cistern.DeviceMemory.Builder#reclaimSteps].
 public enum ReclaimStep {
     /// Uses blocks in the caches of other threads.
     OTHER_THREADS("other threads' caches"),
-    /// Uses freed blocks that other streams used, if those streams have passed their uses.
+    /// Uses freed blocks that other streams used, if those streams have completed their uses.
     PASSED_FENCES("passed fences"),
     /// Remaps idle pages from other addresses and streams for the request.
     IDLE_PAGES("moved idle pages"),
@@ -22,7 +22,7 @@ public enum ReclaimStep {
     TRIM("trim"),
     /// Waits for work that may still use freed memory, so that this memory can serve the request or go back
     /// to the driver: first for the work of other streams; then also for that of the request's own stream,
-    /// whose free memory may lie in pieces that are too small. Does not wait for captured streams.
+    /// whose free memory may be too fragmented. Does not wait for captured streams.
     SYNCHRONIZE("synchronise"),
     /// Gives idle memory of all other allocators and pools of the device back to the driver: first without
     /// waiting; then, if [#SYNCHRONIZE] is on, after their work.

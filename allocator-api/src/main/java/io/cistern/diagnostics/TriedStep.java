@@ -3,11 +3,11 @@ package io.cistern.diagnostics;
 import io.cistern.cuda.settings.ByteSizes;
 import java.io.Serializable;
 
-/// A step that was tried when memory ran out.
+/// A reclaim step that was tried when memory ran out.
 ///
 /// @param step the step
-/// @param byteSize bytes that the step freed or gave back to the driver, as far as it knows
-/// @param nanos how long it took in nanoseconds of the driver's clock
+/// @param byteSize bytes that the step freed or gave back to the driver, as far as they are known
+/// @param nanos how long the step took, in nanoseconds of the driver's clock
 /// @param note a human-readable remark; usually empty
 public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note) implements Serializable {
     /// Creates a step without a remark.

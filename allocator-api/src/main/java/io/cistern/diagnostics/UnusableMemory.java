@@ -6,27 +6,29 @@ import java.io.Serializable;
 /// Memory that an allocator holds on a device and could not use for a request.
 ///
 /// @param reason why the allocator could not use it
-/// @param byteSize bytes, above 0
-/// @param holder the stream, allocator or pool that holds it, in words; empty if naming it does not help
-/// @param remedy a setting or a call that would make it usable, as a human-readable text; empty if there is
-///     none
+/// @param byteSize the bytes of this memory, above 0
+/// @param holder a human-readable text that names the stream, allocator or pool that holds the memory;
+///     empty if the name does not help
+/// @param remedy a human-readable text that names a setting or a call that would make the memory usable;
+///     empty if there is none
 public record UnusableMemory(Reason reason, long byteSize, String holder, String remedy) implements Serializable {
     /// Why memory can't serve a request.
     public enum Reason {
-        /// It lies in a page or segment that also has a live block, so that page or segment can't be used
-        /// elsewhere.
+        /// The memory is in a page or segment that also has a live block, so that page or segment can't be
+        /// used elsewhere.
         BESIDE_LIVE_BLOCKS("idle next to live blocks"),
-        /// It lies in pieces smaller than the driver's smallest page.
+        /// The memory is in pieces smaller than the driver's smallest page.
         SMALLER_THAN_A_PAGE("idle in pieces smaller than a page"),
         /// Another stream keeps the idle memory.
         IDLE_ELSEWHERE("idle"),
-        /// Freed blocks that work of a stream may still use.
+        /// The memory is in freed blocks that work of a stream may still use.
         WAITING("freed, waiting for work that may use it"),
-        /// Idle memory whose addresses are in a captured graph, and freed blocks that graphs keep.
+        /// The memory is idle but its addresses are in a captured graph, or it is in freed blocks that
+        /// graphs keep.
         CAPTURED("idle, in a captured graph"),
-        /// Another allocator or pool of the process holds it.
+        /// Another allocator or pool of the process holds the idle memory.
         OTHER_ALLOCATOR("idle"),
-        /// The difference between sizes as requested and as allocated.
+        /// The memory is the difference between requested and allocated sizes.
         ROUNDING("lost to rounding");
 
         private final String text;

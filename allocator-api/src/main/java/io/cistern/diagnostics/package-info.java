@@ -1,2 +1,2 @@
-/// Events of device memory, and reports: of live blocks, of leaks, and of the steps tried when memory ran out.
+/// Events in device memory, and reports about live blocks, leaks and requests that found no memory.
 package io.cistern.diagnostics;

@@ -9,13 +9,13 @@ public final class AllocatorContractException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// Makes an exception with a message that says which allocator broke its contract, and how.
+    /// Creates an exception with a message that names the allocator and says how it broke its contract.
     public AllocatorContractException(String message) {
         super(message);
     }
 
-    /// Makes an exception with a message that says which allocator broke its contract, and how, and with a
-    /// cause.
+    /// Creates an exception with a cause and a message that names the allocator and says how it broke its
+    /// contract.
     public AllocatorContractException(String message, Throwable cause) {
         super(message, cause);
     }

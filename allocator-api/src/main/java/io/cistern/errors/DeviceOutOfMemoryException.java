@@ -27,8 +27,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
 
     private @Nullable OutOfMemoryReport report;
 
-    /// Makes an exception for an allocator to throw. The framework adds its report of the device and of the
-    /// allocators.
+    /// Creates an exception for an allocator to throw. The framework adds its report of the device and of
+    /// the allocators.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -56,7 +56,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         this.steps = List.copyOf(steps);
     }
 
-    /// Makes an exception for an allocator to throw, with the steps that the allocator tried.
+    /// Creates an exception for an allocator to throw, with the steps that the allocator tried.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -69,7 +69,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Makes an exception for a request that a [io.cistern.MemoryLimit] refuses.
+    /// Creates an exception for a request that a [io.cistern.MemoryLimit] refuses.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -79,19 +79,19 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, above, List.of());
     }
 
-    /// Makes an exception for an allocator to throw if a request is larger than the allocator may ever
+    /// Creates an exception for an allocator to throw if a request is larger than the allocator may ever
     /// hold. The framework then reclaims nothing.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
-    /// @param detail says what the limit is, such as an option of the allocator, and its value
+    /// @param detail names the limit, such as an option of the allocator, and its value
     public static DeviceOutOfMemoryException aboveLimit(long byteSize, int device, String detail) {
         return new DeviceOutOfMemoryException(byteSize, device, detail, false, true, List.of());
     }
 
-    /// Makes an exception for an allocator to throw if a request is larger than the device that the memory
-    /// comes from. The framework then reclaims nothing. Managed memory, and memory of the host, may be larger
-    /// than the device.
+    /// Creates an exception for an allocator to throw if a request is larger than the memory of the device.
+    /// The framework then reclaims nothing. Don't use this for managed memory and host memory, which may be
+    /// larger than the device's memory.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -100,9 +100,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return aboveLimit(byteSize, device, "the device has " + ByteSizes.exact(deviceBytes) + " in all: request less");
     }
 
-    /// Makes an exception for an allocator to throw instead of this one of its upstream or source, which
-    /// becomes the cause. The new exception has the same answers to [#isByLimit] and [#isAboveLimit], and the
-    /// same [#steps].
+    /// Creates an exception that an allocator throws because its upstream or source threw this one, which
+    /// becomes the cause. The new exception has the same [#isByLimit], [#isAboveLimit] and [#steps].
     ///
     /// @param byteSize bytes requested by the caller
     /// @param detail facts that the allocator knows, and the [detail][#detail] of this exception
@@ -110,7 +109,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return passedOn(byteSize, detail, steps());
     }
 
-    /// Makes an exception to [pass on][#passedOn(long, String)] this one with other steps.
+    /// Creates an exception that [passes on][#passedOn(long, String)] this one with other steps.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param detail facts that the allocator knows, and the [detail][#detail] of this exception
@@ -128,7 +127,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return this;
     }
 
-    /// Makes an exception for an allocator to throw because of the driver's own error.
+    /// Creates an exception for an allocator to throw because of the driver's own error.
     ///
     /// @param byteSize bytes requested by the caller
     /// @param device the device
@@ -139,9 +138,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Returns a message about the refused request. If the framework has added its report, and the request
-    /// neither [exceeds][#isAboveLimit] nor reached a limit, the message also has the free bytes of the device,
-    /// and what compaction did or could have done.
+    /// Returns a message about the refused request. If the framework has added its report, and the refusal
+    /// is neither [by a limit][#isByLimit] nor [final][#isAboveLimit], the message also gives the free
+    /// bytes of the device, the allocator that holds most, and the outcome of compaction.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
@@ -165,24 +164,24 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return byLimit;
     }
 
-    /// Returns whether no free can make the same request succeed: it is larger than a limit, an option of the
-    /// allocator such as `max_bytes`, the device, or the device without its reserve. A retry is useless then:
-    /// request less, or raise the limit or the option. Except for pools that lend, Cistern has not looked for
-    /// memory, so other allocators keep their idle memory.
+    /// Returns whether the same request can't succeed, however much memory is freed: it is larger than a
+    /// limit, an option of the allocator such as `max_bytes`, the device, or the device without its
+    /// reserve. A retry is useless then: request less, or raise the limit or the option. Except for pools
+    /// that lend, Cistern has not looked for memory, so other allocators keep their idle memory.
     ///
     /// This is false if Cistern can't tell, for example if a C library or the program's own code refuses.
     public boolean isAboveLimit() {
         return aboveLimit;
     }
 
-    /// Returns the steps that were tried, in the order in which they were tried.
+    /// Returns the reclaim steps, in the order in which they were tried.
     public List<TriedStep> steps() {
         OutOfMemoryReport known = report;
         return known != null ? known.steps() : steps;
     }
 
-    /// Returns the framework's report of the device and the allocators at the time when it gave up; empty
-    /// if an allocator threw this exception outside a request of the framework.
+    /// Returns the framework's report of the device and the allocators when the framework gave up; empty if
+    /// an allocator threw this exception outside a request of the framework.
     public Optional<OutOfMemoryReport> report() {
         return Optional.ofNullable(report);
     }

@@ -3,8 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown by a call that uses memory whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing has
-/// changed; after [io.cistern.MemoryPool#wake] the same call works.
+/// Thrown by a call that needs memory of a pool that is [asleep][io.cistern.MemoryPool#sleep]. The call has
+/// changed nothing, and can be repeated after [io.cistern.MemoryPool#wake].
 public final class MemoryAsleepException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -12,7 +12,7 @@ public final class MemoryAsleepException extends CisternException {
     private final long address;
     private final int device;
 
-    /// Makes an exception.
+    /// Creates an exception.
     ///
     /// @param pool a human-readable name of the pool
     /// @param address the address of the block that was to be used; 0 for an allocation

@@ -14,19 +14,19 @@ public final class MemoryMisuseException extends CisternException {
 
     /// The kinds of misuse.
     public enum Fault {
-        /// A block was freed with a size other than the allocated one. It is still alive.
+        /// A block was freed with a size other than the allocated one; the block is still alive.
         WRONG_SIZE,
-        /// A block was freed on a device other than its own. It is still alive.
+        /// A block was freed on a device other than its own; the block is still alive.
         WRONG_DEVICE,
         /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing];
-        /// its handle may name another stream now. If a free found this, the block was freed; any other
+        /// its handle may name another stream now. If a free noticed this, the block was freed; any other
         /// call had no effect.
         STREAM_END_NOT_ANNOUNCED,
-        /// The bytes after a block were written while it was alive. A free found this, and the block was
-        /// freed.
+        /// The bytes after a block were overwritten while it was alive. A free noticed this, and the block
+        /// was freed.
         WRITTEN_BEHIND_END,
-        /// Memory was written after it was freed. An allocation found this when it was about to return this
-        /// memory; nothing was allocated.
+        /// Memory was written after it was freed. An allocation that was about to return this memory
+        /// noticed this; nothing was allocated.
         WRITTEN_AFTER_FREE
     }
 
@@ -34,7 +34,7 @@ public final class MemoryMisuseException extends CisternException {
     private final long address;
     private final @Nullable BlockHistory block;
 
-    /// Makes an exception for an allocator to throw.
+    /// Creates an exception for an allocator to throw.
     ///
     /// @param address the block's address, or that of the first byte written
     /// @param what a human-readable message
@@ -45,7 +45,7 @@ public final class MemoryMisuseException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception about a block, for an allocator to throw.
+    /// Creates an exception about a block, for an allocator to throw.
     ///
     /// @param address the block's address, or that of the first byte written
     /// @param what a human-readable message, to which a description of the block is added
@@ -62,7 +62,7 @@ public final class MemoryMisuseException extends CisternException {
         return fault;
     }
 
-    /// Returns the block's address, or that of the first byte written; 0 if an allocation found a stream
+    /// Returns the block's address, or that of the first byte written; 0 if an allocation noticed a stream
     /// whose end was not announced.
     public long address() {
         return address;

@@ -41,13 +41,13 @@ public final class SharingException extends CisternException {
         PEER_FAILED
     }
 
-    /// Makes an exception with a human-readable message.
+    /// Creates an exception with a human-readable message.
     public SharingException(Reason reason, String message) {
         super(message);
         this.reason = reason;
     }
 
-    /// Makes an exception with a human-readable message and a cause.
+    /// Creates an exception with a human-readable message and a cause.
     public SharingException(Reason reason, String message, Throwable cause) {
         super(message, cause);
         this.reason = reason;

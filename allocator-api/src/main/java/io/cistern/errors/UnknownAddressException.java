@@ -16,7 +16,7 @@ public final class UnknownAddressException extends CisternException {
     private final long address;
     private final @Nullable BlockHistory block;
 
-    /// Makes an exception.
+    /// Creates an exception.
     ///
     /// @param address the address that was given
     public UnknownAddressException(long address) {
@@ -26,8 +26,8 @@ public final class UnknownAddressException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception that also describes the block that was freed at the address, or inside which the
-    /// address lies.
+    /// Creates an exception that also describes the block that was freed at the address, or inside which
+    /// the address lies.
     ///
     /// @param address the address that was given
     /// @param block the freed block that began at the address, or the live block inside which the address

@@ -12,8 +12,8 @@ public final class UnusableStreamException extends CisternException {
     private final int device;
     private final long stream;
 
-    /// Makes an exception. Its message names the stream, and `reason` says why the stream can't be used and
-    /// what to do.
+    /// Creates an exception whose message names the stream. `reason` says why the stream can't be used, and
+    /// what to do instead.
     public UnusableStreamException(int device, long stream, String reason) {
         super("stream 0x" + Long.toHexString(stream) + " of device " + device + " can't be used here: " + reason);
         this.device = device;

@@ -7,7 +7,7 @@ import io.cistern.cuda.Graphs;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// A graph that was captured and can be launched, as one object: a `CUgraphExec` and its [memory][GraphMemory].
+/// A captured graph that can be launched: a `CUgraphExec` and its [memory][GraphMemory].
 ///
 /// ```java
 /// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
@@ -74,10 +74,10 @@ public final class CudaGraph implements AutoCloseable {
         }
     }
 
-    /// Returns whether a stream is being captured into a graph now, announced or not.
+    /// Returns whether a stream is being captured into a graph, whether or not the capture was announced.
     ///
     /// @param device the stream's device
-    /// @throws CudaException if the driver doesn't report it
+    /// @throws CudaException if the driver doesn't report whether the stream is being captured
     public static boolean isCapturing(DeviceMemory memory, int device, long stream) {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
@@ -130,13 +130,13 @@ public final class CudaGraph implements AutoCloseable {
         return device;
     }
 
-    /// Destroys the graph. A launch that is under way still runs to its end; this call waits for it only if
-    /// the [DeviceMemory] is already closed. A graph that was never launched keeps the addresses of its
-    /// live blocks until they are freed. Closing twice does nothing. If the context is lost, so is the
-    /// graph, and this call does not throw.
+    /// Destroys the graph. A launch that is under way still runs to completion; this call waits for the
+    /// launch only if the [DeviceMemory] is already closed. A graph that was never launched keeps the
+    /// addresses of its live blocks until they are freed. Closing twice does nothing. If the context is
+    /// lost, so is the graph, and this call does not throw.
     ///
-    /// @throws CudaException if the driver refuses to destroy the graph. It can't be launched any more;
-    ///     close it again to try again
+    /// @throws CudaException if the driver refuses to destroy the graph. The graph can't be launched any
+    ///     more; close it again to retry
     @Override
     public void close() {
         closed = true;
@@ -160,7 +160,7 @@ public final class CudaGraph implements AutoCloseable {
         destroyTemplate();
     }
 
-    /// Returns handle and device.
+    /// Returns the handle and the device.
     @Override
     public String toString() {
         return "CudaGraph[0x" + Long.toHexString(executable) + ", device " + device + "]";

@@ -27,8 +27,8 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 /// During a capture, other threads may allocate as usual. If memory runs out, the [reclaim
 /// steps][io.cistern.diagnostics.ReclaimStep] are tried as usual, but none waits for captured streams, and
 /// no live memory moves. On the captured streams, a freed block is reused only if the graph orders the new
-/// use after the old one. Entering a [io.cistern.Scope] captures nothing. Inside a scope, a capture takes
-/// its memory from the scope's pool or allocator.
+/// use after the old one. Inside a [io.cistern.Scope], a capture takes its memory from the scope's pool or
+/// allocator.
 ///
 /// **Threads.** One thread at a time. In modes other than [CaptureMode#RELAXED], only the OS thread that
 /// began the capture may end it, so a virtual thread must not block before the end.
@@ -55,8 +55,7 @@ public final class GraphCapture implements AutoCloseable {
         return begin(memory, device, stream, mode, GraphMemory.of(memory));
     }
 
-    /// Begins to capture a stream: see
-    /// [#begin(DeviceMemory, int, long, CaptureMode)].
+    /// Begins to capture a stream into a graph: see [#begin(DeviceMemory, int, long, CaptureMode)].
     ///
     /// @throws IllegalStateException if the stream is closed
     public static GraphCapture begin(CudaStream stream, CaptureMode mode) {
@@ -84,8 +83,8 @@ public final class GraphCapture implements AutoCloseable {
         }
     }
 
-    /// Begins to capture a stream: see
-    /// [#begin(DeviceMemory, int, long, CaptureMode, GraphMemory)].
+    /// Begins to capture a stream into a graph: see [#begin(DeviceMemory, int, long, CaptureMode,
+    /// GraphMemory)].
     ///
     /// @throws IllegalStateException if the stream is closed
     public static GraphCapture begin(CudaStream stream, CaptureMode mode, GraphMemory shared) {
@@ -93,10 +92,11 @@ public final class GraphCapture implements AutoCloseable {
     }
 
     /// Announces a capture that other code begins. Call this right before the capture begins. A call right
-    /// after the beginning is also allowed if, in between, no other thread uses the device through Cistern
-    /// and nothing is allocated on the stream. Until the capture is announced, other threads may wait for
-    /// the device, which would invalidate the capture. A program that does not announce a capture breaks
-    /// the contract: the stream would get memory that other work uses between two launches of the graph.
+    /// after the capture begins is also allowed if, in between, no other thread uses the device through
+    /// Cistern and nothing is allocated on the stream. Until the capture is announced, other threads may
+    /// wait for the device, which would invalidate the capture. A program that does not announce a capture
+    /// breaks the contract: the stream would get memory that other work uses between two launches of the
+    /// graph.
     ///
     /// @return the memory of the graph that the capture will make
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -121,8 +121,8 @@ public final class GraphCapture implements AutoCloseable {
     /// @param graph the captured graph; its memory is kept until the graph and its executables are gone. 0
     ///     if the capture failed or its graph is already destroyed
     /// @throws IllegalStateException if no capture of that stream was announced
-    /// @throws CudaException if the driver refuses to report the end of the graph when it comes; the memory
-    ///     then never goes back
+    /// @throws CudaException if the driver refuses to notify Cistern of the graph's end; the memory then
+    ///     never goes back
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
         StreamCapture capture = captures.announced(device, stream);
@@ -145,9 +145,9 @@ public final class GraphCapture implements AutoCloseable {
     ///
     /// @return the graph, which the caller destroys; its memory is kept until the graph and its executables
     ///     are gone
-    /// @throws CudaException as for [Graphs#endCapture]; or if the driver refuses to report the end of the
-    ///     graph when it comes. If the stream is still being captured then, for example because the wrong
-    ///     thread called this, nothing has changed. Otherwise there is no graph, and the memory goes back
+    /// @throws CudaException as for [Graphs#endCapture]; or if the driver refuses to notify Cistern of the
+    ///     graph's end. If the stream is still being captured, for example because the wrong thread called
+    ///     this method, nothing has changed. Otherwise there is no graph, and the memory goes back
     /// @throws IllegalStateException if the capture has already ended
     public long end() {
         if (ended) {
@@ -192,11 +192,11 @@ public final class GraphCapture implements AutoCloseable {
         captures.graphClosed(capture, destroying, wasLaunched);
     }
 
-    /// Ends the capture and makes the graph ready to be launched.
+    /// Ends the capture and instantiates the graph, so that it can be launched.
     ///
     /// @return the graph, which the caller closes
-    /// @throws CudaException as for [#end]; or if the driver can't make an executable of the graph. The
-    ///     graph is destroyed then, once its live blocks are freed
+    /// @throws CudaException as for [#end]; or if the driver can't instantiate the graph. The graph is then
+    ///     destroyed once its live blocks are freed
     /// @throws IllegalStateException if the capture has already ended
     public CudaGraph endAndInstantiate() {
         OutOfMemoryHandler outOfMemory =
@@ -208,7 +208,7 @@ public final class GraphCapture implements AutoCloseable {
     /// this call, but the program must still free them.
     ///
     /// @throws CudaException if the stream is still being captured, for example because the wrong thread
-    ///     called this; close the capture again on the right thread
+    ///     called this method; close the capture again on the right thread
     @Override
     public void close() {
         for (int tries = 1; !ended; tries++) {

@@ -28,8 +28,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// as a library's workspace, since the graph may use them. It also keeps pinned memory that captured work
 /// uses, even if the program closes that pinned memory.
 ///
-/// Two objects for the memory of the same graphs are equal.
-///
 /// **Threads.** Any thread may call any method at any time.
 public final class GraphMemory {
     private final DeviceMemory memory;
@@ -40,8 +38,8 @@ public final class GraphMemory {
         this.blocks = blocks;
     }
 
-    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can
-    /// be read at any time.
+    /// Creates the memory of graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics
+    /// can be read at any time.
     public static GraphMemory of(DeviceMemory memory) {
         return new GraphMemory(memory, captures(memory).newMemory());
     }
@@ -49,9 +47,10 @@ public final class GraphMemory {
     /// Returns the memory of the graph that a stream is being captured into; empty if the stream is not
     /// being captured.
     ///
-    /// @throws io.cistern.errors.UnusableStreamException if the stream is in a capture that was not
-    ///     announced, while another capture on the device was
-    /// @throws io.cistern.cuda.CudaException if the driver doesn't report it
+    /// @throws io.cistern.errors.UnusableStreamException if the stream is in an unannounced capture while
+    ///     an announced one is under way on the device
+    /// @throws io.cistern.cuda.CudaException if the driver doesn't report whether the stream is being
+    ///     captured
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream))
                 .map(blocks -> new GraphMemory(memory, blocks));
@@ -76,15 +75,15 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved only for these graphs, as far as the allocators report it. Kept
-    /// blocks of other allocators count in the statistics of those allocators.
+    /// Returns the bytes that are reserved only for these graphs, as far as the allocators report them.
+    /// Kept blocks of other allocators count in the statistics of those allocators.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators
+    /// Returns the framework's counts for these graphs alone on a device. Kept blocks of other allocators
     /// count in the statistics of those allocators. The requested bytes include freed blocks whose memory
     /// the graphs keep; memory that is reused counts once. After the memory has gone back, no live blocks,
     /// requested bytes or reserved bytes are left; the peak and the totals stay.
@@ -133,7 +132,7 @@ public final class GraphMemory {
 
     /// Keeps this memory until the returned hold is closed. This is for graphs of which the program has no
     /// handle, because a framework captures them and reports only when one of its graphs is gone. Call this
-    /// before the capture's [end is announced][GraphCapture#announceEnd] with graph 0.
+    /// method before you [announce][GraphCapture#announceEnd] the end of the capture with graph 0.
     ///
     /// @return a hold, to be closed when those graphs and their executables are gone
     /// @throws IllegalStateException if the graphs of this memory are gone
@@ -141,7 +140,7 @@ public final class GraphMemory {
         return new Hold(blocks);
     }
 
-    /// Keeps the memory of graphs, as those graphs themselves would: see [GraphMemory#hold].
+    /// Keeps the memory of graphs, as the graphs themselves do: see [GraphMemory#hold].
     ///
     /// **Threads.** Any thread may close it at any time.
     public static final class Hold implements AutoCloseable {
@@ -154,7 +153,7 @@ public final class GraphMemory {
             blocks.mayRun();
         }
 
-        /// Releases the memory. It goes back when the last of its graphs is gone and no hold is left.
+        /// Releases the memory, which goes back when the last of its graphs is gone and no hold is left.
         /// Closing twice does nothing.
         @Override
         public void close() {
@@ -180,8 +179,8 @@ public final class GraphMemory {
     /// It is for graphs that share memory, where a first graph may be followed by any one of several
     /// others. Take a checkpoint after the capture of the first graph, and restore it before the capture of
     /// each of the others. Then no other graph gets the memory in which the first graph leaves its results,
-    /// although the program freed these results after an earlier run. All of the other graphs share the
-    /// rest of the memory.
+    /// although the program has freed these results after an earlier launch. All of the other graphs share
+    /// the rest of the memory.
     ///
     /// ```java
     /// GraphMemory shared = first.memory();
@@ -192,8 +191,8 @@ public final class GraphMemory {
     /// ```
     ///
     /// **Until the checkpoint is closed**, a noted block keeps its memory even if the program frees the
-    /// block; the memory serves no capture. So blocks that open checkpoints noted never share memory with
-    /// each other, even if they belong to graphs of which only one runs at a time. The statistics and
+    /// block, and that memory serves no capture. So blocks that open checkpoints noted never share memory
+    /// with each other, even if they belong to graphs of which only one runs at a time. The statistics and
     /// limits count a noted block that the program has freed, and [GraphMemory#leaks] doesn't list it.
     ///
     /// Destroy no graph whose blocks an open checkpoint noted, unless you destroy all graphs of this memory:
@@ -212,7 +211,7 @@ public final class GraphMemory {
             this.noted = checkpoints.take();
         }
 
-        /// Restores the memory: after this call exactly the noted blocks are alive, each at its address,
+        /// Restores the memory: after this call, exactly the noted blocks are alive, each at its address,
         /// and the next capture finds all other memory free. Contents do not change. The call can be
         /// repeated.
         ///
@@ -220,16 +219,16 @@ public final class GraphMemory {
         /// them: free these blocks first. Noted blocks that the program has not freed stay alive.
         ///
         /// @return the noted blocks that the program had freed; the caller frees them again
-        /// @throws IllegalStateException if this checkpoint is closed, if the graphs of this memory are
-        ///     gone or a stream is being captured into it, if a block of these graphs is alive that the
-        ///     checkpoint did not note, or if a noted block was freed on a stream that was being captured
-        ///     into a graph of another memory, which now keeps the block. Nothing has changed then
+        /// @throws IllegalStateException if this checkpoint is closed; if the graphs of this memory are
+        ///     gone; if a stream is being captured into this memory; if a live block of these graphs is not
+        ///     in the checkpoint; or if a noted block was freed on a stream that was being captured into a
+        ///     graph of another memory, which now keeps the block. Nothing has changed then
         public List<Long> restore() {
             return checkpoints.restore(noted);
         }
 
         /// Gives back the noted blocks that the program has freed, unless another open checkpoint noted
-        /// them, too. If a stream is being captured, they go back after the capture. Live blocks stay
+        /// them, too. If a stream is being captured, the blocks go back after the capture. Live blocks stay
         /// alive. Closing twice does nothing.
         ///
         /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees after other work;
@@ -246,9 +245,9 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that
-    /// throws runs again the next time memory of graphs is collected. An action that equals a waiting one is not
-    /// added.
+    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action
+    /// that throws an exception runs again the next time memory of graphs is collected. An action that
+    /// equals a waiting one is not added.
     ///
     /// @return false if the graphs are gone already; the action does not run then
     public boolean whenGone(Runnable action) {
