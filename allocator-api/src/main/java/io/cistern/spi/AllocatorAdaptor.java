@@ -3,20 +3,20 @@ package io.cistern.spi;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that adds something to another allocator, its upstream. Every call except [#close] goes on
-/// to the upstream, unless the subclass overrides the method.
+/// An allocator that adds something to another allocator, its upstream. Every method except [#close] calls
+/// the upstream's, unless the subclass overrides it.
 ///
-/// The code that opened the upstream closes it, after the adaptor. For an adaptor opened from a spec, that is
-/// the framework.
+/// The code that opened the upstream closes it, after the adaptor. If the adaptor is opened from a spec,
+/// the framework does.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks must forget a block *before* it calls the
-/// upstream's `free`: as soon as that call begins, another thread may get the address.
+/// **Records by address.** A subclass that keeps records of blocks must remove a block's record *before* it
+/// calls the upstream's `free`: as soon as that call begins, another thread may get the address.
 ///
-/// **Threads and streams.** As [DeviceAllocator] says.
+/// **Threads and streams.** As for [DeviceAllocator].
 public abstract class AllocatorAdaptor implements DeviceAllocator {
     private final DeviceAllocator upstream;
 
-    /// Builds on an allocator, which the adaptor does not close.
+    /// Creates an adaptor of an allocator, which the adaptor does not close.
     protected AllocatorAdaptor(DeviceAllocator upstream) {
         this.upstream = upstream;
     }
@@ -56,13 +56,13 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamWaits(device, stream, awaited);
     }
 
-    /// Returns this adaptor if it has the ability, else what the upstream returns. Given the class of an
-    /// adaptor, the method returns that adaptor. An adaptor that keeps freed blocks, or hands out addresses
-    /// other than its upstream's, must override this method and return only abilities of its own. Above
-    /// all, it must not return these abilities of the upstream:
+    /// Returns this adaptor if it is an instance of the type, else the upstream's extension of that type.
+    /// An adaptor that keeps freed blocks, or hands out addresses other than its upstream's, must override
+    /// this method and return only abilities of its own. Above all, it must not return these abilities of
+    /// the upstream:
     ///
-    /// - [StreamUses] and [MemorySharing], which take the address of a block of the upstream. The upstream
-    ///   would also wait for recorded uses at its own `free`, which the adaptor may call later.
+    /// - [StreamUses] and [MemorySharing], which take the address of a block of the upstream. Also, the
+    ///   upstream waits for recorded uses only after its own `free`, which the adaptor may call much later.
     /// - [MemoryReclaim], whose trims would bypass the adaptor.
     @Override
     public <T> Optional<T> extension(Class<T> type) {

@@ -5,24 +5,23 @@ import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
 /// Gives a plug-in its options, the devices, memory to build on and fences. A plug-in may use the context
-/// until the plug-in is closed.
+/// until it is closed.
 ///
 /// **Threads.** Any thread may call any method. Only the plug-in's `open` may call [#options], [#upstream],
 /// [#segments] and [#ranges].
 public interface AllocatorContext {
-    /// Returns the options of the plug-in's spec. The plug-in reads each with its type. If the spec has an
-    /// option that the plug-in has not read when its `open` returns, opening fails.
+    /// Returns the options of the plug-in's spec.
     AllocatorOptions options();
 
     /// Returns the devices.
     DeviceEnvironment devices();
 
-    /// Returns the sink to which the plug-in reports the memory that it holds from the driver. A plug-in that
-    /// reports nothing works, but [thresholds][io.cistern.MemoryMeasure#RESERVED] see only the bytes
-    /// requested from the plug-in.
+    /// Returns the sink to which the plug-in reports the memory that it holds from the driver. A plug-in
+    /// need not report anything, but then [thresholds][io.cistern.MemoryMeasure#RESERVED] count only the
+    /// bytes requested from it.
     EventSink events();
 
-    /// Opens another allocator to build on, from a spec. The framework closes it after whatever the
+    /// Opens another allocator to build on, from a spec. The framework closes it after the object that the
     /// plug-in's `open` returned.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`
@@ -30,13 +29,13 @@ public interface AllocatorContext {
     ///     option is invalid
     DeviceAllocator upstream(String spec);
 
-    /// Opens a segment source to build on. The framework closes it after whatever the plug-in's `open`
-    /// returned. Options of the plug-in's spec that the plug-in has not read before this call go to the
-    /// source: `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
+    /// Opens a segment source to build on. The framework closes it after the object that the plug-in's
+    /// `open` returned. Options of the plug-in's spec that the plug-in has not read before this call go to
+    /// the source: `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
-    /// @return a [RangeSource] or a [PageSource]; a `switch` tells them apart
+    /// @return a [RangeSource] or a [PageSource]
     /// @see #ranges
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid
@@ -56,9 +55,9 @@ public interface AllocatorContext {
     /// Returns the object that records fences and orders streams.
     StreamOrder streams();
 
-    /// Returns an optional object of the environment. `extension(CudaDriver.class)` returns the driver,
+    /// Returns an optional object: `extension(CudaDriver.class)` returns the driver, and
     /// `extension(MemoryReclaim.Choice.class)` the reclaim steps that an allocator may take by itself.
     ///
-    /// @return empty if this environment lacks it
+    /// @return the object; empty if this context has no object of the type
     <T> Optional<T> extension(Class<T> type);
 }

@@ -21,7 +21,7 @@ public interface AllocatorProvider {
 
     /// Returns the priority. If neither the program nor a setting chooses an allocator, the available one
     /// with the highest priority above 0 becomes current. An allocator with priority 0, the default, is
-    /// opened only by its name. A priority below 0 marks an allocator for a single purpose: commands of the
+    /// opened only by name. A priority below 0 marks an allocator for a single purpose: commands of the
     /// program `cistern` that run with every allocator skip it.
     default int priority() {
         return 0;
@@ -38,21 +38,23 @@ public interface AllocatorProvider {
         return Availability.yes();
     }
 
-    /// Returns the spec of another allocator that the options request, such as a backend by its name. The
-    /// framework opens that allocator instead.
+    /// Returns the spec of another allocator that the options select, such as a backend. The framework then
+    /// opens that allocator instead.
     ///
     /// @param options the options of the spec. If another allocator is opened, an option that this method has not
     ///     read is an error
     /// @return empty to open this provider's own allocator, which is the default
-    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator can't take
+    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator doesn't
+    ///     accept
     default Optional<AllocatorSpec> redirect(AllocatorOptions options) {
         return Optional.empty();
     }
 
     /// Opens an allocator. Each call opens a new one with memory of its own.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator can't take.
-    ///     Other exceptions reach the program unchanged, with a suppressed exception that names the spec
+    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the allocator doesn't
+    ///     accept. Other exceptions reach the program unchanged, with a suppressed exception that names the
+    ///     spec
     DeviceAllocator open(AllocatorContext context);
 
     /// Returns whether [#openForGraphs] is implemented. If it is not, the framework serves captured streams
@@ -63,7 +65,7 @@ public interface AllocatorProvider {
     }
 
     /// Opens a private allocator that serves streams while they are captured into graphs. The framework
-    /// closes it when those graphs and their last blocks are gone.
+    /// closes it once those graphs are gone and their last blocks are freed.
     ///
     /// @throws UnsupportedOperationException if [#servesGraphs] is false
     default GraphAllocator openForGraphs(AllocatorContext context) {

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-/// Says whether a provider can run here, or an ability can be used, and if not, why.
+/// Says whether a provider can run here or an ability can be used, and if not, why.
 ///
 /// @param available whether the answer is yes
 /// @param reason why the answer is no, and what to do about it; empty if it is yes

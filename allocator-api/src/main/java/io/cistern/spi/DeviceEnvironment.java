@@ -17,17 +17,18 @@ public interface DeviceEnvironment {
     /// Returns a device's memory in bytes.
     long totalBytes(int device);
 
-    /// Returns the free bytes of a device as the driver sees them now.
+    /// Returns the free bytes of a device, as the driver reports them now.
     long freeBytes(int device);
 
-    /// Returns whether a device has stream-ordered pools, and if not, why.
+    /// Returns whether a device supports stream-ordered pools, and if not, why.
     Availability memoryPools(int device);
 
-    /// Returns whether a device has address ranges and physical handles, and if not, why.
+    /// Returns whether a device supports virtual memory management (`cuMemCreate`, `cuMemMap`), and if not,
+    /// why.
     Availability virtualMemory(int device);
 
-    /// Returns whether a device has managed memory that it and the host can access concurrently, and if not,
-    /// why.
+    /// Returns whether a device supports managed memory that the device and the host can access
+    /// concurrently, and if not, why.
     default Availability managedMemory(int device) {
         return Availability.no("this environment does not report managed memory");
     }

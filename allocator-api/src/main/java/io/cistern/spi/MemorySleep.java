@@ -2,29 +2,30 @@ package io.cistern.spi;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver on
-/// all devices, while the blocks keep their addresses, and to bring memory back at these addresses later.
-/// An allocator whose [#canSleep] answers yes implements all methods.
+/// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver
+/// on all devices, while the blocks keep their addresses, and to bring memory back at these addresses
+/// later. An allocator whose [#canSleep] returns yes overrides all methods.
 ///
-/// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the waking,
-/// that earlier allocations have ended, and that no stream of a device on which the allocator has memory is
-/// captured. Frees may come at any time. While the memory sleeps, a free is only bookkeeping, and freed
-/// memory need not be brought back.
+/// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the
+/// waking, that earlier allocations have ended, and that no stream of a device on which the allocator has
+/// memory is captured. Blocks may be freed at any time. While the memory sleeps, a free only updates
+/// records, and freed memory need not be brought back.
 ///
 /// **The allocator ensures** that work on the memory has finished before the memory goes back to the
-/// driver. It also notifies code that registered the memory, before the memory goes and after it is back.
-/// It reports memory that must stay where it is.
+/// driver. It also notifies code that registered the memory, before the memory goes back and after it has
+/// returned. It reports memory that must stay.
 ///
-/// **Threads.** Only one thread at a time calls [#sleep] or wakes the memory. Any thread may make all other
-/// calls.
+/// **Threads.** Only one thread at a time puts the memory to sleep or wakes it. Any thread may call all
+/// other methods.
 public interface MemorySleep {
     /// Returns whether this allocator, as it was opened, can sleep.
     default Availability canSleep() {
         return Availability.no("its allocator doesn't support it");
     }
 
-    /// Gives back all physical memory that may go. A call while asleep retries the memory that had to stay, and
-    /// with [SleepMode#DROP] discards the contents that an earlier sleep kept.
+    /// Gives back all physical memory except that which must stay. If the memory is already asleep, another
+    /// call tries again to give back the memory that had to stay and, with [SleepMode#DROP], discards the
+    /// contents that an earlier sleep kept.
     ///
     /// @param host takes the contents that are kept
     /// @return the bytes given back, and the memory that stays, with reasons
@@ -35,7 +36,8 @@ public interface MemorySleep {
         throw new UnsupportedOperationException("MemorySleep: " + canSleep().reason());
     }
 
-    /// Returns whether [#sleep] was called and no waking was committed since, even if no memory went back.
+    /// Returns whether the memory is asleep: from [#sleep], even if no memory went back, until a waking is
+    /// committed.
     default boolean isAsleep() {
         return false;
     }
@@ -53,10 +55,11 @@ public interface MemorySleep {
 
     /// Memory that is back at its addresses, while the host still keeps the contents.
     interface Waking extends AutoCloseable {
-        /// Stays awake, and discards the contents on the host.
+        /// Keeps the memory awake, and discards the contents on the host.
         void commit();
 
-        /// Sleeps again as before, unless the waking was [committed][#commit]. Does not throw.
+        /// Puts the memory back to sleep as before, unless the waking was [committed][#commit]. Does not
+        /// throw.
         @Override
         void close();
     }

@@ -9,15 +9,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The optional ability of a [DeviceAllocator] to report more than the framework counts for every allocator at
-/// its boundary. An allocator implements the methods that it can answer; the defaults report that it can't.
+/// The optional ability of a [DeviceAllocator] to report more than the framework counts for every
+/// allocator. An allocator overrides the methods that it supports.
 ///
-/// **Names of figures.** If PyTorch's `torch.cuda.memory_stats` has the same figure, its name and meaning are
-/// PyTorch's: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`,
-/// `allocated` (the sum of all increases) or `freed` (the sum of all decreases); `NAME.METRIC`; or `num_…` for
-/// events. Other figures are the allocator's own, and its documentation explains them. A figure with
-/// `bytes` in its name is a number of bytes. PyTorch's other figures are counts; the allocator's
-/// documentation gives the units of its own.
+/// **Names of figures.** If PyTorch's `torch.cuda.memory_stats` has the same figure, its name and meaning
+/// are PyTorch's: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`,
+/// `peak`, `allocated` (the sum of all increases) or `freed` (the sum of all decreases); `NAME.METRIC`; or
+/// `num_…` for events. Other figures are the allocator's own, and its documentation explains them. A figure
+/// with `bytes` in its name is a number of bytes. PyTorch's other figures are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other
 /// threads allocate, and exact while none does.

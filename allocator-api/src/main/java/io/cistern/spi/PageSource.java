@@ -4,9 +4,9 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 
-/// A source of physical memory as handles, for allocators that grow by pages. The allocator maps the handles.
+/// A source of physical memory handles, for allocators that grow by pages. The allocator maps the handles.
 public non-sealed interface PageSource extends SegmentSource {
-    /// Returns the properties of its memory on a device.
+    /// Returns the properties of this source's memory on a device.
     PageTraits traits(int device);
 
     /// Creates physical memory.
@@ -27,22 +27,22 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @param address the address of the mapping; the allocator hands out blocks there from now on
     default void mapped(int device, long address, long byteSize, long handle) {}
 
-    /// Called before the allocator removes a mapping; returns whether the allocator may do so. No work uses
-    /// the mapping any more. Must not throw.
+    /// Returns whether the allocator may remove a mapping. Called before the removal, when no work uses the
+    /// mapping any more. Must not throw.
     ///
-    /// @return false if other code still needs the memory at its address; then the mapping stays
+    /// @return false if other code still needs the memory at this address; then the mapping stays
     default boolean unmapping(int device, long address, long byteSize) {
         return true;
     }
 
-    /// Called when the allocator has closed, for addresses that it reserved and in which mappings have
-    /// [stayed][#unmapping]. From now on these addresses belong to the source, which must free them
-    /// (`cuMemAddressFree`) once it has unmapped the last mapping there. Must not throw.
+    /// Called when the allocator has closed, for a range of addresses in which mappings have
+    /// [stayed][#unmapping]. From now on, the range belongs to the source, which must free it
+    /// (`cuMemAddressFree`) after unmapping the last mapping there. Must not throw.
     ///
-    /// @param address the first of the reserved addresses
+    /// @param address the beginning of the reserved range
     /// @param byteSize the length of the reserved range in bytes
     default void abandoned(int device, long address, long byteSize) {}
 
-    /// Releases a handle. Its memory goes back to the driver when the last mapping of it is gone.
+    /// Releases a handle. Its memory goes back to the driver when its last mapping is removed.
     void release(long handle, long byteSize, int device);
 }

@@ -5,5 +5,5 @@ package io.cistern.spi;
 /// @param granularity sizes and addresses are multiples of this many bytes
 /// @param location `device`, `host` or `host_numa:N`
 /// @param handleType `none`, `posix_fd` or `fabric`
-/// @param rdma whether network cards can access it directly (GPUDirect RDMA)
+/// @param rdma whether network cards can access the memory directly (GPUDirect RDMA)
 public record PageTraits(long granularity, String location, String handleType, boolean rdma) {}

@@ -2,7 +2,7 @@ package io.cistern.spi;
 
 /// A range obtained from a [RangeSource].
 ///
-/// @param address where it begins, never 0
+/// @param address the address of the range, never 0
 /// @param byteSize its length in bytes
-/// @param device the device it belongs to
+/// @param device the device of the range
 public record Segment(long address, long byteSize, int device) {}

@@ -10,14 +10,14 @@ import java.util.Optional;
 /// subclass with one method runs it on a simulated GPU.
 public sealed interface SegmentSource extends AutoCloseable permits RangeSource, PageSource {
     /// Returns an optional ability of this source's memory, such as one that lets communicators register
-    /// it. An allocator on top passes the ability on ([DeviceAllocator#extension]).
+    /// the memory. An allocator on top passes the ability on ([DeviceAllocator#extension]).
     ///
     /// @return empty if this source lacks it
     default <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Closes the source. Called once, after everything was released.
+    /// Closes the source. Called once, after all of its memory was released.
     @Override
     default void close() {}
 }

@@ -24,6 +24,7 @@ public interface SegmentSourceProvider {
 
     /// Opens a source. Each call opens a new one.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the source can't take
+    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the source doesn't
+    ///     accept
     SegmentSource open(AllocatorContext context);
 }

@@ -5,6 +5,6 @@ public enum SleepMode {
     /// The contents are copied to pinned host memory, and back when the memory wakes.
     KEEP,
 
-    /// The contents are discarded. After waking they are undefined.
+    /// The contents are discarded, and are undefined after the memory wakes.
     DROP
 }

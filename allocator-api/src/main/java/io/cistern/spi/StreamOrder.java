@@ -2,17 +2,17 @@ package io.cistern.spi;
 
 /// Records fences and orders streams, for allocators that move memory from one stream to another.
 ///
-/// A *fence* marks a place in one stream: the end of all work that the stream had been given when the fence was
+/// A *fence* marks a point in one stream: the end of all work that was enqueued when the fence was
 /// recorded. A fence costs a driver call. So an allocator should not record one for each free, but only one
-/// when it needs memory, for all memory that was freed on the stream until then.
+/// when it needs memory, for all memory freed on the stream until then.
 ///
-/// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
-/// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's
-/// default stream, and a virtual thread has none. A handle names a stream from its creation until its end
-/// is announced ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not record a
-/// fence on the stream or make it wait; so it records the fences that it needs when the end is announced.
-/// If the handle is reused, it names another stream, and whatever the allocator has noted about the first
-/// stream does not apply to the second. Fences outlive their streams.
+/// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream;
+/// 2 is the per-thread default stream *of the calling thread*, so no fence can be recorded on the default
+/// stream of another thread, and a virtual thread has none. A handle names a stream from its creation until
+/// its end is announced ([DeviceAllocator#streamClosing]). After the announcement, an allocator must not
+/// record a fence on the stream or make the stream wait; it records the fences that it needs when the end
+/// is announced. If the handle is reused, it names another stream, and records about the first stream do
+/// not apply to the second. Fences outlive their streams.
 ///
 /// **Recording never fails.** A free can't be undone, so [#record] and [#recordAll] do not fail, even if the
 /// driver refuses or the Java heap is full. They fall back in this order:
@@ -26,11 +26,11 @@ package io.cistern.spi;
 /// each query of the fence asks the driver again, and the fence passes some time after the driver has
 /// accepted.
 ///
-/// In a dead context nothing runs any more, and all fences have passed.
+/// In a dead context no work runs any more, and all fences have passed.
 ///
 /// **Threads.** Any thread may call any method at any time. Several threads may use one fence concurrently,
-/// but none may use a fence that is being released. Only [#synchronize] and step 3 wait for work. Call no
-/// method under a lock that ordinary allocations take.
+/// but none may use a fence that is being released. Only [#synchronize] and step 3 wait for work on the
+/// device. Call no method under a lock that ordinary allocations take.
 ///
 /// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] if the driver refuses,
 /// for example because the context is dead.
@@ -40,11 +40,11 @@ public interface StreamOrder {
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
-    /// @return a fence, to be [released][#release] later; 0 if nothing is left to wait for
+    /// @return a fence, which the caller [releases][#release] later; 0 if nothing is left to wait for
     long record(int device, long stream);
 
-    /// Returns whether a fence can be recorded on a stream now. The answer is no while the stream is
-    /// captured into a graph: the driver would then record the fence into the graph.
+    /// Returns whether a fence can be recorded on a stream now. The result is false while the stream is
+    /// captured into a graph, because the driver would record the fence into the graph.
     ///
     /// @param stream a stream that exists
     default boolean recordable(int device, long stream) {
@@ -52,19 +52,19 @@ public interface StreamOrder {
     }
 
     /// Records a fence at the current end of all streams of a device, for work on a stream that no handle
-    /// names on this thread now: another thread's default stream, or a stream that ended. Use the fence
-    /// like any other. It covers more work than necessary, so it may pass later.
+    /// names on this thread now: the default stream of another thread, or a stream that has ended. The
+    /// fence covers more work than necessary, so it may pass later.
     long recordAll(int device);
 
     /// Returns whether the stream has passed the fence. Does not wait, with one exception: for an owed
-    /// fence the host may wait for all streams of the device, as in step 3 of [StreamOrder].
+    /// fence, the host may wait for all streams of the device, as in step 3 of [StreamOrder].
     ///
     /// @param device the device that the fence was recorded on
-    /// @return true if the stream has passed it; false if not, or if the driver doesn't know now
+    /// @return true if the stream has passed the fence; false if not, or if unknown now
     boolean passed(int device, long fence);
 
     /// Returns whether a stream is independent of the legacy default stream, as [#finished] requires. The
-    /// answer for a stream does not change.
+    /// result for a stream never changes.
     ///
     /// @param stream a stream that exists
     /// @return true if the stream is independent; false if not, or if unknown. The default implementation
@@ -74,9 +74,9 @@ public interface StreamOrder {
     }
 
     /// Returns whether an [independent][#independent] stream has finished all work enqueued so far. Does
-    /// not wait. It takes one driver call; recording a fence and querying it take two. Do not call it for
-    /// other streams: a stream that waits for the legacy default stream may be idle although its next work
-    /// must wait for unfinished work on the legacy default stream.
+    /// not wait. This takes one driver call; recording a fence and querying it take two. Do not call this
+    /// method for other streams: a stream that waits for the legacy default stream may be idle although its
+    /// next work must wait for unfinished work on the legacy default stream.
     ///
     /// @param stream a stream that exists
     /// @return true if the stream has finished; false if not, or if unknown now. The default implementation
@@ -85,14 +85,15 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes later work of a stream run after the fence. Neither the host nor work enqueued earlier waits.
+    /// Makes work enqueued later on a stream run after the fence. Neither the host nor work enqueued
+    /// earlier waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists; if it is the fence's own stream, nothing waits
     void await(int device, long stream, long fence);
 
     /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver
-    /// call. For an owed fence, the answer is no as long as the driver refuses to record the fence.
+    /// call. For an owed fence, the result is false as long as the driver refuses to record the fence.
     default boolean awaitable(int device, long fence) {
         return true;
     }
@@ -106,7 +107,7 @@ public interface StreamOrder {
     void synchronize(int device, long fence);
 
     /// Releases a fence, whether it has passed or not. Call this method once for each fence. Streams that
-    /// were made to wait for the fence still do.
+    /// were made to wait for the fence still wait.
     ///
     /// @param device the device that the fence was recorded on
     void release(int device, long fence);

@@ -5,7 +5,7 @@ public enum TrimMode {
     /// Does not wait. Only memory that no running work can use goes back.
     WITHOUT_WAITING,
 
-    /// First waits for all work that was given to the device, so that all idle memory can go back. While a
+    /// First waits for all work enqueued so far on the device, so that all idle memory can go back. While a
     /// stream is captured, the trim waits only if the capture allows it.
     SYNCHRONIZE
 }

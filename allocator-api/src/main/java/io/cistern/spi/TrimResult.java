@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// Says how much memory a trim gave back, and which memory stayed and why.
+/// The result of a trim: how much memory went back, and which memory stayed and why.
 ///
 /// @param returnedBytes bytes that went back to the driver
 /// @param reservedBytes bytes that are still reserved; empty if the allocator doesn't know
-/// @param left the parts that are still reserved and why, as far as the allocator reports. If it reports them,
-///     and no other thread allocated meanwhile, their bytes add up to `reservedBytes`
+/// @param left the parts that are still reserved, with reasons; empty if the allocator does not report
+///     them. If it does, and no other thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {
@@ -18,17 +18,17 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
 
     /// Why memory stays.
     public enum Reason {
-        /// In blocks that are alive.
+        /// In live blocks.
         IN_USE,
         /// Idle, but work on its stream has not finished.
         IN_FLIGHT,
-        /// Freed, but another stream that used it has not passed the free.
+        /// Freed, but another stream that used it may not have completed its uses.
         USED_BY_OTHER_STREAM,
-        /// Idle, in a page or a segment that has a block in use as well.
+        /// Idle, but in a page or a segment that also has a block in use.
         SHARED_WITH_USED,
         /// Registered, exported or captured, and so bound to its address.
         PINNED,
-        /// Idle, but within the `keepBytes` that the trim was to leave.
+        /// Idle, but within the `keepBytes` that may stay.
         KEPT,
         /// Idle, but the driver refused to take it back. A later trim tries again.
         REFUSED
@@ -56,7 +56,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         return new TrimResult(returned, known ? OptionalLong.of(reserved) : OptionalLong.empty(), left);
     }
 
-    /// Returns the bytes that stayed for a reason.
+    /// Returns the bytes that stayed for the given reason.
     public long leftBytes(Reason reason) {
         return left.stream()
                 .filter(part -> part.reason == reason)

@@ -10,7 +10,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /// Finds providers by name, and chooses the current allocator if the program does not.
-/// `cistern-pluggable-loader` implements it. A program without that loader builds a catalogue with [#of].
+/// `cistern-pluggable-loader` implements this interface. A program without that loader creates a catalogue
+/// with [#of].
 public interface Catalog {
     /// Returns the provider of an allocator.
     ///
@@ -20,10 +21,10 @@ public interface Catalog {
 
     /// Returns the provider of a segment source.
     ///
-    /// @throws io.cistern.errors.ConfigurationException as [#allocator]
+    /// @throws io.cistern.errors.ConfigurationException as for [#allocator]
     SegmentSourceProvider source(String name);
 
-    /// Returns all providers that were found, including broken and refused ones, in a stable order.
+    /// Returns all providers that were found, even broken and refused ones, in a stable order.
     List<Entry> entries();
 
     /// Returns the allocator that is current if the program names none.
@@ -33,8 +34,8 @@ public interface Catalog {
     ///     available or several share the highest priority
     Choice choose(DeviceEnvironment environment);
 
-    /// Returns the full spec of an allocator. A spec that names a segment source is short for `caching`
-    /// over that source, with the options given to the source, unless an allocator has the same name.
+    /// Returns the full spec of an allocator. A spec that names a segment source stands for `caching` over
+    /// that source, with the options given to the source, unless an allocator has the same name.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
@@ -58,8 +59,8 @@ public interface Catalog {
         return choose(environment);
     }
 
-    /// Looks for providers and configuration again, and returns them as a new catalogue. This one does not
-    /// change.
+    /// Looks for providers and configuration again, and returns the result as a new catalogue. This
+    /// catalogue does not change.
     ///
     /// @return the new catalogue; this catalogue if its providers are fixed, as those of [#of] are
     default Catalog refreshed() {
@@ -68,8 +69,8 @@ public interface Catalog {
 
     /// Looks for providers and configuration as [io.cistern.DeviceMemory#system()] does.
     ///
-    /// @param allocators the program's own providers, added to those that are found
-    /// @param sources the program's own providers, added to those that are found
+    /// @param allocators the program's own providers, which are added to those found
+    /// @param sources the program's own providers, which are added to those found
     /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
     ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
@@ -103,19 +104,19 @@ public interface Catalog {
 
     /// One provider that was found.
     ///
-    /// @param kind what it provides
-    /// @param name the provider's name; its class's name if the provider failed to give one
-    /// @param origin where it came from, in words: a JAR, a folder, a module or the program; for a plug-in
-    ///     also its digest
-    /// @param priority its priority; 0 for a source
-    /// @param problem why it can't be used; empty if it can
+    /// @param kind the kind of the provider
+    /// @param name the provider's name; the name of its class if the provider failed to return one
+    /// @param origin a human-readable text that says where the provider was found: a JAR, a folder, a
+    ///     module or the program; for a plug-in also its digest
+    /// @param priority the provider's priority; 0 for a source
+    /// @param problem why the provider can't be used; empty if it can
     record Entry(Kind kind, String name, String origin, int priority, Optional<String> problem) {}
 
     /// The allocator that is current, and the reason.
     ///
     /// @param spec the allocator
-    /// @param reason why, in words: for example `highest priority of those available` or `property
-    ///     cistern.allocator`
+    /// @param reason why this allocator was chosen, for example `highest priority of those available` or
+    ///     `property cistern.allocator`
     record Choice(AllocatorSpec spec, String reason) {
         /// The beginning of each reason that [#isByPriority] recognises.
         public static final String HIGHEST_PRIORITY = "highest priority of those available";

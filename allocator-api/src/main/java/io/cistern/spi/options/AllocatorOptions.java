@@ -4,18 +4,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/// The options of one spec. The provider reads each with its type. If the spec has an option that the
-/// provider has not read when its `open` returns, opening fails. The error lists the options that were
-/// read, the most similar name first.
+/// The options of one spec. The provider reads each option by the method for its type. If the spec has an
+/// option that the provider has not read when its `open` returns, opening fails. The error lists the
+/// options that were read, the most similar name first.
 ///
-/// Every method returns empty if the key is not given. For a value of another type it throws a
-/// [io.cistern.errors.ConfigurationException] that names the key and the legal values.
+/// Every method returns empty if the spec does not have the key. For a value of another type, it throws a
+/// [io.cistern.errors.ConfigurationException] that names the key and the valid values.
 public interface AllocatorOptions {
-    /// Returns a text.
+    /// Returns the value as text.
     Optional<String> text(String key);
 
-    /// Returns a number of bytes: `1048576`; in powers of 1024 `64k`, `512m`, `8g`, `0.5GiB`; or a share of the
-    /// device's memory, `0.5` or `50%`. A share is refused if the devices differ in size.
+    /// Returns a number of bytes. It is written as a number, such as `1048576`; with a unit, which is a
+    /// power of 1024, such as `64k`, `512m`, `8g` or `0.5GiB`; or as a share of the device's memory, such
+    /// as `0.5` or `50%`. A share is refused if the devices differ in size.
     Optional<Long> bytes(String key);
 
     /// Returns a whole number between two bounds, both included.
@@ -46,7 +47,7 @@ public interface AllocatorOptions {
     /// Returns a list: `[a,b]`, or one value alone.
     Optional<List<String>> list(String key);
 
-    /// Returns the options written inside the value of one key, such as those of another program:
-    /// `key="a:1,b:[2,3]"`. An inner option that is never read is an error too.
+    /// Returns the options that are written inside the value of a key, such as those of another program:
+    /// `key="a:1,b:[2,3]"`. An inner option that is never read is an error, too.
     Optional<AllocatorOptions> nested(String key);
 }

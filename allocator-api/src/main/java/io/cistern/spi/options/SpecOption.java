@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of an allocator or a segment source: its key, its legal values and its meaning. It is declared
-/// once, by [#of] or as a constant of a subclass, and specs, code, messages and reference tables all use that
-/// declaration.
+/// One option of an allocator or a segment source: its key, its legal values and its meaning. Each option
+/// is declared once, by [#of] or as a constant of a subclass; specs, code, messages and reference tables
+/// all use that declaration.
 ///
 /// **Threads.** Immutable; any thread may use it at any time.
 ///
-/// @param <T> the type of its value
+/// @param <T> the type of the option's value
 public class SpecOption<T> {
     /// The legal values of a flag.
     protected static final String FLAG = "`true`, `false`";
@@ -52,21 +52,21 @@ public class SpecOption<T> {
     ///
     /// @param <T> the type of the value
     public interface Reader<T> {
-        /// Returns the value, or empty if the key is not given.
+        /// Returns the value; empty if the spec does not have the key.
         ///
         /// @throws ConfigurationException if the value is of another type
         Optional<T> read(AllocatorOptions options, String key);
     }
 
-    /// Declares an option whose values are written as their `toString`. `legal`, `usual` and `meaning` are
-    /// Markdown.
+    /// Declares an option whose values are written in specs as their `toString`. `legal`, `usual` and
+    /// `meaning` are Markdown.
     ///
     /// @param owner the allocator's name, for messages
     /// @param key the key
-    /// @param legal its legal values
+    /// @param legal the legal values
     /// @param usual the value or behaviour without the option
-    /// @param meaning its effect
-    /// @param reader reads its value, for example `AllocatorOptions::bytes`
+    /// @param meaning the effect of the option
+    /// @param reader reads the value, for example `AllocatorOptions::bytes`
     public static <T> SpecOption<T> of(
             String owner, String key, String legal, String usual, String meaning, Reader<T> reader) {
         return new SpecOption<>(owner, key, legal, usual, meaning, reader, SpecOption::text);
@@ -75,9 +75,9 @@ public class SpecOption<T> {
     /// Declares an option. `legal`, `usual` and `meaning` are Markdown.
     ///
     /// @param owner the allocator's name, for messages
-    /// @param legal its legal values
+    /// @param legal the legal values
     /// @param usual the value or behaviour without the option
-    /// @param meaning its effect
+    /// @param meaning the effect of the option
     /// @param writer returns the text of a value in specs, or the texts of a list
     protected SpecOption(
             String owner,
@@ -96,7 +96,7 @@ public class SpecOption<T> {
         this.writer = writer;
     }
 
-    /// Returns a value's `toString`: the writer of most options.
+    /// Returns a value's `toString`, as most options write their values.
     protected static List<String> text(Object value) {
         return List.of(value.toString());
     }
@@ -121,7 +121,7 @@ public class SpecOption<T> {
         return meaning;
     }
 
-    /// Reads the value, or returns empty if the key is not given.
+    /// Returns the value; empty if the spec does not have the option.
     ///
     /// @throws ConfigurationException if the value is of another type; the message lists the legal values
     public final Optional<T> read(AllocatorOptions options) {
@@ -138,7 +138,7 @@ public class SpecOption<T> {
         return writer.apply(value);
     }
 
-    /// Returns the exception to throw for a value of the right type that is invalid.
+    /// Returns the exception to throw if a value of the right type is invalid.
     public final ConfigurationException illegal(Object value) {
         return new ConfigurationException(
                 "option '" + key + "' of '" + owner + "': " + value + " is invalid" + legalText());

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/// Collects values of options, and writes them as a spec in the order in which they were given. Not
+/// Collects values of options, and writes them as a spec in the order in which they were put. Not
 /// thread-safe.
 public final class SpecText {
     /// Values that the grammar accepts anywhere without quotes.
@@ -21,7 +21,7 @@ public final class SpecText {
         values.put(option.key(), option.write(value));
     }
 
-    /// Returns the spec of an allocator or a source with these values. The values are checked when the
+    /// Returns the spec of an allocator or a source with these values, which are checked only when the
     /// allocator or the source is opened.
     public AllocatorSpec of(String name) {
         StringBuilder text = new StringBuilder(name);
