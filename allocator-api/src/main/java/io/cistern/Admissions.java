@@ -257,10 +257,10 @@ final class Admissions implements DeviceAllocator {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    "not admitted: only " + Math.max(0, room) + " bytes could be, "
+                    "not admitted: there is room for only " + Math.max(0, room) + " bytes, "
                             + (devices[device].basis == Admission.Basis.FREE_MEMORY
                                     ? "according to the driver"
-                                    : "given what is reserved and admitted"));
+                                    : "given the reserved and admitted bytes"));
         }
         Long used = freeAddresses.poll();
         devices[device].admitted.addAndGet(byteSize);

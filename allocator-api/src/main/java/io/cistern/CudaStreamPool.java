@@ -41,7 +41,7 @@ public final class CudaStreamPool implements AutoCloseable {
     /// @throws IllegalArgumentException if `count` is less than 1
     public static CudaStreamPool open(DeviceMemory memory, int device, int count, int priority) {
         if (count < 1) {
-            throw new IllegalArgumentException("streams in a pool: " + count + ", must be at least 1");
+            throw new IllegalArgumentException("count must be at least 1, not " + count);
         }
         return new CudaStreamPool(memory, device, priority, count);
     }

@@ -172,7 +172,7 @@ public final class MemoryLimit {
 
     private static long part(double share, long capacity) {
         if (!(share > 0 && share <= 1)) {
-            throw new IllegalArgumentException("share is not above 0 and at most 1: " + share);
+            throw new IllegalArgumentException("share must be above 0 and at most 1, not " + share);
         }
         return share == 1 ? capacity : (long) (share * capacity);
     }

@@ -232,7 +232,7 @@ public final class MemoryPool extends Allocator {
     /// until [#wake]. The blocks keep their addresses. This call waits for all work of the devices on which
     /// the pool has memory. Graphs that use the memory stay valid, and can be launched again after [#wake].
     ///
-    /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` of it throw
+    /// **While the pool is asleep**, allocating from it or using one of its `DeviceBuffer`s throws
     /// [io.cistern.errors.MemoryAsleepException]. Cistern does not notice launches and graphs that use bare
     /// addresses; such work accesses memory that is not mapped. Blocks can be freed, and their memory does
     /// not come back when the pool wakes. Limits stay in effect. Statistics stay the same, except that the
@@ -414,8 +414,8 @@ public final class MemoryPool extends Allocator {
             return this;
         }
 
-        /// Uses two functions of the program as the source, to obtain segments and to give them back.
-        /// The first returns 0 if it has no memory. It must not return blocks of an open allocator or pool,
+        /// Uses two functions of the program as the source, to obtain segments and to give them back. The
+        /// first returns 0 if it has no memory, and must not return blocks of an open allocator or pool,
         /// since these have an owner already; for such blocks use [#upstream].
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
@@ -456,7 +456,7 @@ public final class MemoryPool extends Allocator {
         /// The limit is exact: see [MemoryLimit]. [Allocator#limit] returns it, to be changed later.
         /// Replaces an earlier [#limit].
         ///
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if the number of bytes is negative
         public Builder limitBytes(long limitBytes) {
             this.limitBytes = Sizes.notNegative("limitBytes", limitBytes);
             this.limit = null;
@@ -475,7 +475,7 @@ public final class MemoryPool extends Allocator {
         /// stream, or smaller blocks that together fit into it, then need no further memory. The bytes must
         /// not exceed the pool's limit.
         ///
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if the number of bytes is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
             initialBytes = Sizes.notNegative("initialBytes", byteSize);
             initialDevice = device;
@@ -557,7 +557,7 @@ public final class MemoryPool extends Allocator {
             } catch (DeviceOutOfMemoryException refused) {
                 throw refused.passedOn(
                         initialBytes,
-                        "initialBytes(" + initialBytes + ") are not available: "
+                        "initialBytes(" + initialBytes + ") is not available: "
                                 + ByteSizes.exact(memory.environment().freeBytes(initialDevice))
                                 + " are free; lower it, or free memory"
                                 + (refused.detail().isEmpty() ? "" : "; " + refused.detail()));

@@ -90,7 +90,7 @@ final class OpenScopes {
         if (outside.add(place)) {
             warn(
                     "thread {0} allocated on device {1} outside any scope while other threads have scopes open: {2}; if"
-                            + " it works for one of them, carry the scope to it with ScopeCarrier; at {3}",
+                            + " it works for one of those threads, carry the scope to it with ScopeCarrier; at {3}",
                     ThreadNames.of(thread), device, scopes, place);
         }
     }

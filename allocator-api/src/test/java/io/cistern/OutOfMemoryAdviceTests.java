@@ -139,7 +139,7 @@ final class OutOfMemoryAdviceTests {
     @Test
     void onlyARequestForMoreThanTheDeviceHasIsToBeSplit() {
         assertThat(refused(CAPACITY + 1).advice())
-                .containsExactly("the device has less than that in total: split the request");
+                .containsExactly("the request is larger than the device's memory: split it");
         assertThat(refused(CAPACITY).advice()).noneMatch(each -> each.contains("split"));
     }
 
@@ -150,18 +150,19 @@ final class OutOfMemoryAdviceTests {
         idleBytes = MIB;
         assertThat(refused(free + MIB).advice()).isEmpty();
         assertThat(refused(free + MIB + 1).advice())
-                .containsExactly("memory is exhausted: free and idle memory is " + ByteSizes.exact(free + MIB));
+                .containsExactly("memory is exhausted: only " + ByteSizes.exact(free + MIB) + " is free or idle");
         gpu.memory().free(0, library);
     }
 
     @Test
     void idleMemoryInPiecesIsToldWithTheSettingsThatHelp() {
         idleBytes = 10 * MIB;
-        String pieces = "full has enough idle memory, in pieces that are too small";
+        String pieces = "full has enough idle memory, but in pieces that are too small";
         assertThat(refused(10 * MIB + 1).advice())
                 .as("of a device that has plenty")
-                .containsExactly("the device has enough free memory, so full itself refused it: free its blocks, or"
-                        + " check its options");
+                .containsExactly(
+                        "the device has enough free memory, so full itself refused the request: free its blocks, or"
+                                + " check its options");
         assertThat(refused(10 * MIB).advice()).containsExactly(pieces);
         unusable = List.of(
                 new UnusableMemory(Reason.WAITING, 5 * MIB, "", "wait"),
@@ -209,7 +210,7 @@ final class OutOfMemoryAdviceTests {
             OutOfMemoryReport report = refused.report().orElseThrow();
             assertThat(report.largestHolder().orElseThrow().name()).contains("weights");
             assertThat(report.advice())
-                    .contains("free blocks of weights, which has the most: " + ByteSizes.exact(CAPACITY / 2));
+                    .contains("free blocks of weights, which holds the most: " + ByteSizes.exact(CAPACITY / 2));
             assertThat(report.text().lines().toList().get(2)).startsWith("advice: ");
             Allocator telling = memory.open(OpenOptions.made("telling", new Full() {
                 @Override

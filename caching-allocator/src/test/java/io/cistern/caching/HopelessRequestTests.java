@@ -68,7 +68,7 @@ class HopelessRequestTests extends PoolFixture {
         assertThat(refused)
                 .hasMessageEndingWith("the device has " + ByteSizes.exact(CAPACITY) + " in all: request less");
         assertThat(refused.report().orElseThrow().advice())
-                .containsExactly("the device has less than that in total: split the request");
+                .containsExactly("the request is larger than the device's memory: split it");
         assertHopeless(refused(allocator, 1L << 45));
         assertHopeless(refused(allocator, 1L << 48));
         assertThat(refused(allocator, CAPACITY).isAboveLimit())

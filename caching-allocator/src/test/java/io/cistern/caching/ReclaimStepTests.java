@@ -562,8 +562,8 @@ final class ReclaimStepTests extends ReclaimFixture {
                 + report.allocators().getFirst().idleBytes();
         assertThat(report.advice())
                 .containsExactly(
-                        "memory is exhausted: free and idle memory is " + ByteSizes.exact(usable),
-                        "free blocks of caching, which has the most: " + ByteSizes.exact(MOST));
+                        "memory is exhausted: only " + ByteSizes.exact(usable) + " is free or idle",
+                        "free blocks of caching, which holds the most: " + ByteSizes.exact(MOST));
         memory.free(block, stream);
     }
 
@@ -580,8 +580,8 @@ final class ReclaimStepTests extends ReclaimFixture {
             assertThat(report.unusable()).isEmpty();
             assertThat(report.advice())
                     .first()
-                    .isEqualTo("memory is exhausted: free and idle memory is "
-                            + ByteSizes.exact(report.freeBytes().orElseThrow()));
+                    .isEqualTo("memory is exhausted: only "
+                            + ByteSizes.exact(report.freeBytes().orElseThrow()) + " is free or idle");
             memory.free(block, stream);
         }
     }

@@ -60,7 +60,7 @@ class RefusalReasonTests extends PoolFixture {
         assertThat(refused.report().orElseThrow().advice())
                 .singleElement()
                 .asString()
-                .startsWith("a limit refused it, not the device: ");
+                .startsWith("a limit refused the request, not the device: ");
     }
 
     @Test

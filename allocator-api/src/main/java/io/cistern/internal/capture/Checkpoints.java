@@ -102,7 +102,7 @@ public final class Checkpoints {
                 Arrays.stream(live).filter(each -> !isIn(checkpoint, each)).count();
         if (others > 0) {
             throw new IllegalStateException(
-                    others + " live blocks of this memory are not in the checkpoint: free them first");
+                    "live blocks of this memory that are not in the checkpoint: " + others + "; free them first");
         }
         List<Long> again = Arrays.stream(checkpoint)
                 .filter(each -> !isIn(live, each))

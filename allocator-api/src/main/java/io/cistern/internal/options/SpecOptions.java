@@ -133,7 +133,7 @@ public final class SpecOptions implements AllocatorOptions {
         if (sizes.length != 1) {
             String what = sizes.length == 0 ? "there is no device" : "the devices differ in size";
             throw new IllegalArgumentException(
-                    "'" + share + "' is a share of a device, and " + what + "; write a number of bytes like 8g");
+                    "'" + share + "' is a share of a device, and " + what + "; write a number of bytes such as 8g");
         }
         return sizes[0];
     }

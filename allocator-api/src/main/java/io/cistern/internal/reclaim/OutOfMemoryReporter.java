@@ -175,11 +175,11 @@ final class OutOfMemoryReporter {
         private List<String> of(OutOfMemoryReport report) {
             List<String> advice = new ArrayList<>();
             if (isByLimit(failure, report)) {
-                advice.add("a limit refused it, not the device: " + failure.detail());
+                advice.add("a limit refused the request, not the device: " + failure.detail());
                 return advice;
             }
             if (isLargerThanDevice(failure, report)) {
-                advice.add("the device has less than that in total: split the request");
+                advice.add("the request is larger than the device's memory: split it");
                 return advice;
             }
             report.processes().stream()
@@ -192,9 +192,9 @@ final class OutOfMemoryReporter {
             long usable = free.orElse(Long.MAX_VALUE / 2)
                     + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
             if (usable < failure.byteSize()) {
-                advice.add("memory is exhausted: free and idle memory is " + ByteSizes.exact(usable));
+                advice.add("memory is exhausted: only " + ByteSizes.exact(usable) + " is free or idle");
                 report.largestHolder()
-                        .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which has the most: "
+                        .ifPresent(each -> advice.add("free blocks of " + each.name() + ", which holds the most: "
                                 + ByteSizes.exact(each.requestedBytes())));
                 return advice;
             }
@@ -212,11 +212,11 @@ final class OutOfMemoryReporter {
                         .filter(each -> !each.isEmpty())
                         .distinct()
                         .collect(Collectors.joining("; "));
-                advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
+                advice.add(asked.name() + " has enough idle memory, but in pieces that are too small"
                         + (settings.isEmpty() ? "" : ": " + settings));
             } else if (asked != null && free.orElse(0) >= failure.byteSize()) {
                 String reason = failure.getCause() instanceof DeviceOutOfMemoryException told ? told.detail() : "";
-                advice.add("the device has enough free memory, so " + asked.name() + " itself refused it: "
+                advice.add("the device has enough free memory, so " + asked.name() + " itself refused the request: "
                         + (reason.isEmpty() ? "free its blocks, or check its options" : reason));
             }
             return advice;

@@ -229,7 +229,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
             Result first = captureResult(7);
             assertThatIllegalStateException()
                     .isThrownBy(nothing::restore)
-                    .withMessageContaining("1 live blocks of this memory");
+                    .withMessageContaining("live blocks of this memory that are not in the checkpoint: 1");
             launch(first.executable);
             assertHolds(first.address, MIB, 7);
             free(first.address);
