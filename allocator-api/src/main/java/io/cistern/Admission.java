@@ -54,7 +54,7 @@ public final class Admission implements AutoCloseable {
     }
 
     /// Records that the other code has allocated its memory, so that the driver's free bytes no longer
-    /// include it. After this call, admissions by [Basis#FREE_MEMORY] leave no more room for it. Without
+    /// include it. After this call, admissions by [Basis#FREE_MEMORY] no longer leave room for it. Without
     /// this call they leave room until [#close], which is safe but admits less.
     public void taken() {
         if (!closed.get() && taken.compareAndSet(false, true)) {

@@ -584,10 +584,10 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Announces to all allocators that a stream is about to be destroyed. The allocators release
-    /// everything that they keep for the stream, so that a later stream with the same handle does not
-    /// inherit it. A program that destroys a stream without this call breaks the contract;
-    /// [CudaStream#close] makes the call.
+    /// Announces to all allocators and [listeners][Listeners#onStreamClosing] that a stream is about to be
+    /// destroyed. The allocators release everything that they keep for the stream, so that a later stream
+    /// with the same handle does not inherit it. A program that destroys a stream without this call breaks
+    /// the contract; [CudaStream#close] makes the call.
     ///
     /// @throws RuntimeException if listeners or allocators fail: the first failure, with the others
     ///     suppressed in it. All listeners and allocators are notified nevertheless
@@ -761,7 +761,7 @@ public final class DeviceMemory implements AutoCloseable {
         /// `cistern.device.N.limit` and `cistern.limit` decide. The limit that [DeviceLimits#device]
         /// returns can be changed later.
         ///
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if `limitBytes` is negative
         public Builder limitBytes(long limitBytes) {
             this.limitBytes = Sizes.notNegative("limitBytes", limitBytes);
             return this;
@@ -781,8 +781,8 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets the steps that may be tried when there is no memory for a request. Without this call all
-        /// steps may be tried.
+        /// Sets the steps that may be tried when there is no memory for a request. Without this call, all
+        /// may be tried.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
@@ -791,7 +791,7 @@ public final class DeviceMemory implements AutoCloseable {
         /// Sets how long a request may wait for other threads to free memory, if no other step helped.
         /// Without this call a request does not wait, which is best for a program with one thread.
         ///
-        /// @throws IllegalArgumentException if it is negative
+        /// @throws IllegalArgumentException if `longest` is negative
         public Builder waitForFrees(Duration longest) {
             if (longest.isNegative()) {
                 throw new IllegalArgumentException("longest is negative: " + longest);
@@ -840,8 +840,8 @@ public final class DeviceMemory implements AutoCloseable {
         /// for each place in the program. Without this call the setting `cistern.scopes.report` decides.
         ///
         /// **Not carried.** A thread allocates outside all scopes while another thread is in a scope that
-        /// would have served the allocation. The thread that allocates is most likely a worker to which the
-        /// scope was not [carried][ScopeCarrier]. The warning names the place that allocates.
+        /// would have served the allocation. Most likely, the scope was not [carried][ScopeCarrier] to a
+        /// worker thread. The warning names the place that allocates.
         ///
         /// **Forgotten.** The warning names the place that entered the scope. A scope is forgotten in these
         /// cases:

@@ -41,8 +41,8 @@ public final class Listeners {
     /// its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
-        /// Frees memory that the program can spare. If this throws, the request fails with the same exception and
-        /// is not retried.
+        /// Frees memory that the program can spare. If this method throws an exception, the request fails
+        /// with that exception and is not retried.
         ///
         /// @param device the device
         /// @param byteSize bytes to free, at least 1
@@ -105,9 +105,10 @@ public final class Listeners {
     /// launch no work on the pool's memory.
     @FunctionalInterface
     public interface WorkPause {
-        /// Stops the other threads from launching work on a device. It is called on the thread that compacts,
-        /// under no lock of Cistern, one call at a time for a device memory. It may take locks and free memory;
-        /// requests that it makes are served without compaction. If it throws, nothing moves.
+        /// Stops the other threads from launching work on a device. It is called on the thread that
+        /// compacts, under no lock of Cistern, one call at a time for a device memory. It may take locks
+        /// and free memory; requests that it makes are served without compaction. If it throws an
+        /// exception, nothing moves.
         ///
         /// @param device the device
         /// @param atMost how long the call may wait: at most a few seconds; a pause should need only
@@ -115,11 +116,11 @@ public final class Listeners {
         /// @return a registration; closing it ends the pause. Empty if the program can't pause in time
         Optional<Registration> begin(int device, Duration atMost);
 
-        /// Releases what the calling thread holds and [#begin] may wait for, such as a lock. It is called
-        /// on a thread of the program that is about to wait inside an allocation or [Allocator#compact],
-        /// under no lock of Cistern. As with [java.util.concurrent.locks.Condition#await], other threads
-        /// may acquire the lock meanwhile. The default does nothing, which is right if threads hold no such
-        /// lock while they allocate.
+        /// Releases everything that the calling thread holds and [#begin] may wait for, such as a lock. It
+        /// is called on a thread of the program that is about to wait inside an allocation or
+        /// [Allocator#compact], under no lock of Cistern. As with
+        /// [java.util.concurrent.locks.Condition#await], other threads may acquire the lock meanwhile. The
+        /// default does nothing, which is right if threads hold no such lock while they allocate.
         ///
         /// @return a registration, which the same thread closes after the wait; closing it reacquires
         ///     everything that was released
@@ -256,7 +257,7 @@ public final class Listeners {
 
     /// Registers an observer of every event from now on, except of blocks that are
     /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. Otherwise this is like
-    /// [#onEvent], but slows allocations and frees far less.
+    /// [#onEvent], but it slows down allocations and frees far less.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {

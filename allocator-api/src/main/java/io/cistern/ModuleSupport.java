@@ -85,8 +85,7 @@ public final class ModuleSupport {
         return SpecProblems.of(spec, catalog);
     }
 
-    /// Returns the errors in a value of the setting `cistern.observe`: a line for each name that no
-    /// observer has.
+    /// Returns the errors in a value of the setting `cistern.observe`, one line for each unknown name.
     ///
     /// @param names names of observers, separated by commas
     public static List<String> problemsOfObservers(String names) {
@@ -122,14 +121,14 @@ public final class ModuleSupport {
         return attachments.find(ability);
     }
 
-    /// Returns the device memory's own object for fences and the order of streams. It can be used until the
-    /// device memory is closed.
+    /// Returns the object that records fences and orders streams, for use until the device memory is
+    /// closed.
     public StreamOrder streams() {
         return streams;
     }
 
-    /// Returns the settings at the time when the device memory was opened, by key, including those that the
-    /// program has overridden in the builder.
+    /// Returns the settings by key, as they were when the builder of the device memory was created, even
+    /// those that the program has overridden in the builder.
     public Map<String, String> settings() {
         return settings;
     }

@@ -67,7 +67,7 @@ public final class Pools {
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0; only bytes that these allocators report as
     ///     reserved count
-    /// @return the bytes that these allocators gave back, and their memory that stays
+    /// @return the bytes that these allocators gave back, and the memory that stays
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
@@ -76,7 +76,7 @@ public final class Pools {
     }
 
     /// Puts all pools with a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them
-    /// fails to sleep, the pools that this call has put to sleep are woken again.
+    /// fails to sleep, this call wakes those that it has put to sleep.
     ///
     /// @return the bytes given back and the memory that stays, summed over all of these pools
     /// @throws IllegalArgumentException if no pool has the tag

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// The memory also keeps blocks that were allocated before the capture and freed on a captured stream, such
 /// as a library's workspace, since the graph may use them. It also keeps pinned memory that captured work
-/// uses, even if the program closes that pinned memory.
+/// uses, even if the program closes it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class GraphMemory {
@@ -163,7 +163,7 @@ public final class GraphMemory {
         }
     }
 
-    /// Notes which blocks of these graphs are alive, so that this state can be restored later: see
+    /// Records which blocks of these graphs are alive, so that this state can be restored later: see
     /// [Checkpoint].
     ///
     /// No other thread may allocate or free blocks of these graphs during the call.
@@ -190,13 +190,13 @@ public final class GraphMemory {
     /// GraphCapture next = GraphCapture.begin(memory, device, stream, mode, shared);
     /// ```
     ///
-    /// **Until the checkpoint is closed**, a noted block keeps its memory even if the program frees the
-    /// block, and that memory serves no capture. So blocks that open checkpoints noted never share memory
-    /// with each other, even if they belong to graphs of which only one runs at a time. The statistics and
-    /// limits count a noted block that the program has freed, and [GraphMemory#leaks] doesn't list it.
+    /// **Until the checkpoint is closed**, a recorded block keeps its memory even if the program frees the
+    /// block, and that memory serves no capture. So the blocks in open checkpoints never share memory with
+    /// each other, even if they belong to graphs of which only one runs at a time. The statistics and
+    /// limits count a recorded block that the program has freed, and [GraphMemory#leaks] doesn't list it.
     ///
-    /// Destroy no graph whose blocks an open checkpoint noted, unless you destroy all graphs of this memory:
-    /// the driver may give the addresses of a graph that is gone to another graph.
+    /// Destroy no graph whose blocks are in an open checkpoint, unless you destroy all graphs of this
+    /// memory: the driver may give the addresses of a graph that is gone to another graph.
     ///
     /// **Threads.** Any thread may call any method, but no other thread may allocate or free blocks of
     /// these graphs during the call.
@@ -211,25 +211,25 @@ public final class GraphMemory {
             this.noted = checkpoints.take();
         }
 
-        /// Restores the memory: after this call, exactly the noted blocks are alive, each at its address,
-        /// and the next capture finds all other memory free. Contents do not change. The call can be
-        /// repeated.
+        /// Restores the memory: after this call, exactly the recorded blocks are alive, each at its
+        /// address, and the next capture finds all other memory free. Contents do not change. The call can
+        /// be repeated.
         ///
         /// This call frees no blocks that were allocated after the checkpoint, because code may still hold
-        /// them: free these blocks first. Noted blocks that the program has not freed stay alive.
+        /// them: free these blocks first. Recorded blocks that the program has not freed stay alive.
         ///
-        /// @return the noted blocks that the program had freed; the caller frees them again
+        /// @return the recorded blocks that the program had freed; the caller frees them again
         /// @throws IllegalStateException if this checkpoint is closed; if the graphs of this memory are
         ///     gone; if a stream is being captured into this memory; if a live block of these graphs is not
-        ///     in the checkpoint; or if a noted block was freed on a stream that was being captured into a
-        ///     graph of another memory, which now keeps the block. Nothing has changed then
+        ///     in the checkpoint; or if a recorded block was freed on a stream that was being captured into
+        ///     a graph of another memory, which now keeps the block. Nothing has changed then
         public List<Long> restore() {
             return checkpoints.restore(noted);
         }
 
-        /// Gives back the noted blocks that the program has freed, unless another open checkpoint noted
-        /// them, too. If a stream is being captured, the blocks go back after the capture. Live blocks stay
-        /// alive. Closing twice does nothing.
+        /// Gives back the recorded blocks that the program has freed, unless they are also in another open
+        /// checkpoint. If a stream is being captured, the blocks go back after the capture. Live blocks
+        /// stay alive. Closing twice does nothing.
         ///
         /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees after other work;
         ///     the blocks then go back with the memory of the graphs

@@ -70,8 +70,7 @@ import java.util.OptionalLong;
 /// | types | for |
 /// |---|---|
 /// | [AllocatorProvider], [Availability] | every plug-in: its name, and whether it can run here |
-/// | [AllocatorContext], [DeviceEnvironment] | every plug-in: its options, the memory that it builds on, and the
-/// devices |
+/// | [AllocatorContext], [DeviceEnvironment] | every plug-in: its options, memory to build on, the devices |
 /// | [SegmentSource]: [RangeSource] with [Segment], [PageSource] with [PageTraits] | an allocator over a source |
 /// | [StreamOrder], [EventSink] | an allocator that keeps memory: fences, and reports of the memory that it holds |
 /// | [AllocatorAdaptor] | an allocator around another one |

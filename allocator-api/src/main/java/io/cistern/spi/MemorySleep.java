@@ -4,7 +4,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver
 /// on all devices, while the blocks keep their addresses, and to bring memory back at these addresses
-/// later. An allocator whose [#canSleep] returns yes overrides all methods.
+/// later. An allocator whose [#canSleep] returns yes must override all methods.
 ///
 /// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the
 /// waking, that earlier allocations have ended, and that no stream of a device on which the allocator has
@@ -18,7 +18,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// **Threads.** Only one thread at a time puts the memory to sleep or wakes it. Any thread may call all
 /// other methods.
 public interface MemorySleep {
-    /// Returns whether this allocator, as it was opened, can sleep.
+    /// Returns whether this allocator can sleep with the options that it was opened with.
     default Availability canSleep() {
         return Availability.no("its allocator doesn't support it");
     }
@@ -30,8 +30,8 @@ public interface MemorySleep {
     /// @param host takes the contents that are kept
     /// @return the bytes given back, and the memory that stays, with reasons
     /// @throws UnsupportedOperationException if this allocator [can't sleep][#canSleep]
-    /// @throws io.cistern.cuda.CudaException if the driver refuses. Then the memory is awake again. If waking
-    ///     failed too, [#isAsleep] is true, nothing is lost, and waking can be tried again
+    /// @throws io.cistern.cuda.CudaException if the driver refuses. The memory is then awake again, unless
+    ///     waking it failed, too: then [#isAsleep] is true, nothing is lost, and waking can be tried again
     default TrimResult sleep(SleepMode mode, HostMemory host) {
         throw new UnsupportedOperationException("MemorySleep: " + canSleep().reason());
     }

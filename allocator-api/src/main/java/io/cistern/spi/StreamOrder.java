@@ -23,8 +23,7 @@ package io.cistern.spi;
 /// 3. If the driver can't mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host waits for
 /// them. The result is then 0, a fence that has passed and that all methods accept.
 /// 4. If none of that is possible, as during a capture or when the Java heap is full, the fence is *owed*:
-/// each query of the fence asks the driver again, and the fence passes some time after the driver has
-/// accepted.
+/// each query asks the driver again to record the fence, which passes some time after the driver accepts.
 ///
 /// In a dead context no work runs any more, and all fences have passed.
 ///
