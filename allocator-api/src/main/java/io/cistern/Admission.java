@@ -22,10 +22,10 @@ public final class Admission implements AutoCloseable {
     public enum Basis {
         /// By the estimates of callers. The bytes must fit into the device's memory, less its reserve, the
         /// bytes that all allocators have reserved, and the bytes already admitted. The memory of other
-        /// processes is not considered.
+        /// processes does not count.
         ESTIMATE,
-        /// By the free bytes that the driver reports. The bytes must fit into these, less the reserve and
-        /// the admitted bytes that are not [taken][Admission#taken] yet.
+        /// By the free bytes that the driver reports. The requested bytes must fit into these, less the
+        /// reserve and the admitted bytes that are not [taken][Admission#taken] yet.
         FREE_MEMORY
     }
 

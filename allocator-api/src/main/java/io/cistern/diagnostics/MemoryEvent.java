@@ -131,7 +131,7 @@ public sealed interface MemoryEvent {
     ///
     /// @param report the facts known at that moment
     /// @param byLimit whether a limit refused the request, or the request is larger than an option of the
-    ///     allocator, such as `max_bytes`, or the device's reserve allows
+    ///     allocator, such as `max_bytes`, or the device's reserve ever allows
     record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
         @Override
         public int device() {

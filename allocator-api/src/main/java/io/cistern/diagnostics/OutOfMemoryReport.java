@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// @param steps the reclaim steps, in the order in which they were tried
 /// @param processes other processes that hold memory of the device, if the system reports them. The system
 ///     answers slowly, so the first read of this list, of `advice` or of [#text] may wait
-/// @param advice sentences that say what would help
+/// @param advice human-readable texts that say why the request failed, or what would help
 public record OutOfMemoryReport(
         long byteSize,
         int device,

@@ -43,8 +43,8 @@ public interface AllocatorContext {
 
     /// Opens a source of plain ranges to build on: see [#segments].
     ///
-    /// @throws io.cistern.errors.ConfigurationException as [#segments] does; also if the spec names a
-    ///     source of pages
+    /// @throws io.cistern.errors.ConfigurationException as for [#segments]; also if the spec names a source
+    ///     of pages
     default RangeSource ranges(String spec) {
         if (segments(spec) instanceof RangeSource ranges) {
             return ranges;

@@ -26,16 +26,15 @@ public interface MemoryStatistics {
         return Map.of();
     }
 
-    /// Resets all peaks to the current values, [#reservedPeakBytes] included.
+    /// Resets all peaks to the current values, including [#reservedPeakBytes].
     default void resetPeaks(int device) {}
 
     /// Resets all totals to 0: `allocated`, `freed` and the counts of events.
     default void resetTotals(int device) {}
 
-    /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: peaks
-    /// between two calls count.
+    /// Returns the exact maximum of [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks].
     ///
-    /// @return empty if the allocator does not know it exactly
+    /// @return the maximum; empty if the allocator does not know it exactly
     default OptionalLong reservedPeakBytes(int device) {
         return OptionalLong.empty();
     }
