@@ -25,7 +25,6 @@ public final class Allocators {
     }
 
     /// Opens an allocator from a spec and makes it current for all devices: see [DeviceMemory#setCurrent].
-    /// Live blocks still go back to the allocators that made them.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
     ///     [DeviceMemory#open(String)]

@@ -9,9 +9,8 @@ import java.util.List;
 /// Chooses and replaces the current allocators of one [DeviceMemory], one for each device.
 /// [DeviceMemory#currents] returns this object.
 ///
-/// Live blocks go back to the allocators that made them, whichever allocator is current. The framework
-/// closes an allocator that it opened itself once that allocator is current on no device: see
-/// [DeviceMemory#setCurrent]. Allocators that the program opened stay open.
+/// The framework closes an allocator that it opened itself once that allocator is current on no device: see
+/// [DeviceMemory#setCurrent].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {

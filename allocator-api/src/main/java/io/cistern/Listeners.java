@@ -68,9 +68,7 @@ public final class Listeners {
     /// [budget][#onOverBudget].
     @FunctionalInterface
     public interface OverBudget {
-        /// Handles the excess, for example by trimming. It is called on a thread of Cistern, outside all
-        /// locks, and may allocate, free, trim and wait. That thread calls all listeners for thresholds and
-        /// budgets, one at a time. Exceptions are logged.
+        /// Handles the excess, for example by trimming. It is called like [Threshold#above].
         ///
         /// @param device the device
         /// @param bytesOverBudget the excess that the driver reported last, in bytes

@@ -21,9 +21,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/// Serves modules that build on a [DeviceMemory]; programs rarely need this class. It keeps objects of
-/// these modules with the device memory, and has methods that buffers need. [DeviceMemory#moduleSupport]
-/// returns this object.
+/// Serves modules that build on a [DeviceMemory]; programs rarely need this class.
+/// [DeviceMemory#moduleSupport] returns this object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {

@@ -35,8 +35,6 @@ public interface AllocatorContext {
     ///
     /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
     ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
-    /// @return a [RangeSource] or a [PageSource]
-    /// @see #ranges
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid
     SegmentSource segments(String spec);

@@ -42,7 +42,7 @@ public interface MemoryStatistics {
     /// Returns the memory that the allocator holds for each stream of a device now, for out-of-memory
     /// reports. Takes constant time per stream and makes no driver call.
     ///
-    /// @return empty if the allocator doesn't know
+    /// @return empty if unknown
     default List<StreamMemory> heldByStream(int device) {
         return List.of();
     }
@@ -51,7 +51,7 @@ public interface MemoryStatistics {
     /// time in proportion to the number of blocks and makes no driver call. Each segment shows one moment;
     /// segments may show different moments.
     ///
-    /// @return empty if the allocator doesn't know
+    /// @return empty if unknown
     default List<SegmentMemory> segments(int device) {
         return List.of();
     }
@@ -60,7 +60,7 @@ public interface MemoryStatistics {
     /// bytes first, for out-of-memory reports. Takes time in proportion to the number of free blocks and makes
     /// no driver call.
     ///
-    /// @return empty if the allocator doesn't know
+    /// @return empty if unknown
     default List<UnusableMemory> unusable(int device) {
         return List.of();
     }

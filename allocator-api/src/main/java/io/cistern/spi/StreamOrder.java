@@ -66,8 +66,7 @@ public interface StreamOrder {
     /// result for a stream never changes.
     ///
     /// @param stream a stream that exists
-    /// @return true if the stream is independent; false if not, or if unknown. The default implementation
-    ///     returns false
+    /// @return true if the stream is independent; false if not, or if unknown
     default boolean independent(int device, long stream) {
         return false;
     }
@@ -78,8 +77,7 @@ public interface StreamOrder {
     /// next work must wait for unfinished work on the legacy default stream.
     ///
     /// @param stream a stream that exists
-    /// @return true if the stream has finished; false if not, or if unknown now. The default implementation
-    ///     returns false
+    /// @return true if the stream has finished; false if not, or if unknown now
     default boolean finished(int device, long stream) {
         return false;
     }

@@ -52,9 +52,7 @@ public interface Catalog {
     /// Returns the allocator that is current on a device if the program names none.
     ///
     /// @return the choice for all devices, unless a catalogue overrides this
-    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid; if it names an
-    ///     allocator that does not exist or can't run here; or if it names none, and no allocator is
-    ///     available or several share the highest priority
+    /// @throws io.cistern.errors.ConfigurationException as for [#choose(DeviceEnvironment)]
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }

@@ -5,8 +5,7 @@ import java.util.List;
 import java.util.Optional;
 
 /// The options of one spec. The provider reads each option by the method for its type. If the spec has an
-/// option that the provider has not read when its `open` returns, opening fails. The error lists the
-/// options that were read, the most similar name first.
+/// option that the provider has not read when its `open` returns, opening fails.
 ///
 /// Every method returns empty if the spec does not have the key. For a value of another type, it throws a
 /// [io.cistern.errors.ConfigurationException] that names the key and the valid values.
