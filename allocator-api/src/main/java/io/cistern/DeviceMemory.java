@@ -825,15 +825,15 @@ public final class DeviceMemory implements AutoCloseable {
         /// Returns the limit that the settings give a device; null if they give none. The name of the limit
         /// includes the setting, for the message of a refusal.
         ///
-        /// @throws IllegalSettingException if the setting is neither a number of bytes from 1 nor a share
+        /// @throws IllegalSettingException if the setting is none of its legal values
         private @Nullable MemoryLimit setLimit(int device) {
             Settings.Value set =
                     settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);
-            return set == null
-                    ? null
-                    : MemoryLimit.of(
-                            "device " + device + " (" + set.source() + ")",
-                            set.bytes(() -> driver.devices().totalBytes(device)));
+            if (set == null) {
+                return null;
+            }
+            long most = set.limit(() -> driver.devices().totalBytes(device));
+            return most == Long.MAX_VALUE ? null : MemoryLimit.of("device " + device + " (" + set.source() + ")", most);
         }
 
         /// Sets whether mistakes with scopes are logged as warnings by the logger `io.cistern.scopes`, once

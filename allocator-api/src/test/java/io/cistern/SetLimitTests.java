@@ -48,6 +48,22 @@ class SetLimitTests {
     }
 
     @Test
+    void noneLiftsTheLimitOfOneDeviceOrOfAll() {
+        set("cistern.limit", "2MiB");
+        set("cistern.device.1.limit", "None");
+        try (DeviceMemory memory = builder().open()) {
+            assertThat(memory.limits().device(0).byteSize()).isEqualTo(2 * MIB);
+            assertThat(memory.limits().device(1).isSet()).isFalse();
+            memory.free(memory.allocate(3 * MIB, 1, 0), 0);
+        }
+        set("cistern.limit", "none");
+        try (DeviceMemory memory = builder().open()) {
+            assertThat(memory.limits().device(0).isSet()).isFalse();
+        }
+        assertThat(log.messages()).isEmpty();
+    }
+
+    @Test
     void whatCodeSaysComesFirst() {
         set("cistern.limit", "2MiB");
         try (DeviceMemory memory = builder().limitBytes(4 * MIB).open()) {

@@ -18,12 +18,12 @@ public enum Setting {
             "cistern.device.N.allocator", "the spec of an allocator", "`cistern.allocator`", "the same for device N"),
     LIMIT(
             "cistern.limit",
-            "a number of bytes from 1, or a share of the device",
+            "a number of bytes from 1, a share of the device, or `none`",
             "none",
             "the maximum live bytes on each device"),
     DEVICE_LIMIT(
             "cistern.device.N.limit",
-            "a number of bytes from 1, or a share of the device",
+            "a number of bytes from 1, a share of the device, or `none`",
             "`cistern.limit`",
             "the same for device N"),
     DEFINE("cistern.define.NAME", "the spec of an allocator", "none", "a name for a spec"),

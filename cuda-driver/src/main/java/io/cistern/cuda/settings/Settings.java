@@ -70,6 +70,13 @@ public final class Settings {
             return inRange(parsed(deviceBytes), Long.MAX_VALUE);
         }
 
+        /// Returns the value, of a limit, as [#bytes(LongSupplier)] does; [Long#MAX_VALUE] for `none`.
+        ///
+        /// @throws IllegalSettingException if it is neither
+        public long limit(LongSupplier deviceBytes) {
+            return text.equalsIgnoreCase("none") ? Long.MAX_VALUE : bytes(deviceBytes);
+        }
+
         private long parsed(@Nullable LongSupplier deviceBytes) {
             try {
                 return deviceBytes == null ? ByteSizes.parse(text) : ByteSizes.parse(text, deviceBytes);
@@ -91,7 +98,7 @@ public final class Settings {
         /// @throws IllegalSettingException if that code would refuse it
         public void check() {
             switch (setting) {
-                case LIMIT, DEVICE_LIMIT -> bytes(() -> Long.MAX_VALUE); // a device that is not known yet
+                case LIMIT, DEVICE_LIMIT -> limit(() -> Long.MAX_VALUE); // a device that is not known yet
                 case LEAKS, CHECK, HAZARDS, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> word();
                 case SIMULATED_DEVICES -> number(Setting.MAX_SIMULATED_DEVICES);
                 case SIMULATED_CAPACITY -> bytes(Setting.MAX_SIMULATED_BYTES);

@@ -357,6 +357,22 @@ final class CisternAutoConfigurationTests {
         }
     }
 
+    @Test
+    void noneLiftsALimitOfTheFile() {
+        try (var context = new AnnotationConfigApplicationContext()) {
+            var sources = context.getEnvironment().getPropertySources();
+            sources.addFirst(new MapPropertySource("profile", Map.of("cistern.limit", "none")));
+            sources.addLast(new MapPropertySource("file", Map.of("cistern.limit", "8MiB")));
+            context.register(Driver.class, CisternAutoConfiguration.class);
+            context.refresh();
+            assertThat(context.getBean(DeviceMemory.class)
+                            .limits()
+                            .device(DEVICE)
+                            .isSet())
+                    .isFalse();
+        }
+    }
+
     /// As `off` in YAML.
     @Test
     void aLevelThatIsFalseIsOff() {

@@ -103,6 +103,7 @@ final class ConfigurationMetadataTests {
 
     private static Property property(Setting setting) {
         boolean isList = setting == Setting.OBSERVE;
+        boolean isNumber = setting == Setting.LIMIT;
         List<String> words = words(isList ? setting.meaning() : setting.legal());
         boolean isSwitch = words.equals(List.of("true", "false"));
         String otherwise = String.join("", words(setting.otherwise()));
@@ -110,11 +111,15 @@ final class ConfigurationMetadataTests {
         return new Property(
                 setting.key(),
                 isSwitch ? "java.lang.Boolean" : isList ? "java.util.List<java.lang.String>" : "java.lang.String",
-                Character.toUpperCase(description.charAt(0)) + description.substring(1)
-                        + (words.isEmpty() ? " (" + setting.legal().replace("`", "") + ")" : "") + ".",
+                (setting.meaning().startsWith("`") ? description : capitalized(description))
+                        + (words.isEmpty() || isNumber ? " (" + setting.legal().replace("`", "") + ")" : "") + ".",
                 otherwise.isEmpty() || isSwitch ? otherwise : "\"" + otherwise + "\"",
                 isSwitch ? List.of() : words,
-                isList || setting == Setting.DRIVER);
+                isList || isNumber || setting == Setting.DRIVER);
+    }
+
+    private static String capitalized(String text) {
+        return Character.toUpperCase(text.charAt(0)) + text.substring(1);
     }
 
     private static List<String> words(String text) {
