@@ -158,6 +158,31 @@ final class ReclaimRuleTests {
     }
 
     @Test
+    void onlyStepsThatHadSomethingToTryAreNoted() {
+        Set<ReclaimStep> steps = Set.of(
+                ReclaimStep.GRAPHS,
+                ReclaimStep.CALLBACKS,
+                ReclaimStep.LENDING,
+                ReclaimStep.OTHER_ALLOCATORS,
+                ReclaimStep.SPILL);
+        DeviceMemory memory = open(steps);
+        assertThat(stepsOf(refused(memory))).containsExactly(ReclaimStep.OTHER_ALLOCATORS);
+        try (Registration _ = memory.listeners().onMemoryPressure((_, _) -> 0);
+                Registration _ = memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> 0)) {
+            assertThat(stepsOf(refused(memory)))
+                    .containsExactly(ReclaimStep.CALLBACKS, ReclaimStep.OTHER_ALLOCATORS, ReclaimStep.SPILL);
+        }
+        assertThat(events)
+                .filteredOn(MemoryEvent.Reclaimed.class::isInstance)
+                .as("one for each step that was noted")
+                .hasSize(4);
+    }
+
+    private static List<ReclaimStep> stepsOf(DeviceOutOfMemoryException refusal) {
+        return refusal.steps().stream().map(TriedStep::step).toList();
+    }
+
+    @Test
     void bytesThatTheDeviceHasFreeAfterAStepCountAsGiven() {
         DeviceMemory memory = open(Set.of(ReclaimStep.CALLBACKS));
         long spare = gpu.memory().allocate(0, 64 * MIB);
@@ -354,6 +379,7 @@ final class ReclaimRuleTests {
         DeviceMemory memory = open(DeviceMemory.builder(gpu)
                 .reclaimSteps(Set.of(ReclaimStep.TRIM, ReclaimStep.SPILL, ReclaimStep.FREES))
                 .waitForFrees(Duration.ofMillis(5)));
+        memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (_, _) -> 0);
         own.given = OptionalLong.of(10);
         DeviceOutOfMemoryException refusal = refused(memory);
         assertThat(events)
@@ -498,6 +524,7 @@ final class ReclaimRuleTests {
     @Test
     void aDriverCallThatNothingHelpsIsOutOfMemory() {
         DeviceMemory memory = open(Set.of(ReclaimStep.CALLBACKS, ReclaimStep.LENDING));
+        memory.listeners().onMemoryPressure((_, _) -> 0);
         DriverWork work = new DriverWork(100, CudaResult.OUT_OF_MEMORY);
         assertThatThrownBy(() -> callAgain(memory, work))
                 .isInstanceOfSatisfying(DeviceOutOfMemoryException.class, refusal -> {

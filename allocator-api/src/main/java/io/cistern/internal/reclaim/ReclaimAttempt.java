@@ -438,7 +438,7 @@ final class ReclaimAttempt {
     }
 
     private void note(ReclaimStep step, long given, long begun, String note) {
-        if (waits) {
+        if (waits || (given == 0 && note.isEmpty() && !hasSomethingToTry(step))) {
             return;
         }
         TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun, note);
@@ -446,6 +446,18 @@ final class ReclaimAttempt {
             registry.observers().tell(Events.RECLAIMED, now, route.device(), request.byteSize(), 0, 0, 0);
         }
         tried.merge(step, now, TriedStep::plus);
+    }
+
+    /// Returns whether a step that gave nothing had something to try.
+    private boolean hasSomethingToTry(ReclaimStep step) {
+        return switch (step) {
+            case GRAPHS -> false; // each graph that is gone gives something
+            case CALLBACKS -> !handler.listeners.isEmpty();
+            case LENDING -> registry.hasLender(route);
+            case OTHER_ALLOCATORS -> registry.all().size() > 1;
+            case SPILL -> !handler.stores.isEmpty();
+            default -> true;
+        };
     }
 
     private long askIfGiven() {

@@ -397,10 +397,8 @@ public final class Registry {
     /// @param limit the limit of the scope that chose the route, or null
     /// @return 0 if the route is a pool's own or no pool can help
     public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
-        for (OpenAllocator each : allocators) {
-            if (each.pool() != null && each.leads(refusing)) {
-                return 0;
-            }
+        if (!hasLender(refusing)) {
+            return 0;
         }
         for (OpenAllocator each : allocators) {
             OpenAllocator.Pool pool = each.pool();
@@ -412,6 +410,19 @@ public final class Registry {
             }
         }
         return 0;
+    }
+
+    /// Returns whether a pool lends to the requests of a route: not if the route is a pool's own.
+    public boolean hasLender(Route refusing) {
+        boolean lends = false;
+        for (OpenAllocator each : allocators) {
+            OpenAllocator.Pool pool = each.pool();
+            if (pool != null && each.leads(refusing)) {
+                return false;
+            }
+            lends |= pool != null && pool.lends().getAsBoolean();
+        }
+        return lends;
     }
 
     public CurrentAllocators currents() {
