@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
@@ -70,12 +71,14 @@ class LiveLimitTests {
             assertThat(events)
                     .filteredOn(MemoryEvent.OutOfMemory.class::isInstance)
                     .hasSize(2)
-                    .allMatch(event -> ((MemoryEvent.OutOfMemory) event).byLimit());
+                    .allMatch(event -> ((MemoryEvent.OutOfMemory) event).cause() == RefusalCause.TOO_LARGE);
 
             long half = memory.allocate(600, 0, 0);
             DeviceOutOfMemoryException full =
                     catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(500, 0, 0));
             assertThat(full.isAboveLimit()).isFalse();
+            assertThat(events.getLast())
+                    .isEqualTo(new MemoryEvent.OutOfMemory(full.report().orElseThrow(), RefusalCause.LIMIT));
             assertThat(asked)
                     .as("what fits the limit may be served after frees")
                     .hasPositiveValue();

@@ -10,6 +10,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -387,7 +388,7 @@ final class ReclaimRuleTests {
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.TRIM)),
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.SPILL)),
                         new MemoryEvent.Reclaimed(0, REQUEST, tried(refusal, ReclaimStep.FREES)),
-                        new MemoryEvent.OutOfMemory(refusal.report().orElseThrow(), false));
+                        new MemoryEvent.OutOfMemory(refusal.report().orElseThrow(), RefusalCause.MEMORY));
         assertThat(tried(refusal, ReclaimStep.FREES).byteSize()).isZero();
     }
 

@@ -130,9 +130,18 @@ public sealed interface MemoryEvent {
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
     /// @param report the facts known at that moment
-    /// @param byLimit whether a limit refused the request, or the request is larger than an option of the
-    ///     allocator, such as `max_bytes`, or the device's reserve ever allows
-    record OutOfMemory(OutOfMemoryReport report, boolean byLimit) implements MemoryEvent {
+    /// @param cause why it fails
+    record OutOfMemory(OutOfMemoryReport report, RefusalCause cause) implements MemoryEvent {
+        /// Why a request fails.
+        public enum RefusalCause {
+            /// There was no memory for the request.
+            MEMORY,
+            /// A [io.cistern.MemoryLimit] had no room for the request.
+            LIMIT,
+            /// The request can [never fit][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit].
+            TOO_LARGE
+        }
+
         @Override
         public int device() {
             return report.device();

@@ -1,6 +1,7 @@
 package io.cistern.internal.events;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import org.jspecify.annotations.Nullable;
@@ -53,9 +54,14 @@ public final class Events {
     public static final Factory<TriedStep> RECLAIMED =
             (step, device, byteSize, _, _, _) -> new MemoryEvent.Reclaimed(device, byteSize, step);
 
-    /// Arguments: report; 1 if a limit refused the request, else 0.
-    public static final Factory<OutOfMemoryReport> OUT_OF_MEMORY =
-            (report, _, byLimit, _, _, _) -> new MemoryEvent.OutOfMemory(report, byLimit == 1);
+    /// Argument: report.
+    public static final Factory<OutOfMemoryReport> OUT_OF_MEMORY = refused(RefusalCause.MEMORY);
+
+    /// The same for a request that a limit had no room for.
+    public static final Factory<OutOfMemoryReport> LIMIT_REACHED = refused(RefusalCause.LIMIT);
+
+    /// The same for a request that can never fit.
+    public static final Factory<OutOfMemoryReport> TOO_LARGE = refused(RefusalCause.TOO_LARGE);
 
     /// Arguments: any text; the stream, the block's address.
     public static final Factory<String> USE_RECORDED =
@@ -76,6 +82,10 @@ public final class Events {
     static final Factory<String> NOTHING_MORE = (_, _, _, _, _, _) -> null;
 
     private Events() {}
+
+    private static Factory<OutOfMemoryReport> refused(RefusalCause cause) {
+        return (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report, cause);
+    }
 
     private static Factory<String> trimmed(boolean afterWork) {
         return (allocator, device, keepBytes, returnedBytes, nanos, _) ->

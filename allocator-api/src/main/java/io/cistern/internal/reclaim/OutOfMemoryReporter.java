@@ -60,7 +60,7 @@ final class OutOfMemoryReporter {
     }
 
     /// Returns whether a limit refused, or an option of the allocator, rather than the device.
-    static boolean isByLimit(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {
+    private static boolean isByLimit(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {
         return failure.isByLimit() || (failure.isAboveLimit() && !isLargerThanDevice(failure, report));
     }
 

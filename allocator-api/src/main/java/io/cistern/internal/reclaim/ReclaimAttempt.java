@@ -245,8 +245,10 @@ final class ReclaimAttempt {
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
-            boolean byLimit = OutOfMemoryReporter.isByLimit(last, report);
-            registry.observers().tell(Events.OUT_OF_MEMORY, report, report.device(), byLimit ? 1 : 0, 0, 0, 0);
+            var refused = last.isAboveLimit()
+                    ? Events.TOO_LARGE
+                    : last.isByLimit() ? Events.LIMIT_REACHED : Events.OUT_OF_MEMORY;
+            registry.observers().tell(refused, report, report.device(), 0, 0, 0, 0);
         }
         return last.with(report);
     }

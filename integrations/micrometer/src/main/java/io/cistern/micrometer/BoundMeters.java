@@ -3,8 +3,10 @@ package io.cistern.micrometer;
 import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LeakLevel;
+import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -159,8 +161,9 @@ final class BoundMeters {
             for (int device = 0; device < memory.environment().deviceCount(); device++) {
                 addGauges(meters, allocator, device);
                 addCounters(meters, allocator, device);
-                EventMeters.refusals(meters, tagOf(device), false);
-                EventMeters.refusals(meters, tagOf(device), true);
+                for (RefusalCause cause : RefusalCause.values()) {
+                    EventMeters.refusals(meters, tagOf(device), cause);
+                }
             }
             return new OfAllocator(name, pool, meters);
         } catch (Throwable failure) {

@@ -42,9 +42,9 @@ import java.util.concurrent.TimeUnit;
 ///   of the same spec is `caching#2`; events that name only the spec count for the first.
 /// - `pool` is the pool's tag, `untagged` for a pool without one, and `none` for an allocator that is not a
 ///   pool.
-/// - `cause` is `limit` if a limit refused the request, or if the request was
-///   [larger][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit] than its allocator may hold, but not
-///   than the device; else `memory`.
+/// - `cause` is `too_large` for a request that can
+///   [never fit][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit], else `limit` if a limit had no room
+///   for it, else `memory`.
 ///
 /// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't
 /// report is NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and

@@ -1,6 +1,7 @@
 package io.cistern.micrometer;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Tags;
@@ -82,20 +83,20 @@ final class EventMeters implements Consumer<MemoryEvent> {
     }
 
     private static void count(@Nullable MeterGroup group, Tags more, MemoryEvent.OutOfMemory refusal) {
-        Counter counter = group == null ? null : refusals(group, more, refusal.byLimit());
+        Counter counter = group == null ? null : refusals(group, more, refusal.cause());
         if (counter != null) {
             counter.increment();
         }
     }
 
     /// Adds the counter of refused requests: an alarm sees the first one only if the counter was there before.
-    static @Nullable Counter refusals(MeterGroup group, Tags more, boolean byLimit) {
+    static @Nullable Counter refusals(MeterGroup group, Tags more, RefusalCause cause) {
         return group.meter(
                 Counter.class,
                 "cistern.out.of.memory",
-                more.and("cause", byLimit ? "limit" : "memory"),
+                more.and("cause", cause.name().toLowerCase(Locale.ROOT)),
                 (tags, registry) -> Counter.builder("cistern.out.of.memory")
-                        .description("Requests that failed: memory ran out, or a limit refused them")
+                        .description("Requests that failed: memory or a limit was exhausted, or they can never fit")
                         .tags(tags)
                         .register(registry));
     }

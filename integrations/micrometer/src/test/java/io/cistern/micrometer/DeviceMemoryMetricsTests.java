@@ -229,10 +229,15 @@ final class DeviceMemoryMetricsTests {
             assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
             assertThat(registry.get("cistern.out.of.memory").counters())
                     .as("there before the first refusal, which an alarm would miss otherwise")
-                    .hasSize(2);
+                    .hasSize(3);
             assertThat(refusals("memory")).isZero();
+            long most = allocate(200 * MIB);
+            assertThatThrownBy(() -> allocate(100 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            free(most);
+            assertThat(refusals("memory")).isOne();
             assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(refusals("memory")).isOne();
+            assertThat(refusals("too_large")).isOne();
             assertThat(refusals("limit")).isZero();
             assertThat(registry.find("cistern.allocation.slow").timer()).isNull();
         }
@@ -258,13 +263,14 @@ final class DeviceMemoryMetricsTests {
             long address = allocate(5 * MIB);
             assertThatThrownBy(() -> allocate(5 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
             free(address);
-            assertThat(refusals("limit")).isEqualTo(2);
+            assertThat(refusals("limit")).isOne();
+            assertThat(refusals("too_large")).isOne();
             assertThat(refusals("memory")).isZero();
             memory.setCurrent("caching:max_bytes=8MiB");
             memory.limits().device(DEVICE).lift();
             assertThatThrownBy(() -> allocate(9 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(registry.get("cistern.out.of.memory")
-                            .tags("allocator", "caching:max_bytes=8MiB", "cause", "limit")
+                            .tags("allocator", "caching:max_bytes=8MiB", "cause", "too_large")
                             .counter()
                             .count())
                     .isOne();
