@@ -158,6 +158,7 @@ final class BoundMeters {
         String name = freeName(allocator.spec().toString(), pool);
         MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
         try {
+            addLimit(meters, allocator);
             for (int device = 0; device < memory.environment().deviceCount(); device++) {
                 addGauges(meters, allocator, device);
                 addCounters(meters, allocator, device);
@@ -185,6 +186,23 @@ final class BoundMeters {
 
     private static String nameOf(MemoryPool pool) {
         return pool.tag().isEmpty() ? "untagged" : pool.tag(); // a pool's number would make series without end
+    }
+
+    private static void addLimit(MeterGroup group, Allocator allocator) {
+        group.meter(
+                Gauge.class,
+                "cistern.memory.limit",
+                Tags.empty(),
+                (tags, registry) -> Gauge.builder("cistern.memory.limit", allocator, BoundMeters::limit)
+                        .description("The maximum requested bytes of the allocator's live blocks on all devices")
+                        .baseUnit(BaseUnits.BYTES)
+                        .tags(tags)
+                        .register(registry));
+    }
+
+    private static double limit(Allocator allocator) {
+        MemoryLimit limit = allocator.limit();
+        return limit.isSet() ? limit.byteSize() : Double.NaN;
     }
 
     private static void addGauges(MeterGroup group, Allocator allocator, int device) {

@@ -29,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 /// | `cistern.blocks.live` | live blocks | same |
 /// | `cistern.allocations`, `cistern.frees` | counters | same |
 /// | `cistern.allocators` | allocators that are open or have live blocks | `memory` |
+/// | `cistern.memory.limit` | the allocator's limit for all devices; NaN without one | `memory`, `allocator`, `pool` |
 /// | `cistern.out.of.memory` | failed requests, a counter | `memory`, `device`, `allocator`, `pool`, `cause` |
 /// | `cistern.reclaims` | a timer of reclaim steps | `memory`, `device`, `step` |
 /// | `cistern.trims` | a timer of requested trims | `memory`, `device`, `allocator`, `pool` |

@@ -18,6 +18,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
+import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
@@ -275,6 +276,28 @@ final class DeviceMemoryMetricsTests {
                             .count())
                     .isOne();
         }
+    }
+
+    @Test
+    void theLimitOfAPoolIsAGaugeOfAllDevicesTogether() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory);
+                MemoryPool pool = MemoryPool.builder(memory)
+                        .tag("scores")
+                        .limitBytes(8 * MIB)
+                        .open()) {
+            metrics.bindTo(registry);
+            assertThat(limitOf("scores").value()).isEqualTo(8.0 * MIB);
+            assertThat(limitOf("scores").getId().getTag("device")).isNull();
+            assertThat(limitOf("none").value()).isNaN();
+            pool.limit().setByteSize(4 * MIB);
+            assertThat(limitOf("scores").value()).isEqualTo(4.0 * MIB);
+            pool.limit().lift();
+            assertThat(limitOf("scores").value()).isNaN();
+        }
+    }
+
+    private Gauge limitOf(String pool) {
+        return registry.get("cistern.memory.limit").tag("pool", pool).gauge();
     }
 
     /// As many as are open at once.
