@@ -169,7 +169,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// reserve. A retry is useless then: request less, or raise the limit or the option. Except for pools
     /// that lend, Cistern has not looked for memory, so other allocators keep their idle memory.
     ///
-    /// This is false if Cistern can't tell, for example if a C library or the program's own code refuses.
+    /// False does not promise that a retry succeeds. This is about one allocation: a program that needs two
+    /// blocks at once may never fit under a limit. Nor does Cistern know why a C library or the program's own
+    /// code refuses.
     public boolean isAboveLimit() {
         return aboveLimit;
     }
