@@ -1,5 +1,6 @@
 package io.cistern.spring.scoring;
 
+import io.cistern.CudaStream;
 import io.cistern.CudaStreamPool;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
@@ -7,15 +8,18 @@ import io.cistern.MemoryPool;
 import io.cistern.ScopeOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
 import org.springframework.context.annotation.Bean;
-import org.springframework.http.HttpStatusCode;
+import org.springframework.http.HttpStatus;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.RequestParam;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.server.ResponseStatusException;
 
 /// The program of the page about Spring Boot.
 @SpringBootApplication
@@ -41,21 +45,22 @@ public class ScoringApplication {
     }
 
     @RestController
-    static class Scores {
-        private final MemoryPool scores;
-        private final CudaStreamPool streams;
-
-        Scores(MemoryPool scores, CudaStreamPool streams) {
-            this.scores = scores;
-            this.streams = streams;
-        }
+    record Scores(MemoryPool scores, CudaStreamPool streams) {
+        private static final Logger LOG = LoggerFactory.getLogger(Scores.class);
+        private static final String REQUEST = "http-request";
 
         @GetMapping("/score")
-        String score(@RequestParam long mib) {
-            ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of("request", 64L << 20));
+        String score(@RequestParam int mib) {
+            if (mib < 1) {
+                throw new ResponseStatusException(HttpStatus.BAD_REQUEST);
+            }
+            ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of(REQUEST, 64L << 20));
             return scores.call(ofRequest, () -> {
-                try (DeviceBuffer x = DeviceBuffer.allocate(mib << 20, streams.next())) {
-                    x.fill((byte) 1); // your kernels take x.address()
+                CudaStream stream = streams.next();
+                try (DeviceBuffer x = DeviceBuffer.allocate((long) mib << 20, stream);
+                        DeviceBuffer y = DeviceBuffer.allocate((long) mib << 20, stream)) {
+                    x.fill((byte) 1);
+                    y.copyFrom(x); // your kernels take x.address() and y.address()
                     return "scored " + mib + " MiB\n";
                 }
             });
@@ -63,8 +68,11 @@ public class ScoringApplication {
 
         @ExceptionHandler
         ResponseEntity<String> outOfMemory(DeviceOutOfMemoryException e) {
-            HttpStatusCode status = HttpStatusCode.valueOf(e.isAboveLimit() ? 413 : 503); // too large, or try later
-            return ResponseEntity.status(status).body(e.getMessage() + "\n");
+            LOG.warn(e.getMessage());
+            boolean isTooLarge = e.isAboveLimit() || e.detail().contains(REQUEST + ": limit");
+            return isTooLarge
+                    ? ResponseEntity.status(413).body("request less\n")
+                    : ResponseEntity.status(503).body("try again later\n");
         }
     }
 }

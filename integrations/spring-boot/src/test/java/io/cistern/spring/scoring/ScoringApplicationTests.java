@@ -2,6 +2,11 @@ package io.cistern.spring.scoring;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
 import io.cistern.jvm.JavaProgram;
 import java.io.IOException;
 import java.net.URI;
@@ -15,6 +20,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.SpringApplication;
 
 /// The program of `docs/spring-boot.md` does what the page says.
@@ -30,11 +36,15 @@ final class ScoringApplicationTests {
         return at;
     }
 
+    private static String page() throws IOException {
+        return Files.readString(REPOSITORY.resolve("docs/spring-boot.md"));
+    }
+
     @Test
     void thePageShowsThisProgram() throws IOException {
         String source = Files.readString(REPOSITORY.resolve(
                 "integrations/spring-boot/src/test/java/io/cistern/spring/scoring/ScoringApplication.java"));
-        assertThat(Files.readString(REPOSITORY.resolve("docs/spring-boot.md")))
+        assertThat(page())
                 .contains(source.substring(source.indexOf("import "), source.indexOf("/// The program of the page"))
                         .strip())
                 .contains(source.substring(source.indexOf("@SpringBootApplication"))
@@ -42,7 +52,7 @@ final class ScoringApplicationTests {
     }
 
     @Test
-    void aRequestIsServedAndOneAboveItsLimitIsRefused() throws Exception {
+    void theStatusOfARefusalTellsWhetherToRetry() throws Exception {
         try (var context = SpringApplication.run(
                 ScoringApplication.class,
                 "--server.port=0",
@@ -52,17 +62,28 @@ final class ScoringApplicationTests {
                 "--management.endpoint.health.show-details=always",
                 "--management.endpoint.health.group.liveness.include=livenessState,cistern",
                 "--spring.main.banner-mode=off")) {
+            ListAppender<ILoggingEvent> log = new ListAppender<>();
+            log.start();
+            ((Logger) LoggerFactory.getLogger(ScoringApplication.Scores.class)).addAppender(log);
             String root = "http://localhost:" + context.getEnvironment().getRequiredProperty("local.server.port");
             assertThat(get(root + "/score?mib=16").body()).isEqualTo("scored 16 MiB\n");
 
-            HttpResponse<String> refused = get(root + "/score?mib=100");
-            assertThat(refused.statusCode()).isEqualTo(413);
-            assertThat(refused.body())
-                    .startsWith(
-                            "memory limit reached on device 0: 104857600 bytes (100 MiB) requested; request: limit of 67108864 bytes");
-            assertThat(get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores&tag=cause:limit")
+            assertAnswer(root + "/score?mib=100", 413, "request less\n");
+            assertAnswer(root + "/score?mib=40", 413, "request less\n"); // its second buffer
+            assertThat(get(root + "/score?mib=-1").statusCode()).isEqualTo(400);
+            MemoryPool scores = context.getBean(MemoryPool.class);
+            long others = scores.allocate(250L << 20, 0, 0);
+            assertAnswer(root + "/score?mib=16", 503, "try again later\n");
+            context.getBean(DeviceMemory.class).free(others, 0);
+            assertThat(get(root + "/score?mib=16").statusCode()).isEqualTo(200);
+            assertThat(refusals(root, "too_large")).contains("\"value\":1.0");
+            assertThat(refusals(root, "limit")).contains("\"value\":2.0");
+            assertThat(refusals(root, "memory")).contains("\"value\":0.0");
+            assertThat(get(root + "/actuator/metrics/cistern.memory.limit?tag=pool:scores")
                             .body())
-                    .contains("\"value\":1.0");
+                    .contains("\"value\":" + (double) (256L << 20));
+            assertThat(log.list).hasSize(3);
+            assertThat(page()).contains(log.list.getFirst().getFormattedMessage());
             assertThat(get(root + "/actuator/health/liveness").body())
                     .contains("\"cistern\"", "\"livenessState\"", "\"status\":\"UP\"");
         }
@@ -80,6 +101,17 @@ final class ScoringApplicationTests {
                 .anyMatch(line -> line.startsWith("property cistern.driver: the driver cuda can't be used:")
                         && line.contains("/no/such/libcuda.so"))
                 .noneMatch(line -> line.startsWith("\tat "));
+    }
+
+    private static String refusals(String root, String cause) throws IOException, InterruptedException {
+        return get(root + "/actuator/metrics/cistern.out.of.memory?tag=pool:scores&tag=cause:" + cause)
+                .body();
+    }
+
+    private static void assertAnswer(String address, int status, String text) throws IOException, InterruptedException {
+        HttpResponse<String> answer = get(address);
+        assertThat(answer.statusCode()).isEqualTo(status);
+        assertThat(answer.body()).isEqualTo(text);
     }
 
     private static HttpResponse<String> get(String address) throws IOException, InterruptedException {
