@@ -59,7 +59,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// @throws IllegalStateException if the buffer or its parent is closed, or its arena was reset or
     ///     closed
     /// @throws io.cistern.errors.MemoryAsleepException if the buffer's pool is
-    ///     [asleep][io.cistern.MemoryPool#sleep]; so does every other use of the memory
+    ///     [asleep][io.cistern.MemoryPool#sleep]; every other method that needs the memory throws it,
+    ///     too
     public long address() {
         long present = address;
         if (present < 0) {
@@ -262,10 +263,10 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is reused
-    /// only after the work of all streams of the device. A view or an arena's buffer only becomes unusable.
-    /// A block that several buffers hold is freed when the last of them is closed. Foreign or borrowed
-    /// memory goes back to its owner instead. Closing twice does nothing.
+    /// Frees the memory in the order of the buffer's stream. If that stream has ended, the memory is
+    /// reused only after all work enqueued so far on the device. A view or an arena's buffer only
+    /// becomes unusable. A block that several buffers hold is freed when the last of them is closed.
+    /// Foreign or borrowed memory goes back to its owner instead. Closing twice does nothing.
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
     ///     still open then. Also for a stream in an unannounced capture while another capture is announced;
@@ -331,7 +332,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Frees the memory after an event: see [#closeAfter(long)].
+    /// Closes the buffer, and frees its memory after an event: see [#closeAfter(long)].
     public void closeAfter(CudaEvent event) {
         closeAfter(event.handle());
     }

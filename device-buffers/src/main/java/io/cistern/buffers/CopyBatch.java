@@ -5,9 +5,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A list of copies that are enqueued together. [#submit] checks all of them before it enqueues the first.
-/// A blocking batch waits once, after its last copy. In addition, each copy to an array waits until that
-/// copy is done.
+/// A list of copies that are enqueued together. [#submit] checks all of them before it enqueues the
+/// first. A blocking batch waits after its last copy, and also after each copy to an array.
 ///
 /// ```java
 /// new CopyBatch().toDevice(x, floats).toDevice(y, more).onDevice(z, x).submit(stream, CopyMode.BLOCKING);
@@ -16,8 +15,8 @@ import java.util.List;
 /// The result is as if the copies ran one by one, in the order in which they were added. Sizes and modes
 /// follow the rules of [DeviceBuffer]'s copies.
 ///
-/// Successive copies share one driver call if all of this is true. All other copies are enqueued one by
-/// one.
+/// Successive copies share one driver call if all of these conditions hold; other copies are enqueued
+/// one by one.
 ///
 /// - Each is a copy on one device, or one from or to a [PinnedBuffer].
 /// - None of them writes memory that another one reads or writes.
@@ -28,7 +27,7 @@ import java.util.List;
 public final class CopyBatch {
     private final List<BatchCopy> copies = new ArrayList<>();
 
-    /// Makes an empty batch.
+    /// Creates an empty batch.
     public CopyBatch() {}
 
     /// Adds a copy of host memory to the beginning of a buffer.
@@ -75,7 +74,7 @@ public final class CopyBatch {
     /// Adds a copy of one buffer to the beginning of another, which may be on another device.
     ///
     /// @return this
-    /// @throws IndexOutOfBoundsException if the source is longer
+    /// @throws IndexOutOfBoundsException if the source is longer than the target
     public CopyBatch onDevice(DeviceBuffer target, DeviceBuffer source) {
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         copies.add(
@@ -90,7 +89,7 @@ public final class CopyBatch {
         return copies.size();
     }
 
-    /// Enqueues all copies in the order of one stream, and empties the batch.
+    /// Enqueues all copies on one stream, in the order in which they were added, and empties the batch.
     ///
     /// @param stream a stream of the device that runs the copies: the buffer's device for copies to or from
     ///     the host, the source's device for copies between buffers
@@ -114,7 +113,7 @@ public final class CopyBatch {
         copies.clear();
     }
 
-    /// Submits the copies in the order of a stream: see [#submit(long, CopyMode)].
+    /// Submits the copies on a stream: see [#submit(long, CopyMode)].
     public void submit(CudaStream stream, CopyMode mode) {
         submit(stream.handle(), mode);
     }

@@ -28,9 +28,9 @@ public final class CopyOptions {
         return BufferSupport.of(memory).copyOptions;
     }
 
-    /// Sets whether to report non-blocking copies that can't overlap other work because their host memory
-    /// is not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`.
-    /// Without this call the setting `cistern.copies.report` decides.
+    /// Sets whether to report non-blocking copies that can't overlap other work because their host
+    /// memory is not pinned. Each call site is reported once, as a warning of the logger
+    /// `io.cistern.copies`. Without this call the setting `cistern.copies.report` decides.
     ///
     /// While reporting is on, each non-blocking copy of native memory asks the driver whether the memory is
     /// pinned. While reporting is off, copies cost nothing extra.

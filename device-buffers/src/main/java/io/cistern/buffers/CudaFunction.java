@@ -67,7 +67,7 @@ public final class CudaFunction {
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses the launch
     public void launch(int blocks, int threads, CudaStream stream, Object... arguments) {
         launch(grid(blocks, threads), stream.handle(), arguments);
     }
@@ -90,7 +90,7 @@ public final class CudaFunction {
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses the launch
     public void launch(Extent blocks, Extent threads, CudaStream stream, Object... arguments) {
         launch(Grid.of(blocks, threads), stream.handle(), arguments);
     }
@@ -102,7 +102,7 @@ public final class CudaFunction {
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws NullPointerException for a null argument; the message gives its position
     /// @throws IllegalStateException if the module or a buffer is closed
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses the launch
     public void launch(Grid grid, long stream, Object... arguments) {
         if (module.isClosed()) {
             throw new IllegalStateException("the module of kernel " + name + " is closed");

@@ -26,20 +26,22 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// **Growth.** An arena allocates memory in chunks. When the current chunk is full, the arena allocates
-/// another one, as large as all its chunks so far together, or as the request if that is larger. If there
-/// is not that much memory, the new chunk has just the requested size. If a generation needed several
-/// chunks, the reset frees them, and the next generation begins with a single chunk that has room for as
-/// much. A new arena begins with about as much as earlier arenas of its name needed.
+/// **Growth.** An arena allocates memory in chunks. When a request does not fit in the current chunk,
+/// the arena allocates another one, as large as all its chunks so far together, or as the request if
+/// that is larger. If there is not that much memory, the new chunk has just the size of the request. If
+/// a generation needed several chunks, the reset frees them, and the next generation begins with a
+/// single chunk that has room for as much. A new arena begins with about as much as earlier arenas of
+/// its name needed.
 ///
-/// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
-/// throws an [IllegalStateException] when it is used. An address from [#allocate] becomes invalid, too, but
-/// nothing checks its use.
+/// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed
+/// arena, throws an [IllegalStateException] when it is used. An address from [#allocate] also becomes
+/// invalid, but Cistern does not check its use.
 ///
-/// **Streams.** An arena belongs to one stream. New buffers may reuse the memory right after a reset, since
-/// their work runs later on that stream. If a buffer is used on another stream, record that
-/// ([DeviceBuffer#recordUse]); copies and launches of this library record it themselves. The reset then
-/// frees the arena's chunks, and their memory is reused only after the other stream's work, too.
+/// **Streams.** An arena belongs to one stream. New buffers may reuse the memory right after a reset,
+/// since their work runs later on that stream. If a buffer is used on another stream, record the use
+/// ([DeviceBuffer#recordUse]); copies and launches of this library record their uses themselves. After
+/// such a use, the next reset frees the arena's chunks, and their memory is reused only after the other
+/// stream's work.
 ///
 /// **Captures.** A chunk that the arena allocates in a capture is the graph's memory, so later generations
 /// would use it while the graph may run. A chunk that the arena frees in a capture stays with the graph. So

@@ -36,9 +36,9 @@ import org.jspecify.annotations.Nullable;
 /// code of your own that closes unreachable buffers, may treat a buffer as dropped while a call still uses
 /// its address. [#withAddress] prevents that with a reachability fence.
 ///
-/// **After the close.** Closing twice does nothing. Any other use of a closed buffer's memory throws an
-/// [IllegalStateException]. So does the use of a slice whose parent is closed, and of an arena's buffer
-/// after the arena was reset or closed.
+/// **After the close.** Closing twice does nothing. Any other method that needs a closed buffer's
+/// memory throws an [IllegalStateException]. So does a slice whose parent is closed, and an arena's
+/// buffer after the arena was reset or closed.
 ///
 /// **Slices.** [#slice] returns a view that lives as long as its parent and needs no close; [#retainedSlice]
 /// returns a slice that keeps the memory alive itself.
@@ -270,11 +270,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// [borrowed][#ofBorrowed] memory. Work that was enqueued before may still use the memory.
     @FunctionalInterface
     public interface ForeignOwner {
-        /// Takes the memory back, on the thread that closes the buffer. If this method throws, the
+        /// Takes the memory back, on the thread that closes the last of its buffers. If this method throws, the
         /// exception is logged for foreign memory; for [borrowed][#ofBorrowed] memory, the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of the block's device: usually the buffer's, but another one if that has
+        /// @param stream a stream of the block's device: the buffer's, unless that stream has
         ///     ended or is a thread's own default stream. Work enqueued on `stream` from now on runs after
         ///     all uses of the block
         void release(long address, long stream);
@@ -486,7 +486,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceElements(this, layout);
     }
 
-    /// Returns the buffer, or a part of it, as rows at a fixed distance.
+    /// Returns the buffer, or a part of it, as rows at a fixed pitch.
     ///
     /// @param offset byte at which the first row begins
     /// @param pitch bytes from the beginning of a row to the beginning of the next
@@ -505,7 +505,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// buffer. Repeated calls return equal views.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the host does not reach the memory, or the buffer is an
+    /// @throws UnsupportedOperationException if the host can't access the memory, or the buffer is an
     ///     arena's
     public MemorySegment hostView() {
         if (byteSize == 0) {
@@ -540,7 +540,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyFrom(MemorySegment.ofBuffer(source));
     }
 
-    /// Copies host memory to the beginning of the buffer in the order of a stream.
+    /// Copies host memory to the beginning of the buffer in stream order.
     ///
     /// @param source host memory; [CopyMode] says how long it must not change
     /// @param stream a stream of the buffer's device
@@ -552,14 +552,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toDevice(this, source, stream, mode);
     }
 
-    /// Copies host memory in the order of a stream: see
+    /// Copies host memory in stream order: see
     /// [#copyFrom(MemorySegment, long, CopyMode)].
     public void copyFrom(MemorySegment source, CudaStream stream, CopyMode mode) {
         copyFrom(source, stream.handle(), mode);
     }
 
-    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may
-    /// be closed right after this call: its memory is reused only after the copy.
+    /// Copies pinned memory to the beginning of the buffer in stream order. The pinned buffer may be
+    /// closed right after this call: its memory is reused only after the copy.
     ///
     /// @param stream a stream of the buffer's device
     ///
@@ -572,7 +572,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toDevice(this, source.segment(), stream, mode);
     }
 
-    /// Copies pinned memory in the order of a stream: see
+    /// Copies pinned memory in stream order: see
     /// [#copyFrom(PinnedBuffer, long, CopyMode)].
     public void copyFrom(PinnedBuffer source, CudaStream stream, CopyMode mode) {
         copyFrom(source, stream.handle(), mode);
@@ -596,7 +596,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         copyTo(MemorySegment.ofBuffer(target));
     }
 
-    /// Copies the buffer to host memory in the order of a stream.
+    /// Copies the buffer to host memory in stream order.
     ///
     /// @param target host memory; [CopyMode] says when it may be read
     /// @param stream a stream of the buffer's device
@@ -610,13 +610,13 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toHost(this, target, stream, mode);
     }
 
-    /// Copies to host memory in the order of a stream: see
+    /// Copies to host memory in stream order: see
     /// [#copyTo(MemorySegment, long, CopyMode)].
     public void copyTo(MemorySegment target, CudaStream stream, CopyMode mode) {
         copyTo(target, stream.handle(), mode);
     }
 
-    /// Copies the buffer to pinned memory in the order of a stream.
+    /// Copies the buffer to pinned memory in stream order.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if the target is shorter than the buffer
@@ -628,13 +628,13 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toHost(this, target.segment(), stream, mode);
     }
 
-    /// Copies to pinned memory in the order of a stream: see
+    /// Copies to pinned memory in stream order: see
     /// [#copyTo(PinnedBuffer, long, CopyMode)].
     public void copyTo(PinnedBuffer target, CudaStream stream, CopyMode mode) {
         copyTo(target, stream.handle(), mode);
     }
 
-    /// Copies another buffer to the beginning of this one. The host does not wait.
+    /// Enqueues a copy of another buffer to the beginning of this one.
     ///
     /// - On one GPU, the copy runs on this buffer's stream, after all work enqueued so far on the source's
     ///   stream. Later work on the source's stream does not wait for the copy.
@@ -642,8 +642,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///     stream. Later work on this buffer's stream waits for the copy; if the driver refuses that order,
     ///     the host waits.
     ///
-    /// If a stream has [ended][DeviceMemory#streamClosing], a stream whose work runs after all work of the
-    /// device takes its place.
+    /// If a stream has [ended][DeviceMemory#streamClosing], its place is taken by a stream whose work
+    /// runs after all work enqueued so far on the device.
     ///
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
     /// @throws IllegalArgumentException if the buffers overlap
@@ -653,8 +653,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         DeviceCopies.inOrder(this, source);
     }
 
-    /// Copies another buffer to the beginning of this one in the order of one stream. The program must
-    /// order the copy with work on other streams that uses either buffer.
+    /// Copies another buffer to the beginning of this one in stream order. The program must order the
+    /// copy with work on other streams that uses either buffer.
     ///
     /// @param stream a stream of the source's device
     /// @throws IndexOutOfBoundsException if the source is longer than this buffer
@@ -664,7 +664,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         DeviceCopies.on(this, source, stream);
     }
 
-    /// Copies another buffer in the order of a stream: see [#copyFrom(DeviceBuffer, long)].
+    /// Copies another buffer in stream order: see [#copyFrom(DeviceBuffer, long)].
     public void copyFrom(DeviceBuffer source, CudaStream stream) {
         copyFrom(source, stream.handle());
     }
@@ -676,7 +676,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fill(value, stream);
     }
 
-    /// Sets every byte to a value, in the order of a stream.
+    /// Sets every byte to a value, in stream order.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
@@ -684,7 +684,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
     }
 
-    /// Sets every byte in the order of a stream: see [#fill(byte, long)].
+    /// Sets every byte in stream order: see [#fill(byte, long)].
     public void fill(byte value, CudaStream stream) {
         fill(value, stream.handle());
     }
@@ -699,7 +699,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fillShorts(value, stream);
     }
 
-    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    /// Sets every 16-bit value in stream order: see [#fillShorts(short)].
     ///
     /// @param stream a stream of the buffer's device
     public void fillShorts(short value, long stream) {
@@ -707,7 +707,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         memory.driver().copies().fillShorts(device, addressOn(stream), value, byteSize / Short.BYTES, stream);
     }
 
-    /// Sets every 16-bit value in the order of a stream: see [#fillShorts(short)].
+    /// Sets every 16-bit value in stream order: see [#fillShorts(short)].
     public void fillShorts(short value, CudaStream stream) {
         fillShorts(value, stream.handle());
     }
@@ -721,7 +721,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         fillWords(value, stream);
     }
 
-    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int)].
+    /// Sets every 32-bit word in stream order: see [#fillWords(int)].
     ///
     /// @param stream a stream of the buffer's device
     public void fillWords(int value, long stream) {
@@ -729,7 +729,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         memory.driver().copies().fillWords(device, addressOn(stream), value, byteSize / Integer.BYTES, stream);
     }
 
-    /// Sets every 32-bit word in the order of a stream: see [#fillWords(int)].
+    /// Sets every 32-bit word in stream order: see [#fillWords(int)].
     public void fillWords(int value, CudaStream stream) {
         fillWords(value, stream.handle());
     }

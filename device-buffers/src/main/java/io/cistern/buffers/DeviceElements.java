@@ -22,7 +22,7 @@ import java.util.Objects;
 /// @param buffer the buffer
 /// @param layout the type of an element
 public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
-    /// Makes a view of whole elements.
+    /// Creates a view of whole elements.
     ///
     /// @throws IllegalArgumentException if the layout has 0 bytes, or the buffer's length is not a multiple
     ///     of the layout's

@@ -4,7 +4,7 @@ import io.cistern.cuda.Copies;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
-/// Rows of a buffer at a fixed distance, such as a part of an image or a matrix, for 2-D copies.
+/// Rows of a buffer at a fixed pitch, such as a part of an image or a matrix, for 2-D copies.
 ///
 /// ```
 /// offset        offset + pitch      offset + 2 × pitch
@@ -19,7 +19,7 @@ import java.util.Objects;
 /// @param rowBytes bytes of a row
 /// @param rows number of rows
 public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowBytes, long rows) {
-    /// Makes a view of rows inside the buffer.
+    /// Creates a view of rows inside the buffer.
     ///
     /// @throws IndexOutOfBoundsException if the rows are not inside the buffer
     /// @throws IllegalArgumentException if rows overlap, or `rowBytes` or `rows` is negative
@@ -50,7 +50,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         }
     }
 
-    /// Copies rows of host memory to these rows, in the order of a stream. The memory may be changed as soon as
+    /// Copies rows of host memory to these rows, in stream order. The memory may be changed as soon as
     /// this method returns.
     ///
     /// @param source memory that begins with the first row to copy
@@ -66,8 +66,8 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
     }
 
-    /// Copies rows of pinned memory to these rows, in the order of a stream. The pinned buffer may be
-    /// closed right after this call.
+    /// Copies rows of pinned memory to these rows, in stream order. The pinned buffer may be closed
+    /// right after this call.
     ///
     /// @throws IndexOutOfBoundsException if the source is too short for the rows
     /// @throws IllegalArgumentException if `sourcePitch` is less than [#rowBytes]
@@ -78,7 +78,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         HostRows.toDevice(this, source, sourcePitch, stream, mode);
     }
 
-    /// Copies these rows to rows of host memory, in the order of a stream, and waits for the copy.
+    /// Copies these rows to rows of host memory, in stream order, and waits for the copy.
     ///
     /// @param target memory that begins with its first row; the bytes between rows do not change
     /// @param targetPitch bytes from the beginning of a row of `target` to the beginning of the next
@@ -94,7 +94,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         HostRows.toHost(this, target, targetPitch, stream);
     }
 
-    /// Copies these rows to rows of pinned memory, in the order of a stream.
+    /// Copies these rows to rows of pinned memory, in stream order.
     ///
     /// @throws IndexOutOfBoundsException if the target is too short for the rows
     /// @throws IllegalArgumentException if `targetPitch` is less than [#rowBytes]
@@ -105,7 +105,7 @@ public record DeviceRows(DeviceBuffer buffer, long offset, long pitch, long rowB
         HostRows.toHost(this, target, targetPitch, stream, mode);
     }
 
-    /// Copies rows of the same shape on the same device to these rows, in the order of a stream.
+    /// Copies rows of the same shape on the same device to these rows, in stream order.
     ///
     /// @param stream a stream of the device
     /// @throws IllegalArgumentException if the shapes or devices differ, or if rows of the source and of

@@ -10,9 +10,9 @@ import io.cistern.cuda.UnifiedMemory;
 import java.util.List;
 import java.util.Optional;
 
-/// Moves managed memory, drops its contents, and advises the driver where it should be and how it will be
-/// used. Managed buffers come from the allocator `managed`, from `caching:source=managed`, or from
-/// `async:location=managed`.
+/// Prefetches managed memory, discards its contents, and advises the driver where the memory should be
+/// and how it will be used. Managed buffers come from the allocator `managed`, from
+/// `caching:source=managed`, or from `async:location=managed`.
 ///
 /// ```java
 /// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);  // before the kernel: no page faults in it
@@ -41,15 +41,15 @@ public final class ManagedMemory {
         return buffer.address() != 0 && attribute(buffer, PointerAttribute.IS_MANAGED) != 0;
     }
 
-    /// Moves a buffer to a place in the order of a stream, so that its next use there causes no page
-    /// faults. Pages for which the device has no room stay where they are, or displace other managed
-    /// memory.
+    /// Prefetches a buffer to a location in stream order, so that the buffer's next use there causes no
+    /// page faults. Pages for which the device has no room stay where they are, or displace other
+    /// managed memory.
     ///
     /// @param target a device, [the host][MemoryLocation#host()], or one of the host's NUMA nodes
     /// @param stream a stream of the buffer's device
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
+    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always refuses
     public static void prefetch(DeviceBuffer buffer, MemoryLocation target, long stream) {
         requireManaged(buffer);
         CaptureRules.requireNoMove(buffer, stream);
@@ -62,19 +62,17 @@ public final class ManagedMemory {
         }
     }
 
-    /// Moves a buffer to a place in the order of a stream: see
-    /// [#prefetch(DeviceBuffer, MemoryLocation, long)].
+    /// Prefetches a buffer in stream order: see [#prefetch(DeviceBuffer, MemoryLocation, long)].
     public static void prefetch(DeviceBuffer buffer, MemoryLocation target, CudaStream stream) {
         prefetch(buffer, target, stream.handle());
     }
 
-    /// Moves several buffers to a place in the order of a stream, as
-    /// [#prefetch(DeviceBuffer, MemoryLocation, long)] moves one. All buffers are checked before the first is
-    /// moved.
+    /// Prefetches several buffers in stream order, as [#prefetch(DeviceBuffer, MemoryLocation, long)]
+    /// does with one. All buffers are checked before the first is prefetched.
     ///
     /// @throws IllegalArgumentException if a buffer is not managed
     /// @throws IllegalStateException if a buffer or the stream is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses; some of the buffers may have been moved then
+    /// @throws CudaException if the driver refuses; some of the buffers may have been prefetched then
     public static void prefetch(List<DeviceBuffer> buffers, MemoryLocation target, CudaStream stream) {
         buffers.forEach(ManagedMemory::requireManaged);
         buffers.forEach(buffer -> CaptureRules.requireNoMove(buffer, stream.handle()));
@@ -84,12 +82,12 @@ public final class ManagedMemory {
     /// Advises the driver how a buffer will be used. The advice holds from now on, for everything in the
     /// buffer's pages.
     ///
-    /// @param place the place that the advice is about; ignored by advice that concerns no place, such as
-    ///     [MemoryAdvice#SET_READ_MOSTLY]
+    /// @param place the location that the advice is about; ignored by advice that concerns no location,
+    ///     such as [MemoryAdvice#SET_READ_MOSTLY]
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does. Every driver
-    ///     tested refuses advice for memory of a driver's pool (`async:location=managed`)
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always refuses. Every
+    ///     driver tested refuses advice for memory of a driver's pool (`async:location=managed`)
     public static void advise(DeviceBuffer buffer, MemoryAdvice advice, MemoryLocation place) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {
@@ -100,13 +98,13 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the advice that holds for every page of a buffer, and the place to which all of them were
-    /// last prefetched.
+    /// Returns the advice that holds for every page of a buffer, and the location to which all of them
+    /// were last prefetched.
     ///
     /// @return no advice and no prefetch for a buffer of 0 bytes
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
+    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always refuses
     public static RangeAttributes attributes(DeviceBuffer buffer) {
         requireManaged(buffer);
         return buffer.byteSize() == 0
@@ -117,18 +115,19 @@ public final class ManagedMemory {
                         .attributes(buffer.device(), buffer.address(), buffer.byteSize());
     }
 
-    /// Drops a buffer's contents in the order of a stream, and places the buffer on its device, so that the next
-    /// kernel writes it there and the driver does not move bytes that are no longer needed. Reads before the next
-    /// write give undefined bytes.
+    /// Discards a buffer's contents in stream order, and places the buffer on its device, so that the
+    /// next kernel writes it there and the driver does not move bytes that are no longer needed. Reads
+    /// before the next write give undefined bytes.
     ///
-    /// Only whole pages of 64 KiB that lie inside the buffer are dropped, since neighbours may use the rest of its
-    /// first and last page. So a small buffer keeps its contents.
+    /// Only whole pages of 64 KiB that lie inside the buffer are discarded, since neighbours may use the
+    /// rest of its first and last page. So a small buffer may keep its contents.
     ///
     /// @param stream a stream of the buffer's device, not the legacy default stream
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed, or the stream is being captured
-    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always does. NVIDIA does
-    ///     not document whether memory of a driver's pool (`async:location=managed`) can be discarded
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 13.0 always refuses. NVIDIA
+    ///     does not document whether memory of a driver's pool (`async:location=managed`) can be
+    ///     discarded
     public static void discard(DeviceBuffer buffer, long stream) {
         requireManaged(buffer);
         CaptureRules.requireNoMove(buffer, stream);
@@ -142,7 +141,7 @@ public final class ManagedMemory {
         }
     }
 
-    /// Drops a buffer's contents in the order of a stream: see [#discard(DeviceBuffer, long)].
+    /// Discards a buffer's contents in stream order: see [#discard(DeviceBuffer, long)].
     public static void discard(DeviceBuffer buffer, CudaStream stream) {
         discard(buffer, stream.handle());
     }

@@ -6,21 +6,22 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
-/// A buffer of pinned host memory: the GPU copies from and to it at the link's full speed, overlapping
-/// other work, and kernels reach it by its address.
+/// A buffer of pinned host memory. The GPU copies from and to it at the link's full speed while other
+/// work runs, and kernels can access it by its address.
 ///
 /// ```java
 /// PinnedMemory pinned = PinnedMemory.of(memory);
 /// try (PinnedBuffer batch = pinned.allocate(bytes)) {
 ///     fill(batch.segment());
 ///     x.copyFrom(batch, stream, CopyMode.NON_BLOCKING);
-/// }                            // its memory is reused once the stream has passed the copy
+/// }                            // its memory is reused once the copy has completed
 /// ```
 ///
-/// **Streams.** Copies and launches of this library record the streams that use the memory. A program that
-/// hands the address to other work must call [#recordUse]. After [#close], the memory is not reused before
-/// the recorded streams have passed their work. If a captured stream used the memory, it is not reused
-/// before the graph and its executables are gone, since each launch uses it.
+/// **Streams.** Copies and launches of this library record the streams that use the memory. If other
+/// work uses the address, the program must call [#recordUse]. After [#close], the memory is reused only
+/// once the work enqueued on the recorded streams before the close has completed. If a captured stream
+/// used the memory, it is not reused before the graph and its executables are destroyed, since each
+/// launch uses it.
 ///
 /// **Reachability.** If a buffer is dropped without a close, its memory is never reused. After the close,
 /// nothing checks the use of its segment, as with a pointer in C: other code may own the bytes, or they may
@@ -43,7 +44,8 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         BLOCK.lazySet(this, block);
     }
 
-    /// Returns the memory for the host; its address is valid on the device as well.
+    /// Returns the memory as a segment for the host; the segment's address is valid on the device as
+    /// well.
     ///
     /// @throws IllegalStateException if the buffer is closed
     @Override
@@ -56,7 +58,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         return byteSize;
     }
 
-    /// Records that a stream uses the memory, by work enqueued before [#close].
+    /// Records that work enqueued on a stream before [#close] uses the memory.
     ///
     /// @param device the stream's device
     /// @param stream a `CUstream` of that device

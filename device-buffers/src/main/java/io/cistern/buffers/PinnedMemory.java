@@ -28,17 +28,17 @@ import org.jspecify.annotations.Nullable;
 /// power of two to the next, so a large block is at most an eighth larger than the request. Blocks are not
 /// split, and a block serves only requests of its own size class.
 ///
-/// **Streams.** A freed block is reused only after each stream that used the block has passed its last use
-/// there. The free records fences on these streams, and the next requests of the block's size class query
-/// the fences. Neither call waits for the device.
+/// **Streams.** A freed block is reused only once its last use on each stream has completed. The free
+/// records fences on these streams, and the next requests of the block's size class query the fences.
+/// Neither call waits for the device.
 ///
-/// **Graphs.** Each launch of a graph uses the blocks that the captured streams used. Such a block is not
-/// reused before the graph and its executables are gone, even if it is freed earlier
+/// **Graphs.** Each launch of a graph uses the blocks that the captured streams used. Such a block is
+/// not reused before the graph and its executables are destroyed, even if it is freed earlier
 /// ([io.cistern.graph.GraphMemory]).
 ///
-/// **Fast path.** One idle block of each size sits in a front slot, and is taken and returned without a
-/// lock. All other calls take one lock. They hold the lock during the driver calls that record and query
-/// fences, but not while the driver pins memory.
+/// **Fast path.** One idle block of each size is in a front slot, which threads take from and return to
+/// without a lock. All other calls take one lock. They hold the lock during the driver calls that
+/// record and query fences, but not while the driver pins memory.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
@@ -101,7 +101,7 @@ public final class PinnedMemory implements HostMemory {
     ///
     /// @param byteSize bytes wanted, up to 4 TiB; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if `byteSize` is negative or more than 4 TiB
-    /// @throws CudaException if the driver can't pin that much
+    /// @throws CudaException if the driver can't pin that many bytes
     @Override
     public PinnedBuffer allocate(long byteSize) {
         if (((byteSize - 1) >>> PinnedSizes.MAX_SHIFT) != 0) {
@@ -110,8 +110,8 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    /// Pins native memory that the program already has, such as a mapped file's or another library's. The
-    /// region is part neither of this cache nor of its statistics.
+    /// Pins native memory that the program already has, such as that of a mapped file or of another
+    /// library. The region is part of neither this cache nor its statistics.
     ///
     /// @param memory native memory that lives at least until the region is closed; no other registered memory may
     ///     share a page with it
@@ -164,7 +164,7 @@ public final class PinnedMemory implements HostMemory {
 
     private PinnedBuffer emptyOrTooLarge(long byteSize) {
         if (byteSize != 0) {
-            throw new IllegalArgumentException("byteSize of pinned memory: " + byteSize + ", must be 0 to 4 TiB");
+            throw new IllegalArgumentException("byteSize of pinned memory must be 0 to 4 TiB, not " + byteSize);
         }
         return new PinnedBuffer(this, new PinnedBlock(MemorySegment.NULL, NO_SIZE_CLASS, 0), byteSize);
     }

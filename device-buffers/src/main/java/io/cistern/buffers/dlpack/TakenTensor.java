@@ -33,7 +33,7 @@ final class TakenTensor implements DeviceBuffer.ForeignOwner {
     /// @throws IllegalStateException if it was taken before and is not closed
     static TakenTensor of(long address, boolean versioned, CudaStream stream) {
         if (address == 0) {
-            throw new IllegalArgumentException("no tensor: its address is 0");
+            throw new IllegalArgumentException("the tensor's address is 0");
         }
         TakenTensor tensor = new TakenTensor(TensorStruct.at(address, versioned), stream);
         if (!ALL.add(address)) {

@@ -10,7 +10,7 @@ import java.util.List;
 /// @param shape elements along each dimension; empty for a single element
 /// @param strides distance between neighbours along each dimension, in elements; 0 repeats the same element
 public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
-    /// Copies the lists.
+    /// Creates a layout with copies of the lists.
     ///
     /// @throws IllegalArgumentException if the lists' lengths differ, if a number in them is negative, or
     ///     if the size in bytes does not fit in a `long`

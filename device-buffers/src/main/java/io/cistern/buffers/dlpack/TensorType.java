@@ -31,7 +31,7 @@ public record TensorType(int code, int bits, int lanes) {
 
     private static final int COMPLEX = 5;
 
-    /// Checks that an element takes whole bytes.
+    /// Creates a type whose elements take whole bytes.
     ///
     /// @throws IllegalArgumentException if an element would take parts of bytes, or if an argument does not
     ///     fit its field of `DLDataType`
