@@ -1,6 +1,6 @@
-/// Memory for collective communication, and the communication itself: the segment sources `nccl` (`ncclMemAlloc`)
-/// and `vmm` (physical memory by handles), the allocator `symmetric`, communicators of libnccl by FFM, and the
-/// registration of pools.
+/// Memory for collective communication, and the communication itself: the segment sources `nccl`
+/// (`ncclMemAlloc`) and `vmm` (physical memory by handles), the allocator `symmetric`, NCCL's
+/// communicators, and the registration of pools.
 @org.jspecify.annotations.NullMarked
 module io.cistern.nccl {
     requires static org.jspecify;

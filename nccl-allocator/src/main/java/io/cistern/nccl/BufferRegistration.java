@@ -3,16 +3,16 @@ package io.cistern.nccl;
 import io.cistern.MemoryPool;
 import java.util.List;
 
-/// The registration of one pool's memory with one communicator. It covers all segments that the pool has on the
-/// communicator's device, and those that it gets later. A segment stays registered until the pool gives it back
-/// or the registration is closed.
+/// The registration of one pool's memory with one communicator. It covers all segments that the pool
+/// has on the communicator's device, and those that the pool obtains later. A segment stays registered
+/// until the pool releases it or the registration is closed.
 ///
 /// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of its own.
 /// Registration is not collective: ranks may register different pools at different times.
 ///
 /// **Order of closing.** Pool, communicator and registration may be closed in any order.
 ///
-/// **Threads.** Any.
+/// **Threads.** Any thread may call any method at any time.
 public final class BufferRegistration implements AutoCloseable {
     private final Communicator communicator;
     private final MemoryPool pool;
@@ -59,8 +59,8 @@ public final class BufferRegistration implements AutoCloseable {
         return books.stream().allMatch(RegistrationBook::isOver);
     }
 
-    /// Deregisters all segments. If the communicator is in a call, this first waits until the call has
-    /// returned. Closing twice does nothing.
+    /// Deregisters all segments. If the communicator is in a call, this method first waits until that
+    /// call returns. Closing twice does nothing.
     @Override
     public void close() {
         communicator.end(this);

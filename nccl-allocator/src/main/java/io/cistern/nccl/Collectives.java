@@ -4,11 +4,11 @@ import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// The calls that move data between ranks. Each call has a method for addresses, which are not checked, and
-/// methods for buffers. The device, size and alignment of buffers are checked before NCCL is called. A buffer
-/// keeps its memory until the stream has passed the call, even if the buffer belongs to another stream and is
-/// closed right after the call. Inside a [group][Nccl#group], which makes the calls at its end, keep buffers
-/// open until that end.
+/// The calls that move data between ranks. Each call has a method for addresses, which are not checked,
+/// and methods for buffers. The device, size and alignment of buffers are checked before NCCL is
+/// called. A buffer's memory is not reused until the call has completed on its stream, even if the
+/// buffer belongs to another stream and is closed right after the call. A [group][Nccl#group] makes its
+/// calls when it ends, so keep their buffers open until then.
 ///
 /// Every rank must make the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
 /// device. Parameters named `inPlace` are both the input and the result.

@@ -27,15 +27,16 @@ import java.util.concurrent.locks.ReentrantLock;
 /// });
 /// ```
 ///
-/// [Collectives] describes the collective calls. Each returns once it is enqueued; the data has moved when the
-/// stream has passed the call.
+/// [Collectives] describes the collective calls. Each returns once its work is enqueued; the data has
+/// moved once that work has completed on the stream.
 ///
-/// **Threads.** Any thread may call at any time; the communicator makes one call at a time, as NCCL demands. If
-/// calls of several ranks wait for each other, a thread that drives these ranks must make them in one
-/// [Nccl#group]. [#asyncError] does not wait for a call under way, and [#abort] only briefly.
+/// **Threads.** Any thread may call at any time; the communicator makes one call at a time, as NCCL
+/// demands. If calls of several ranks wait for each other, a thread that drives these ranks must make
+/// them in one [Nccl#group]. [#asyncError] does not wait for a call in progress, and [#abort] waits
+/// only briefly.
 ///
-/// **Multicast.** NCCL decides about NVLink multicast (NVLS) and obeys `NCCL_NVLS_ENABLE`; this module creates
-/// no multicast objects.
+/// **Multicast.** NCCL decides whether to use NVLink multicast (NVLS), and obeys `NCCL_NVLS_ENABLE`;
+/// this module creates no multicast objects.
 public final class Communicator extends Collectives implements AutoCloseable {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
@@ -196,9 +197,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Registers the memory of a pool with this communicator: the segments that the pool has on this rank's
-    /// device, and those that it gets later. If the pool is already registered, this returns the existing
-    /// registration.
+    /// Registers the memory of a pool with this communicator: the segments that the pool has on this
+    /// rank's device, and those that the pool obtains later. If the pool is already registered, this
+    /// method returns the existing registration.
     ///
     /// @return the registration; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
@@ -248,8 +249,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /// Registers the memory of a pool with deterministic offsets as a window on all ranks. The call is
-    /// **collective**: every rank makes it, with a pool of the same size, and all ranks register windows and
-    /// split in the same order. A thread that drives several ranks uses [Nccl#registerWindows] instead.
+    /// **collective**: every rank makes it, with a pool of the same size, and all ranks register windows
+    /// and split communicators in the same order. A thread that drives several ranks uses
+    /// [Nccl#registerWindows] instead.
     ///
     /// @return the window; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's offsets are not deterministic; open it as `symmetric`
@@ -318,8 +320,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Closes the communicator with its windows and registrations. Its work must be done. NCCL may wait for the
-    /// other ranks of this host here. Closing twice, or after an abort, does nothing.
+    /// Closes the communicator with its windows and registrations. Its work must have completed. NCCL
+    /// may wait here for the other ranks of this host. Closing twice, or after an abort, does nothing.
     ///
     /// @throws NcclException if NCCL refuses; the communicator is closed even then
     @Override
@@ -347,10 +349,10 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Ends the communicator, even in the middle of work that hangs because a rank has failed. If a call is
-    /// under way, this waits up to a second for it to return. A call that still waits for other ranks then
-    /// returns with an error. The windows and registrations end, too. Aborting twice, or during or after a
-    /// close, does nothing.
+    /// Ends the communicator, even in the middle of work that hangs because a rank has failed. If a call
+    /// is in progress, this method waits up to a second for it to return. A call that still waits for
+    /// other ranks then returns with an error. The windows and registrations end, too. Aborting again,
+    /// or during or after a close, does nothing.
     ///
     /// @throws NcclException if NCCL refuses; the communicator is aborted even then
     public void abort() {

@@ -10,9 +10,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/// NCCL for one [DeviceMemory]: creates communicators and groups their calls. On a real driver it calls libnccl
-/// 2.19.1 or newer. The setting `cistern.nccl.library` names the library's file or folder; the default is
-/// `libnccl.so.2`. On the simulated GPU, NCCL is simulated: it moves data, too, but only within one process.
+/// NCCL for one [DeviceMemory]: creates communicators and groups their calls. On a real driver it calls
+/// libnccl 2.19.1 or newer. The setting `cistern.nccl.library` names the library's file or folder; the
+/// default is `libnccl.so.2`. On the simulated GPU, NCCL is simulated, too: it moves data, but only
+/// within one process.
 ///
 /// ```java
 /// Nccl nccl = Nccl.system();
@@ -23,7 +24,8 @@ import java.util.function.Supplier;
 /// }
 /// ```
 ///
-/// **Threads.** Any. While a call waits for other ranks, a virtual thread parks and frees its carrier.
+/// **Threads.** Any thread may call any method at any time. While a call waits for other ranks, a
+/// virtual thread parks and frees its carrier.
 public final class Nccl {
     private final NcclApi api;
 
@@ -57,7 +59,7 @@ public final class Nccl {
 
     /// Creates a communicator of devices of this process (`ncclCommInitAll`): rank i is on `devices[i]`.
     ///
-    /// @param devices ordinals of devices, at least one, none twice
+    /// @param devices ordinals of devices, at least one, without duplicates
     /// @return the ranks, in the order of the devices
     /// @throws IllegalArgumentException if `devices` is empty
     /// @throws NcclException if NCCL refuses
@@ -66,8 +68,8 @@ public final class Nccl {
         return communicators(devices, BlockingWork.get(() -> api.initAll(devices)));
     }
 
-    /// Creates an id by which ranks of several processes find each other. One rank calls it and hands the id to
-    /// the others.
+    /// Creates an id by which ranks of several processes find each other. One rank calls this method and
+    /// sends the id to the others.
     ///
     /// @throws NcclException if NCCL refuses
     public UniqueId uniqueId() {

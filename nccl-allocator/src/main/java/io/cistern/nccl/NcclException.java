@@ -36,7 +36,8 @@ public final class NcclException extends CisternException {
         return code;
     }
 
-    /// Returns the result, or [NcclResult#UNKNOWN] for a code that this version does not name.
+    /// Returns the result, or [NcclResult#UNKNOWN] for a code that this version of Cistern does not
+    /// know.
     public NcclResult result() {
         return NcclResult.of(code);
     }

@@ -8,21 +8,21 @@ public enum NcclResult {
     SUCCESS(0, ""),
     /// A CUDA call inside NCCL failed.
     UNHANDLED_CUDA_ERROR(1, "a CUDA call inside NCCL failed"),
-    /// A call of the operating system failed: sockets, shared memory, a full /dev/shm.
+    /// A system call failed, for example on a socket, or because /dev/shm is full.
     SYSTEM_ERROR(2, "a system call failed; check sockets, /dev/shm and the output of NCCL_DEBUG=WARN"),
-    /// A bug in NCCL, or overwritten memory.
+    /// An internal check failed: NCCL has a bug, or memory was overwritten.
     INTERNAL_ERROR(3, "an internal check of NCCL failed; check the output of NCCL_DEBUG=WARN"),
     /// An argument is invalid.
     INVALID_ARGUMENT(4, "an argument is invalid"),
-    /// The calls don't match: they are in the wrong order, use one GPU twice, or ranks disagree.
+    /// The calls don't match: their order is wrong, one GPU is used twice, or ranks disagree.
     INVALID_USAGE(5, "the calls don't match: one GPU used twice, or ranks that disagree"),
-    /// Another rank failed or is gone.
+    /// Another rank failed or has exited.
     REMOTE_ERROR(6, "another rank failed or has exited; abort the communicator"),
-    /// The work is still in progress; only for communicators that don't block.
+    /// The work is still in progress; only for non-blocking communicators.
     IN_PROGRESS(7, "still in progress"),
     /// The call took longer than the limit that was set.
     TIMEOUT(8, "it took longer than the time limit"),
-    /// A code that this version does not name.
+    /// A code that this version of Cistern does not know.
     UNKNOWN(-1, "a result that this version does not know");
 
     private final int code;

@@ -15,10 +15,10 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 
-/// Provides the allocator `symmetric`. Small and medium blocks lie at deterministic offsets of one segment per
-/// device, which can be registered as a [window][Communicator#registerWindow]; large blocks come from plain
-/// memory. So the size of a buffer decides where it lies: collectives on small and medium buffers are faster in
-/// a window, those on large buffers in plain memory.
+/// Provides the allocator `symmetric`. Small and medium blocks lie at deterministic offsets of one
+/// segment per device, which can be registered as a [window][Communicator#registerWindow]; large blocks
+/// come from plain memory. The reason is speed: collectives on small and medium buffers are faster in a
+/// window, those on large buffers in plain memory.
 public final class SymmetricProvider implements AllocatorProvider {
     /// The size up to which an all-reduce between two H200 without multicast was faster in a window than in
     /// plain memory. Windows win while latency dominates, plain memory once bandwidth does. The sizes tried were

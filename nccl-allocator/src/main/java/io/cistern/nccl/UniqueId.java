@@ -35,8 +35,8 @@ public final class UniqueId {
         return bytes.clone();
     }
 
-    /// Writes the id to a file in one atomic step, so that a process that [reads][#readFrom] it never sees half
-    /// of it.
+    /// Writes the id to a file in one atomic step, so that a process that [reads][#readFrom] the file
+    /// never sees a part of the id.
     ///
     /// @throws IOException if the file can't be written
     public void writeTo(Path file) throws IOException {
@@ -74,7 +74,7 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /// Returns a short text that is made from the id's hash code.
+    /// Returns a short text with the id's hash code.
     @Override
     public String toString() {
         return "UniqueId[" + Integer.toHexString(hashCode()) + "]";

@@ -15,10 +15,10 @@ import java.util.List;
 /// all ranks. Ranks access each other's memory by offset, and NCCL uses its symmetric kernels for buffers in
 /// the window.
 ///
-/// **Order of closing.** Pool, communicator and window may be closed in any order: the memory stays until the
-/// last window on it is closed.
+/// **Order of closing.** Pool, communicator and window may be closed in any order: the memory is kept
+/// until the last window on it is closed.
 ///
-/// **Threads.** Any.
+/// **Threads.** Any thread may call any method at any time.
 public final class Window implements AutoCloseable {
     /// The first version of NCCL with windows.
     static final int SINCE = 22703;
@@ -41,7 +41,7 @@ public final class Window implements AutoCloseable {
     static List<Window> open(NcclApi api, List<Communicator> communicators, MemoryPool pool) {
         SymmetricMemory memory = pool.extension(SymmetricMemory.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be a window: its offsets depend on timing,"
-                        + " so that ranks would differ; valid: a pool of the allocator symmetric"));
+                        + " so they would differ between ranks; valid: a pool of the allocator symmetric"));
         if (api.version() < SINCE) {
             throw new UnsupportedOperationException("windows came with NCCL " + NcclLibrary.text(SINCE) + "; this is "
                     + NcclLibrary.text(api.version()));
@@ -149,8 +149,8 @@ public final class Window implements AutoCloseable {
         return buffer.address() - segment.address();
     }
 
-    /// Deregisters the window. Every rank must do so, after its work on the window is done. Closing twice does
-    /// nothing.
+    /// Deregisters the window. Every rank must do so, once its work on the window has completed. Closing
+    /// twice does nothing.
     @Override
     public void close() {
         communicator.end(this);
