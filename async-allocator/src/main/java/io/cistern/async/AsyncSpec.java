@@ -3,7 +3,7 @@ package io.cistern.async;
 import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecText;
 
-/// Writes a spec of `async` in code, with typed options:
+/// Builds a spec of `async` in code, with typed options:
 ///
 /// ```java
 /// memory.open(new AsyncSpec().with(AsyncOption.POOL, PoolChoice.DEFAULT).spec());

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Chooses the driver's pool from which an allocator takes memory. Immutable.
 ///
-/// The allocator never destroys a pool that is not its own. It changes only the settings that options name
-/// and, in a default pool, a release threshold of 0. It restores them when it closes.
+/// The allocator never destroys a pool that is not its own. In such a pool it changes only the settings
+/// that options name and, in a default pool, a release threshold of 0. It restores these settings when
+/// it closes.
 public final class PoolChoice {
     /// A new pool for each device, which only the allocator uses.
     public static final PoolChoice OWN = new PoolChoice("own", null, List.of());

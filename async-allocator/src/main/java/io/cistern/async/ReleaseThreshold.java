@@ -58,9 +58,9 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// Everything is kept, unless the pool's owner has set a threshold already. This is for the driver's
-    /// default pool: its threshold is 0 unless some code sets another, so the pool would give all idle
-    /// memory back at each synchronisation.
+    /// Everything is kept, unless the pool's owner has set a threshold already. This form is for the
+    /// driver's default pool, whose threshold is 0 unless some code sets another: with 0, the pool would
+    /// give all idle memory back at each synchronisation.
     record Raised() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {

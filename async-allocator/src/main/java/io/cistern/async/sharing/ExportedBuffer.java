@@ -9,12 +9,12 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/// An allocation that other processes can map by its name. Each process can make its work run after that of
-/// the other.
+/// An allocation that other processes can map by name. The exporter and an importer can each make their
+/// work run after the other's.
 ///
 /// ```java
 /// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);
-/// …                                          // importers map it: their work runs after the stream's present work
+/// …                                          // importers map it: their work runs after the stream's work so far
 /// weights.await();                           // later work comes after the work that importers recorded
 /// fill(address, stream);
 /// weights.record(stream);                    // importers that await again come after the fill
@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 ///
 /// The program owns the memory, and must not free it before [#close].
 ///
-/// **Threads.** Any, at any time.
+/// **Threads.** Any thread may call any method at any time.
 public final class ExportedBuffer implements AutoCloseable {
     private final ExportedPool pool;
     private final Publications publications;
@@ -86,7 +86,7 @@ public final class ExportedBuffer implements AutoCloseable {
         return byteSize;
     }
 
-    /// Records the present work of a stream. Work that an importer enqueues after a later
+    /// Records the work enqueued so far on a stream. Work that an importer enqueues after a later
     /// [ImportedBuffer#await] or [ImportedPool#map] runs after the recorded work.
     ///
     /// @param ofStream a stream of the pool's device
@@ -99,12 +99,12 @@ public final class ExportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Waits until all work that importers have recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, runs after the recorded work. If an importer is killed, the method waits
-    /// until its process, and with it its work, is gone.
+    /// Waits until all work that importers have recorded so far has completed. Work that this process
+    /// enqueues afterwards, on any stream, runs after the recorded work. If an importer is killed, the
+    /// method waits until its process has ended, and with it the process's work.
     ///
-    /// The host waits, not a stream: a stream that waited for a killed importer would wait for ever. An
-    /// importer that closes its buffer has waited for its own work.
+    /// The host waits, not a stream: a stream that waited for a killed importer would wait forever. An
+    /// importer that closes its buffer has already waited for its own work.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -128,8 +128,9 @@ public final class ExportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Withdraws the name and waits until all importers have released the buffer or ended. Work enqueued
-    /// afterwards, such as the free of the memory, runs after their work. Closing twice does nothing.
+    /// Withdraws the name and waits until all importers have released the buffer or their processes have
+    /// ended. Work enqueued afterwards, such as the free of the memory, runs after their work. Closing
+    /// twice does nothing.
     ///
     /// @throws SharingException [Reason#IN_USE] if an importer still maps the buffer when the pool's
     ///     [patience][ExportedPool.Builder#patience(Duration)] ends. The name is already withdrawn; call this

@@ -48,10 +48,11 @@ import java.util.function.LongPredicate;
 ///
 /// **Who may connect:** processes of the same user, on this machine. They can write to memory that they map.
 ///
-/// **If an importing process ends** without releasing its buffers, or is killed, the pool releases them
-/// once that process is gone, because its work has ended by then.
+/// **If an importing process ends** without releasing its buffers, the pool releases them once the
+/// process is gone, because its work has ended by then.
 ///
-/// **Threads.** Any, at any time. One thread from the builder's [factory][Builder#threads] serves requests.
+/// **Threads.** Any thread may call any method at any time. One thread from the builder's
+/// [factory][Builder#threads] serves requests.
 public final class ExportedPool implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(ExportedPool.class.getName());
 
@@ -162,7 +163,7 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Publishes an allocation under a name. From now on importers can map it; their work runs after the
-    /// stream's present work.
+    /// work enqueued so far on the stream.
     ///
     /// @param name 1 to 255 bytes in UTF-8, without control characters; not in use for another published
     ///     buffer
@@ -188,8 +189,8 @@ public final class ExportedPool implements AutoCloseable {
     }
 
     /// Publishes a buffer that was allocated from this pool's [#allocator]: see
-    /// [#publish(String, long, long, long)]. The importers' work runs after the present work of the
-    /// buffer's stream. Close the returned buffer before `buffer`.
+    /// [#publish(String, long, long, long)]. The importers' work runs after the work enqueued so far on
+    /// the buffer's stream. Close the returned buffer before `buffer`.
     ///
     /// @throws IllegalStateException if the buffer or the pool is closed
     /// @throws SharingException [Reason#NOT_SHAREABLE] if `buffer` does not come from this pool, is empty,
@@ -269,11 +270,11 @@ public final class ExportedPool implements AutoCloseable {
         return patience;
     }
 
-    /// Waits until importers have released their buffers, at most for the [patience][Builder#patience], and stops
-    /// serving. An importer keeps memory that it still has mapped, but nothing orders its work with that of
-    /// this process any more. If this object created the pool, it destroys it, and the driver keeps the
-    /// pool's memory until all of it is freed; a pool given by [Builder#pool(long)] stays. Closing twice does
-    /// nothing.
+    /// Waits, at most for the [patience][Builder#patience], until importers have released their buffers,
+    /// then stops serving. An importer keeps memory that it still has mapped, but nothing orders its
+    /// work with that of this process any more. A pool that this object created is destroyed, and the
+    /// driver keeps its memory until all of it is freed; a pool given by [Builder#pool(long)] stays.
+    /// Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses; call this again to finish closing
     @Override
@@ -374,8 +375,8 @@ public final class ExportedPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets the kind of handle that other processes import the pool by; by default a file descriptor.
-        /// Fabric handles need an IMEX channel.
+        /// Sets the kind of handle by which other processes import the pool: by default a file
+        /// descriptor. Fabric handles need an IMEX channel.
         ///
         /// @return this
         /// @throws IllegalArgumentException for [HandleType#NONE]
@@ -387,7 +388,7 @@ public final class ExportedPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets how long closing waits for importers that have memory mapped; by default 10 s.
+        /// Sets how long closing waits for importers that have memory mapped: by default 10 s.
         ///
         /// @return this
         /// @throws IllegalArgumentException if `most` is negative

@@ -6,10 +6,11 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 
-/// An allocation of another process, mapped into this one. Each process can make its work run after that of
-/// the other.
+/// An allocation of another process, mapped into this one. Each of the two processes can make its work
+/// run after the other's.
 ///
-/// **Threads.** Any, at any time; of several concurrent closes one takes effect.
+/// **Threads.** Any thread may call any method at any time; of several concurrent closes, only one
+/// takes effect.
 public final class ImportedBuffer implements AutoCloseable {
     private final ImportedPool pool;
     private final CudaDriver driver;
@@ -131,10 +132,10 @@ public final class ImportedBuffer implements AutoCloseable {
         return byteSize;
     }
 
-    /// Waits until all work that the exporter has recorded so far is done. Work that this process enqueues
-    /// afterwards, on any stream, runs after the recorded work.
+    /// Waits until all work that the exporter has recorded so far has completed. Work that this process
+    /// enqueues afterwards, on any stream, runs after the recorded work.
     ///
-    /// The host waits, not a stream: a stream that waited for a killed exporter would wait for ever.
+    /// The host waits, not a stream: a stream that waited for a killed exporter would wait forever.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: its work will never complete
@@ -154,7 +155,7 @@ public final class ImportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Records the present work of a stream. Work that the exporter enqueues after a later
+    /// Records the work enqueued so far on a stream. Work that the exporter enqueues after a later
     /// [ExportedBuffer#await] runs after the recorded work.
     ///
     /// @param ofStream a stream of the pool's device

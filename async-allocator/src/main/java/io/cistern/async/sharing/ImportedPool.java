@@ -36,8 +36,8 @@ import org.jspecify.annotations.Nullable;
 /// **If the exporter ends**, the next call that needs the exporter throws a [SharingException] with
 /// [Reason#PEER_LOST]. Mapped buffers stay mapped until they are closed, and closing works as usual.
 ///
-/// **Threads.** Any, at any time; one thread maps at a time. A virtual thread holds its carrier while it waits
-/// for the exporter's answer.
+/// **Threads.** Any thread may call any method at any time; one thread maps at a time. A virtual thread
+/// holds its carrier while it waits for the exporter's answer.
 public final class ImportedPool implements AutoCloseable {
     private final CudaDriver driver;
     private final ExporterLink link;
@@ -143,8 +143,8 @@ public final class ImportedPool implements AutoCloseable {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Maps the buffer that is published under a name, and waits until the work that the exporter recorded last
-    /// is done.
+    /// Maps the buffer that is published under a name, and waits until the work that the exporter
+    /// recorded last has completed.
     ///
     /// @param name the name under which the exporter published the buffer
     /// @param byteSize the buffer's expected length in bytes; 0 for any
@@ -268,7 +268,7 @@ public final class ImportedPool implements AutoCloseable {
             this.driver = driver;
         }
 
-        /// Sets how the pool's descriptor reaches this process; by default through the socket.
+        /// Sets how the pool's descriptor reaches this process: by default through the socket.
         ///
         /// @return this
         public Builder transfer(Transfer way) {
@@ -276,7 +276,7 @@ public final class ImportedPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets how long to wait for each answer of the exporter; by default 10 s.
+        /// Sets how long to wait for each answer of the exporter: by default 10 s.
         ///
         /// @return this
         /// @throws IllegalArgumentException if `most` is negative

@@ -10,12 +10,12 @@ import java.util.stream.IntStream;
 /// The access of other devices to the memory of one pool.
 ///
 /// A pool has access rights of its own, which apply to all its memory, now and later. Neither
-/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. The more
-/// memory the pool has reserved, the longer it takes to set the rights; each piece that the pool reserves
-/// later takes longer, too.
+/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. The more memory the pool has
+/// reserved, the longer it takes to set the rights. If other devices have access, each later
+/// reservation takes longer, too.
 ///
-/// **Threads.** Any. Calls on the access of an [ExportedPool] or [ImportedPool] fail once that object has
-/// destroyed its pool.
+/// **Threads.** Any thread may call any method at any time. Calls on the access of an [ExportedPool] or
+/// [ImportedPool] fail once that object has destroyed its pool.
 public final class PoolAccess {
     private final CudaDriver driver;
     private final int device;
@@ -65,7 +65,7 @@ public final class PoolAccess {
         set(peer, AccessRights.READ_WRITE);
     }
 
-    /// Revokes the access of a device. The device's work on the memory must have finished.
+    /// Revokes the access of a device. The device's work on the memory must have completed.
     ///
     /// @param peer the device's ordinal
     /// @throws IllegalArgumentException for the pool's own device
@@ -88,7 +88,7 @@ public final class PoolAccess {
         return new IllegalStateException("pool 0x" + Long.toHexString(pool.bare()) + " is closed");
     }
 
-    /// Returns the present access of a device.
+    /// Returns the current access of a device.
     ///
     /// @param peer the device's ordinal
     /// @throws IllegalStateException if the pool is closed
