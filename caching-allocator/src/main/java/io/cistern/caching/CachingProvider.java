@@ -18,8 +18,8 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 
-/// Provides the allocator `caching`, which keeps freed memory, splits and merges blocks, and grows by pages.
-/// [CachingOption] has its options.
+/// Provides the allocator `caching`, which keeps freed memory, splits and merges blocks, and grows by
+/// pages. [CachingOption] lists its options.
 public final class CachingProvider implements AllocatorProvider {
     /// Creates the provider; [java.util.ServiceLoader] calls this.
     public CachingProvider() {}

@@ -98,7 +98,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the maximum bytes of small blocks that each thread keeps",
             bytes(size -> size >= 1L << 20 && size <= 1L << 30));
 
-    /// The bytes obtained from the source with the first request of each device.
+    /// The bytes obtained from the source with the first request on each device.
     public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
             "initial_bytes",
             "bytes, such as `1GiB`; at most `max_bytes`",

@@ -3,7 +3,7 @@ package io.cistern.caching.options;
 import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecText;
 
-/// Builds a spec of `caching` in code, with the types of the options:
+/// Builds a spec of `caching` in code, with typed options:
 ///
 /// ```java
 /// memory.open(new CachingSpec().with(CachingOption.MAX_BYTES, 8L << 30).spec());
@@ -13,7 +13,7 @@ import io.cistern.spi.options.SpecText;
 public final class CachingSpec {
     private final SpecText values = new SpecText();
 
-    /// Starts with the default of every option.
+    /// Creates a spec with every option at its default.
     public CachingSpec() {}
 
     /// Sets an option, replacing any earlier value.
