@@ -34,7 +34,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     private final long padBytes;
     private final ConcurrentMap<Long, Long> upstreamAddresses = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator.
+    /// Wraps an allocator.
     ///
     /// @param alignment the alignment of all addresses in bytes: a power of two, 256 to 2^40
     /// @throws IllegalArgumentException if `alignment` is not a power of two, or out of range
@@ -84,8 +84,8 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// If a method of an ability takes the address of a block, the upstream gets its own address of that
-    /// block. Lending and compaction are not offered.
+    /// If a method of an extension takes the address of a block, the upstream gets its own address of
+    /// that block. Lending to other pools and compaction are not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

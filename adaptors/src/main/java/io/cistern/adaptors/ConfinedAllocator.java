@@ -13,14 +13,14 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /// Lets only one thread, its owner, allocate and free in the upstream, which therefore needs no locks. An
 /// allocation by another thread is an error.
 ///
-/// Any thread may free a block. A free by another thread waits until the owner's next call, which passes it
-/// on to the upstream. The stream of a waiting free must still exist at that call. So the owner must make a
-/// call, such as a `trim`, before such a stream is destroyed. A free on the per-thread default stream (2)
-/// of another thread is passed on once that stream has passed the free, because on the owner's thread, the
-/// handle 2 names another stream.
+/// Any thread may free a block. A free by another thread waits until the owner's next call, which
+/// passes it on to the upstream. The stream of a waiting free must still exist at that call, so the
+/// owner must make a call, such as a `trim`, before that stream is destroyed. A free on another
+/// thread's per-thread default stream (2) is passed on only once the work enqueued there before the
+/// free has completed, because on the owner's thread the handle 2 names another stream.
 ///
 /// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
-/// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.
+/// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is in progress.
 public final class ConfinedAllocator extends AllocatorAdaptor {
     private final Thread owner;
     private final Queue<Free> waiting = new ConcurrentLinkedQueue<>();
@@ -30,7 +30,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     /// @param fence marks the free on the other thread's own stream; 0 for none
     private record Free(long address, long byteSize, int device, long stream, long fence) {}
 
-    /// Builds on an allocator, with the calling thread as the owner.
+    /// Wraps an allocator, with the calling thread as the owner.
     ///
     /// @param order [AllocatorContext#streams][io.cistern.spi.AllocatorContext#streams]
     public ConfinedAllocator(DeviceAllocator upstream, StreamOrder order) {
@@ -92,8 +92,8 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// The upstream's [StreamUses] is not offered, since other threads would call it. So the framework makes
-    /// the stream of a free wait for the other streams.
+    /// The upstream's [StreamUses] is not offered, since other threads would call it. Instead, the
+    /// framework makes the stream of a free wait for the other streams that used the block.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type == StreamUses.class ? Optional.empty() : super.extension(type);

@@ -24,7 +24,7 @@ public final class EventAllocator extends AllocatorAdaptor {
     private final long[] thresholds;
     private final ConcurrentMap<Integer, AtomicLong> liveBytes = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator, with a listener that can't be removed.
+    /// Wraps an allocator, with a listener that can't be removed.
     ///
     /// @param thresholds thresholds for the live bytes of each device: at least 1 byte each, in any order
     /// @throws IllegalArgumentException if a threshold is less than 1

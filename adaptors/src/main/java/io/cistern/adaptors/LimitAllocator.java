@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Limits the live bytes on each device. It never refuses a request that fits under the limit.
+/// Limits the live bytes on each device. The bytes of an allocation in progress count as live.
 ///
 /// **Invariant.** For each device 0 ≤ used ≤ limit; while no call is under way, used = the bytes of the
 /// device's live blocks.
@@ -15,7 +15,7 @@ public final class LimitAllocator extends AllocatorAdaptor {
     private final long limitBytes;
     private final ConcurrentMap<Integer, AtomicLong> usedBytes = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator.
+    /// Wraps an allocator.
     ///
     /// @param limitBytes the most requested bytes that may be live at once on one device, at least 1
     /// @throws IllegalArgumentException if `limitBytes` is less than 1

@@ -15,7 +15,7 @@ public final class LoggingAllocator extends AllocatorAdaptor implements StreamUs
     private final TraceLog log;
     private final boolean ownsLog;
 
-    /// Builds on an allocator. The caller closes the log; several allocators may share it.
+    /// Wraps an allocator. The caller closes the log; several allocators may share it.
     public LoggingAllocator(DeviceAllocator upstream, TraceLog log) {
         this(upstream, log, false);
     }

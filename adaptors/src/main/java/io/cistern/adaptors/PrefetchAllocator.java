@@ -8,15 +8,15 @@ import io.cistern.spi.DeviceAllocator;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Moves each block of managed memory to the device that it is allocated for, in the order of its stream, so
-/// that the first kernel finds it there. A prefetch is only a hint. The driver refuses it for memory that
-/// is not managed, and while the stream is captured. The block is then handed out without a prefetch, and
-/// the first refusal is logged.
+/// Prefetches each block of managed memory in stream order to the device that the block is allocated
+/// for, so that the first kernel finds it there. A prefetch is only a hint. The driver refuses it for
+/// memory that is not managed, and while the stream is being captured. The allocator then returns the
+/// block without a prefetch, and logs the first refusal.
 public final class PrefetchAllocator extends AllocatorAdaptor {
     private final UnifiedMemory unified;
     private final AtomicBoolean refused = new AtomicBoolean();
 
-    /// Builds on an allocator of managed memory.
+    /// Wraps an allocator of managed memory.
     ///
     /// @param unified the facet of the driver in use that prefetches managed memory
     public PrefetchAllocator(DeviceAllocator upstream, UnifiedMemory unified) {

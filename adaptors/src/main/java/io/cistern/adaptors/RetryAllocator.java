@@ -9,16 +9,17 @@ import io.cistern.spi.DeviceAllocator;
 public final class RetryAllocator extends AllocatorAdaptor {
     private final FailureCallback callback;
 
-    /// Builds on an allocator, with a callback that is asked when memory is short.
+    /// Wraps an allocator, with a callback that the adaptor calls when memory is short.
     public RetryAllocator(DeviceAllocator upstream, FailureCallback callback) {
         super(upstream);
         this.callback = callback;
     }
 
-    /// If the callback throws, its exception goes to the caller, with the allocation's failure
-    /// suppressed in it.
+    /// If the callback throws, the caller gets that exception, with the allocation's failure suppressed
+    /// in it.
     ///
-    /// @throws DeviceOutOfMemoryException the failure of the last attempt, if the callback gave up
+    /// @throws DeviceOutOfMemoryException the failure of the last attempt, if the callback returned
+    ///     false; or the first failure, if the request can never fit
     @Override
     public long allocate(long byteSize, int device, long stream) {
         for (int attempt = 1; ; attempt++) {

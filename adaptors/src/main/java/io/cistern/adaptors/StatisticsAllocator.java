@@ -32,7 +32,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     @SuppressWarnings("ThreadLocalUsage") // a thread may be in regions of several allocators
     private final ThreadLocal<@Nullable StatisticsRegion> innermost = new ThreadLocal<>();
 
-    /// Builds on an allocator, and begins to count.
+    /// Wraps an allocator, and starts counting.
     public StatisticsAllocator(DeviceAllocator upstream) {
         super(upstream);
     }

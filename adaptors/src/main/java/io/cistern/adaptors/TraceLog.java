@@ -21,16 +21,16 @@ import org.jspecify.annotations.Nullable;
 /// log.used(address, device, consumer);
 /// ```
 ///
-/// The rows of all threads are in one order; in it, each thread's rows are in the order of its calls. A row
-/// costs a short lock, a reading of the clock and some bytes in a buffer, without garbage. The log ends
-/// after a given number of rows.
+/// The log orders the rows of all threads; each thread's rows are in the order of its calls. Writing a
+/// row takes a short lock and reads the clock, and creates no garbage. The log ends after a given
+/// number of rows.
 ///
 /// A log never makes the program fail: after an I/O error it writes no more, and [#failure] returns the
 /// error. A log that is still open when the process ends is completed by a shutdown hook.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {
-    /// The maximum number of rows by default, which is also the most that `cistern replay` reads.
+    /// The maximum number of rows by default, which is also the maximum that `cistern replay` reads.
     public static final long DEFAULT_MAX_ROWS = 1L << 23;
 
     static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
@@ -83,15 +83,15 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Logs that `stream` was made to wait for all work that `awaited` had been given so far.
+    /// Logs that `stream` was made to wait for all work enqueued so far on `awaited`.
     ///
     /// @param device the device of both streams
     public void streamWaits(int device, long stream, long awaited) {
         add('w', awaited, 0, stream, device);
     }
 
-    /// Logs a use of a block: work that uses it was enqueued on `stream`. Needed only for a stream other
-    /// than that of the block's allocation.
+    /// Logs a use of a block: work that uses the block was enqueued on `stream`. The call is needed only
+    /// for a stream other than that of the block's allocation.
     ///
     /// @param address the start of a live block; readers ignore other addresses
     public void used(long address, int device, long stream) {
@@ -155,7 +155,7 @@ public final class TraceLog implements AutoCloseable {
         return locked(() -> rows);
     }
 
-    /// Returns the number of rows that were not written: because the log had reached its maximum, had
+    /// Returns the number of rows that were not written because the log had reached its maximum, had
     /// failed, or was closed.
     public long droppedRows() {
         return locked(() -> droppedRows);
@@ -166,7 +166,7 @@ public final class TraceLog implements AutoCloseable {
         return locked(() -> Optional.ofNullable(failure));
     }
 
-    /// Completes the file. Does not throw; closing it again does nothing.
+    /// Completes the file. Does not throw; closing the log again does nothing.
     @Override
     public void close() {
         end();

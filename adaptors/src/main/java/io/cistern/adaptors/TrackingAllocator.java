@@ -21,12 +21,12 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     private final int frames;
     private final ConcurrentMap<Long, TrackedBlock> live = new ConcurrentHashMap<>();
 
-    /// Builds on an allocator, and remembers [#DEFAULT_FRAMES] stack frames of each allocation.
+    /// Wraps an allocator, and remembers [#DEFAULT_FRAMES] stack frames of each allocation.
     public TrackingAllocator(DeviceAllocator upstream) {
         this(upstream, DEFAULT_FRAMES);
     }
 
-    /// Builds on an allocator.
+    /// Wraps an allocator.
     ///
     /// @param frames how many stack frames of each allocation to remember, at least 0
     /// @throws IllegalArgumentException if `frames` is negative
