@@ -31,19 +31,19 @@ import java.util.concurrent.atomic.AtomicReference;
 /// library.setAllocator(functions.malloc().address(), functions.free().address());
 /// ```
 ///
-/// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc` returns
-/// null; `free` of an address that is not a live block does nothing. Failures other than a lack of memory
-/// are logged, once for each class of exception. [#lastFailure] returns the last failure of any class, also
-/// a lack of memory.
+/// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc`
+/// returns null; `free` of an address that is not a live block does nothing. Failures other than a lack
+/// of memory are logged, once for each class of exception. [#lastFailure] returns the last failure of
+/// any class, including a lack of memory.
 ///
 /// **Lifetime.** The pointers stay callable for as long as the process lives, because C may call them at
 /// any time. So each pair takes some memory until the process ends: create one pair and keep it. After
 /// [#close], `malloc` returns null and `free` still frees, even after the device memory has closed.
 ///
-/// **Threads.** C may call on any thread at any time, even one that Java does not know: such a thread is
-/// attached at its first call and detached when it ends. The scopes of the calling thread apply, so a
-/// thread that Java did not create is in none. If a virtual thread calls through native code, the call
-/// counts as the virtual thread's.
+/// **Threads.** C may call on any thread at any time, even one that Java does not know: such a thread
+/// is attached at its first call and detached when it ends. The scopes of the calling thread apply; a
+/// thread that Java did not create is in no scope. If a virtual thread calls through native code, the
+/// call counts as the virtual thread's.
 ///
 /// **Context.** If no context was current, a call may leave the device's primary context current.
 public final class AllocatorFunctions implements AutoCloseable {
@@ -114,13 +114,13 @@ public final class AllocatorFunctions implements AutoCloseable {
         return free;
     }
 
-    /// Returns the last failure of a call from C, which may also be a lack of memory; empty if there was none.
+    /// Returns the last failure of a call from C, including a lack of memory; empty if there was none.
     public Optional<Throwable> lastFailure() {
         return Optional.ofNullable(lastFailure.get());
     }
 
-    /// Refuses allocations from now on. Live blocks stay alive until C, or other code, frees them. Closing
-    /// twice does nothing.
+    /// Refuses allocations from now on. Live blocks stay live until C, or other code, frees them.
+    /// Closing twice does nothing.
     @Override
     public void close() {
         closed = true;
