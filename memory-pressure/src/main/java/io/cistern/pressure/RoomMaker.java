@@ -2,15 +2,17 @@ package io.cistern.pressure;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Frees something when an allocation through a [TaskArbiter] was refused, before any thread waits or rolls
-/// back, and says whether it did. A [SpillStore] is a room maker; for allocations that do not go through an
-/// arbiter, it spills in the reclaim step [io.cistern.diagnostics.ReclaimStep#SPILL].
+/// Tries to free memory after an allocation through a [TaskArbiter] was refused, before any thread
+/// waits or rolls back, and returns whether it freed any. A [SpillStore] is a room maker; for
+/// allocations that do not go through an arbiter, it spills in the reclaim step
+/// [io.cistern.diagnostics.ReclaimStep#SPILL].
 ///
-/// The arbiter calls it on the allocating thread, possibly on several threads at once, and holds no lock
-/// meanwhile. An exception from it goes to the caller of the allocation.
+/// The arbiter calls the room maker on the allocating thread, possibly on several threads at once,
+/// without holding a lock. If the room maker throws, its exception goes to the caller of the
+/// allocation.
 @FunctionalInterface
 public interface RoomMaker {
-    /// Frees something, if possible.
+    /// Frees memory, if possible.
     ///
     /// @param failure the refusal, with its bytes and device
     /// @return whether anything was freed; if so, the allocation is attempted again

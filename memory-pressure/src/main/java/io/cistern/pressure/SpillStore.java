@@ -25,14 +25,14 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// The store spills buffers in three cases: when an allocation through its arbiter is refused; when any
-/// other allocator has tried everything but waiting ([ReclaimStep#SPILL]); and when it is
-/// [told to][#spill], for example by a listener of a [threshold][io.cistern.Listeners#onThreshold].
+/// other allocator has tried everything but waiting ([ReclaimStep#SPILL]); and when the program calls
+/// [#spill], for example in a listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
 /// Files are written and read in pieces of up to 1 MiB. Between device and file, a piece goes through
 /// pinned memory that counts towards the limit of host memory. If the limit is used up, it goes through
 /// ordinary memory. If the process is killed, its files stay in the directory.
 ///
-/// **Interrupts** do not stop a move, and stay pending.
+/// **Interrupts** do not stop a move; the thread stays interrupted.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
@@ -63,7 +63,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// Opens a store that spills to host memory and files, and that answers an arbiter's refusals.
     ///
     /// @param memory the device memory; buffers come from its current allocator, or from that of the
-    ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
+    ///     thread's scope. Tasks get [RetryOom] only if that allocator is the arbiter
     /// @param arbiter the arbiter whose refusals the store answers
     /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
     /// @param directory an existing directory for the files of spilled buffers. It is not checked here: if a
@@ -76,7 +76,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// Opens a store that spills to host memory only, and that answers an arbiter's refusals.
     ///
     /// @param memory the device memory; buffers come from its current allocator, or from that of the
-    ///     thread's scope. Tasks get [RetryOom] only if this is the arbiter's allocator
+    ///     thread's scope. Tasks get [RetryOom] only if that allocator is the arbiter
     /// @param arbiter the arbiter whose refusals the store answers
     /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
     /// @throws IllegalArgumentException if `hostBytes` is negative

@@ -29,10 +29,10 @@ import org.jspecify.annotations.Nullable;
 ///     └──────────────────┘       when it is acquired
 /// ```
 ///
-/// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in
-/// stream order. If a move fails, the buffer stays where it was.
+/// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next place, or a copy
+/// there is enqueued in stream order. If a move fails, the buffer stays where it was.
 ///
-/// **Interrupts** do not stop a move, and stay pending.
+/// **Interrupts** do not stop a move; the thread stays interrupted.
 ///
 /// **Streams.** Enqueue the work of a lease on the lease's stream before you close the lease; the stream
 /// must exist until then. The work of a later lease runs after it, even on another stream. Copies that move
@@ -81,22 +81,22 @@ public final class SpillableBuffer implements AutoCloseable {
         lastUse = store.tick();
     }
 
-    /// Returns its length in bytes.
+    /// Returns the buffer's length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// Returns the ordinal of the device that it belongs to.
+    /// Returns the ordinal of the buffer's device.
     public int device() {
         return device;
     }
 
-    /// Returns its priority; buffers with a higher one leave later.
+    /// Returns the buffer's priority; buffers with a higher priority leave their device later.
     public int priority() {
         return priority;
     }
 
-    /// Returns the present place of its bytes.
+    /// Returns the current place of the buffer's bytes.
     public SpillPlace place() {
         return place;
     }

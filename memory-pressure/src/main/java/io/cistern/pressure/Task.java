@@ -3,10 +3,11 @@ package io.cistern.pressure;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are
-/// those that are inside [#run] or [#call] now. When the last of them leaves, the task has ended, and
-/// waiting tasks may go on. Threads may enter the task again later. Several objects with one id that were
-/// requested while no thread was inside stand for one task: a thread may enter through any of them.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual,
+/// are those that are inside [#run] or [#call] now. When the last of them leaves, the task has ended,
+/// and waiting tasks may go on. Threads may enter the task again later. If several objects with the
+/// same id were requested while no thread was inside, all of them represent the same task: a thread may
+/// enter it through any of them.
 ///
 /// **Order.** A task with a higher priority goes first; of two with the same priority, the one with the lower
 /// id.
@@ -42,12 +43,12 @@ public final class Task {
         this.arbitration = arbitration;
     }
 
-    /// Returns its id.
+    /// Returns the task's id.
     public long id() {
         return id;
     }
 
-    /// Returns its priority; a higher one goes first.
+    /// Returns the task's priority; tasks with a higher priority go first.
     public int priority() {
         return priority;
     }
@@ -100,10 +101,10 @@ public final class Task {
         forced = new ForcedOom(true, count, afterAllocations);
     }
 
-    /// Declares that the calling thread has finished a piece of work, which will no longer be rolled back.
-    /// [Retry] does this itself. Code that handles [RetryOom] itself should call this method; otherwise its
-    /// next piece of work may have to be split although it was not retried yet. Does nothing on a thread
-    /// that is not in this task.
+    /// Declares that the calling thread has finished a piece of work, which will no longer be rolled
+    /// back. [Retry] does this itself. Code that handles [RetryOom] itself should call this method;
+    /// otherwise the next piece of work may have to be split although it was never retried. Does nothing
+    /// on a thread that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
         if (self != null && id == self.task.id) {
@@ -112,7 +113,7 @@ public final class Task {
         }
     }
 
-    /// Returns its statistics so far.
+    /// Returns the task's statistics so far.
     public TaskStatistics statistics() {
         return arbitration.statistics(this);
     }

@@ -37,15 +37,16 @@ import java.util.function.LongSupplier;
 /// thread that has been seen in such a wait for longer than the *patience* counts as waiting for a task. So
 /// if all threads of tasks wait, one that waits for memory may have to roll back, or even split its input.
 ///
-/// But no other task has to split its input while that thread's task holds memory, because the thread may
-/// be waiting for a network or another process, and go on soon. Once it has waited for [#LONGEST_WAIT], the
-/// arbiter treats it as part of a deadlock. The exceptions of other tasks then say where it waits and how
-/// much memory its task holds. Code that has to wait even longer should run in [#outside].
+/// While the task of a thread in such a wait holds memory, no other task has to split its input,
+/// because the thread may be waiting for a network or another process, and go on soon. Once the thread
+/// has waited for [#LONGEST_WAIT], the arbiter treats it as part of a deadlock. The exceptions of other
+/// tasks then say where the thread waits and how much memory its task holds. Code that has to wait even
+/// longer should run in [#outside].
 ///
-/// **Cost.** Outside tasks, the arbiter adds a thread-local read to an allocation, and two reads to a free.
-/// Once there has been a task, a free also looks up its block in a table. The table has an entry for each
-/// block that a task allocated, so that the task's bytes are known whichever thread frees the block. An
-/// allocation and its free make no garbage.
+/// **Cost.** Outside tasks, the arbiter adds a thread-local read to an allocation, and two reads to a
+/// free. Once there has been a task, a free also looks up its block in a table. The table has an entry
+/// for each block that a task allocated, so that the task's bytes are known whichever thread frees the
+/// block. An allocation and its free create no garbage.
 ///
 /// **Threads and streams.** The rules of [DeviceAllocator] apply. An allocation in a task may wait; a
 /// virtual thread releases its carrier while it waits.
@@ -98,7 +99,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
     ///
     /// @param id the task's number; of two tasks with the same priority, the one with the lower number goes
     ///     first
-    /// @param priority a higher priority goes first
+    /// @param priority tasks with a higher priority go first
     /// @throws IllegalArgumentException if a thread is in the task, and the task has another priority
     public Task task(long id, int priority) {
         hasTasks = true;
@@ -128,7 +129,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         rooms.add(maker);
     }
 
-    /// Removes a room maker, which the arbiter then no longer asks.
+    /// Removes a room maker.
     public void removeRoomMaker(RoomMaker maker) {
         rooms.remove(maker);
     }

@@ -19,8 +19,8 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
     private final int device;
 
     TaskOom(TaskThread thread, Refusal refusal, String whatToDo, String why) {
-        super("task " + thread.task.id() + " must " + whatToDo + ": device " + refusal.device() + " has no "
-                + ByteSizes.count(refusal.byteSize()) + " for it" + why);
+        super("task " + thread.task.id() + " must " + whatToDo + ": device " + refusal.device() + " has no room for "
+                + ByteSizes.count(refusal.byteSize()) + why);
         if (refusal.failure() != null) {
             initCause(refusal.failure());
         }
