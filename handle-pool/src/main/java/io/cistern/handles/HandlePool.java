@@ -36,12 +36,12 @@ import java.util.concurrent.locks.LockSupport;
 ///    handle also keeps the previous stream's workspace, unless memory runs out.
 /// 2. The thread has no handle. It takes an idle one, else one of a thread that has ended, else the library
 ///    creates one.
-/// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy], once the pool's watching thread, or
-///    a thread that needs a handle, notices the end.
+/// 3. A thread ends. Once the pool's watching thread, or a thread that needs a handle, notices the end,
+///    the handle is [destroyed or kept][HandleStrategy].
 /// 4. A virtual thread has a handle only during a [lease][#lease]. At most [maxVirtualThreads][HandlePoolOptions]
 ///    have leases at once; others wait in the order of their arrival.
-/// 5. The stream is captured. The handle, and a workspace from the graph's own memory, live as long as the
-///    graph.
+/// 5. The stream is being captured. The handle, and a workspace from the graph's own memory, live as
+///    long as the graph.
 ///
 /// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
 /// until its next call to [#handle] for the device, the end of its lease, or [#close].
@@ -139,8 +139,8 @@ public final class HandlePool<H> implements AutoCloseable {
         }
     }
 
-    /// Returns the calling thread's handle of a device, with a stream set and, if the library needs one, a
-    /// workspace for that stream. Makes no garbage if the stream is already set.
+    /// Returns the calling thread's handle of a device, with a stream set and, if the library needs one,
+    /// a workspace for that stream. Creates no garbage if the stream is already set.
     ///
     /// @param device the ordinal of a device
     /// @param stream a `CUstream` of the device; 0 for the legacy default stream
@@ -235,8 +235,8 @@ public final class HandlePool<H> implements AutoCloseable {
     ///
     /// @param device the ordinal of a device
     /// @param idleFor the minimum idle time; [Duration#ZERO] for all
-    /// @return the number of handles that were destroyed, or will be once the graphs that need them are gone; 0
-    ///     while a stream of the device is captured
+    /// @return the number of handles that were destroyed, or will be once the graphs that need them are
+    ///     destroyed; 0 while a stream of the device is being captured
     /// @throws IndexOutOfBoundsException if there is no such device
     public int trim(int device, Duration idleFor) {
         DeviceHandles<H> handles = handlesOf(device);
@@ -252,9 +252,10 @@ public final class HandlePool<H> implements AutoCloseable {
         return handlesOf(device).statistics();
     }
 
-    /// Waits until all leases have ended, then destroys all handles and workspaces. Those that graphs need
-    /// are destroyed when the graphs are gone. Threads must no longer use handles that they got outside
-    /// leases. Work that was enqueued on streams goes on. Closing twice does nothing.
+    /// Waits until all leases have ended, then destroys all handles and workspaces. Handles and
+    /// workspaces that graphs need are destroyed together with the graphs. Threads must no longer use
+    /// handles that they got outside leases. Work that was enqueued on streams goes on. Closing twice
+    /// does nothing.
     ///
     /// @throws IllegalStateException if leases stay open for longer than [HandlePoolOptions#closeWait]; the
     ///     pool stays open then

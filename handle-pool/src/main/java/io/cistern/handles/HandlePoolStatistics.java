@@ -1,7 +1,7 @@
 package io.cistern.handles;
 
-/// The statistics of a [HandlePool] on one device. Counts are read one by one while threads run, so they may not be
-/// of the same moment.
+/// The statistics of a [HandlePool] on one device. The counts are read one by one while threads run, so
+/// they may be from slightly different moments.
 ///
 /// @param threads the platform threads that have taken a handle so far
 /// @param leases the leases that were opened
