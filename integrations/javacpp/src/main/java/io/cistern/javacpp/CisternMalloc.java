@@ -50,8 +50,9 @@ import org.jspecify.annotations.Nullable;
 /// **Memory that CUDA allocates.** For managed memory, and for memory from the program's own pools, the functions here
 /// pass the call to the presets. The functions that free recognise such memory.
 ///
-/// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread, and
-/// with it the current context, so it may only free here. It allocates with [DevicePointer#allocate].
+/// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS
+/// thread, and with it the current context, so it may only free here. To allocate, it must use
+/// [DevicePointer#allocate].
 @SuppressWarnings("exports") // JSpecify is not needed at run time
 public final class CisternMalloc {
     private CisternMalloc() {}
@@ -155,12 +156,12 @@ public final class CisternMalloc {
         return allocate(cleared(pointer), byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates memory in the order of a stream of the current device.
+    /// Allocates memory in stream order, on a stream of the current device.
     public static int cudaMallocAsync(PointerPointer<?> pointer, long byteSize, @Nullable CUstream_st stream) {
         return allocate(cleared(pointer), byteSize, handle(stream));
     }
 
-    /// Allocates memory in the order of a stream of the current device.
+    /// Allocates memory in stream order, on a stream of the current device.
     public static int cudaMallocAsync(Pointer pointer, long byteSize, @Nullable CUstream_st stream) {
         return allocate(cleared(pointer), byteSize, handle(stream));
     }
@@ -225,7 +226,7 @@ public final class CisternMalloc {
         return free(pointer, Streams.LEGACY_DEFAULT, () -> cudart.cudaFree(pointer));
     }
 
-    /// Frees memory in the order of a stream. As in CUDA, managed memory is freed only by [#cudaFree].
+    /// Frees memory in stream order. As in CUDA, managed memory is freed only by [#cudaFree].
     public static int cudaFreeAsync(@Nullable Pointer pointer, @Nullable CUstream_st stream) {
         return free(pointer, handle(stream), () -> cudart.cudaFreeAsync(pointer, stream));
     }

@@ -9,7 +9,8 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 import org.bytedeco.javacpp.Pointer;
 import org.jspecify.annotations.Nullable;
 
-/// A JavaCPP pointer to Cistern's device memory, at position 0. The presets' typed pointers are made from it:
+/// A JavaCPP pointer to Cistern's device memory, at position 0. The presets' typed pointers can be
+/// constructed from it:
 ///
 /// ```java
 /// try (DevicePointer memory = DevicePointer.allocate(4L * n, stream)) {
@@ -17,10 +18,11 @@ import org.jspecify.annotations.Nullable;
 /// }                                // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A pointer that [#allocate] made owns its block until it is closed: directly, through a pointer made from
-/// it, or by a `PointerScope`. If the garbage collector finds the pointer before it is closed, the block is
-/// freed after all work of the device, since its last use is unknown. A pointer [of][#of(DeviceBuffer)] a
-/// buffer owns no block, and does not keep the buffer open or reachable.
+/// A pointer that [#allocate] made owns its block until it is closed: directly, through a pointer made
+/// from it, or by a `PointerScope`. If the garbage collector finds the pointer before it is closed, the
+/// block is reused only after all work enqueued on the device by then, since the block's last use is
+/// unknown. A pointer [of][#of(DeviceBuffer)] a buffer owns no block, and does not keep the buffer open
+/// or reachable.
 ///
 /// The host can't read or write through a pointer to device memory: methods of JavaCPP such as `get` and
 /// `put` crash the process.
@@ -34,8 +36,8 @@ public final class DevicePointer extends Pointer {
         this.address = address;
     }
 
-    /// Makes a pointer to the memory of another, as `getPointer(offset)` of JavaCPP does. Closing either of them frees
-    /// the block that the other one owns.
+    /// Creates a pointer to another pointer's memory, as `getPointer(offset)` of JavaCPP does. If the
+    /// other pointer owns a block, closing either of them frees the block.
     public DevicePointer(Pointer pointer) {
         super(pointer);
     }
@@ -68,7 +70,7 @@ public final class DevicePointer extends Pointer {
     ///
     /// @param byteSize bytes wanted; 0 gives a null pointer
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is first used, and in whose order it is freed
+    /// @param stream the stream on which the memory is first used, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
@@ -111,7 +113,7 @@ public final class DevicePointer extends Pointer {
         return new DevicePointer(address).capacity(byteSize);
     }
 
-    /// Returns the address that a pointer's position stands for; 0 for null.
+    /// Returns the address of a pointer's position; 0 for null.
     @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static long address(@Nullable Pointer pointer) {
         if (pointer == null) {

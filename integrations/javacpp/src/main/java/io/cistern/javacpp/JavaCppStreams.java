@@ -6,9 +6,10 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 
 /// Converts streams to the presets' objects and back.
 ///
-/// An object made here stands for the same stream as its origin, and neither keeps the other alive. The
-/// side that created a stream destroys it. Cistern's allocators must be notified before: [CudaStream#close]
-/// does that for Cistern's streams; call [CudaStream#announceEnd] before you destroy one of the presets'.
+/// A converted object refers to the same stream as the original, and neither object keeps the other
+/// alive. The side that created a stream destroys it. Cistern's allocators must be notified before the
+/// stream is destroyed: [CudaStream#close] does that for Cistern's streams; call
+/// [CudaStream#announceEnd] before you destroy one of the presets'.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class JavaCppStreams {

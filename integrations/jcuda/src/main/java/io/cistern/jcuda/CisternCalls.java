@@ -38,125 +38,128 @@ public final class CisternCalls {
         return new JCudaUses.ReadOnly(pointer);
     }
 
-    /// Copies to the device, in the order of a stream.
+    /// Copies host memory to the device, in stream order.
     public static int cuMemcpyHtoDAsync(CUdeviceptr target, Pointer source, long byteSize, @Nullable CUstream stream) {
         uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyHtoDAsync(target, source, byteSize, stream);
     }
 
-    /// Copies to the device, in the order of the legacy default stream.
+    /// Copies host memory to the device, in the order of the legacy default stream.
     public static int cuMemcpyHtoD(CUdeviceptr target, Pointer source, long byteSize) {
         uses().copies(null, source, target, byteSize);
         return uses().untilCopied(source, () -> JCudaDriver.cuMemcpyHtoD(target, source, byteSize));
     }
 
-    /// Copies to the host, in the order of a stream.
+    /// Copies device memory to the host, in stream order.
     public static int cuMemcpyDtoHAsync(Pointer target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
         uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoHAsync(target, source, byteSize, stream);
     }
 
-    /// Copies to the host, in the order of the legacy default stream.
+    /// Copies device memory to the host, in the order of the legacy default stream.
     public static int cuMemcpyDtoH(Pointer target, CUdeviceptr source, long byteSize) {
         uses().copies(null, source, target, byteSize);
         return uses().untilStream(null, () -> JCudaDriver.cuMemcpyDtoH(target, source, byteSize));
     }
 
-    /// Copies on a device, in the order of a stream.
+    /// Copies memory within a device, in stream order.
     public static int cuMemcpyDtoDAsync(
             CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
         uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoDAsync(target, source, byteSize, stream);
     }
 
-    /// Copies on a device, in the order of the legacy default stream.
+    /// Copies memory within a device, in the order of the legacy default stream.
     public static int cuMemcpyDtoD(CUdeviceptr target, CUdeviceptr source, long byteSize) {
         uses().copies(null, source, target, byteSize);
         return JCudaDriver.cuMemcpyDtoD(target, source, byteSize);
     }
 
-    /// Copies from and to any memory of the host or a device, in the order of a stream.
+    /// Copies between any memory of the host or a device, in stream order.
     public static int cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, long byteSize, @Nullable CUstream stream) {
         uses().copies(stream, source, target, byteSize);
         return JCudaDriver.cuMemcpyAsync(target, source, byteSize, stream);
     }
 
-    /// Copies from and to any memory of the host or a device, in the order of the legacy default stream.
+    /// Copies between any memory of the host or a device, in the order of the legacy default stream.
     public static int cuMemcpy(CUdeviceptr target, CUdeviceptr source, long byteSize) {
         uses().copies(null, source, target, byteSize);
         return JCudaDriver.cuMemcpy(target, source, byteSize);
     }
 
-    /// Fills with 8-bit values, in the order of a stream.
+    /// Sets each byte of a memory range to a value, in stream order.
     public static int cuMemsetD8Async(CUdeviceptr target, byte value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, count);
         return JCudaDriver.cuMemsetD8Async(target, value, count, stream);
     }
 
-    /// Fills with 8-bit values, in the order of the legacy default stream.
+    /// Sets each byte of a memory range to a value, in the order of the legacy default stream.
     public static int cuMemsetD8(CUdeviceptr target, byte value, long count) {
         uses().writes(null, target, count);
         return JCudaDriver.cuMemsetD8(target, value, count);
     }
 
-    /// Fills with 16-bit values, in the order of a stream.
+    /// Sets each 16-bit element of a memory range to a value, in stream order.
     public static int cuMemsetD16Async(CUdeviceptr target, short value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, 2 * count);
         return JCudaDriver.cuMemsetD16Async(target, value, count, stream);
     }
 
-    /// Fills with 16-bit values, in the order of the legacy default stream.
+    /// Sets each 16-bit element of a memory range to a value, in the order of the legacy default stream.
     public static int cuMemsetD16(CUdeviceptr target, short value, long count) {
         uses().writes(null, target, 2 * count);
         return JCudaDriver.cuMemsetD16(target, value, count);
     }
 
-    /// Fills with 32-bit values, in the order of a stream.
+    /// Sets each 32-bit element of a memory range to a value, in stream order.
     public static int cuMemsetD32Async(CUdeviceptr target, int value, long count, @Nullable CUstream stream) {
         uses().writes(stream, target, 4 * count);
         return JCudaDriver.cuMemsetD32Async(target, value, count, stream);
     }
 
-    /// Fills with 32-bit values, in the order of the legacy default stream.
+    /// Sets each 32-bit element of a memory range to a value, in the order of the legacy default stream.
     public static int cuMemsetD32(CUdeviceptr target, int value, long count) {
         uses().writes(null, target, 4 * count);
         return JCudaDriver.cuMemsetD32(target, value, count);
     }
 
-    /// Fills rows with 8-bit values, in the order of a stream.
+    /// Sets each byte of the rows of a pitched memory range to a value, in stream order.
     public static int cuMemsetD2D8Async(
             CUdeviceptr target, long pitch, byte value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, width, rows);
         return JCudaDriver.cuMemsetD2D8Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with 8-bit values, in the order of the legacy default stream.
+    /// Sets each byte of the rows of a pitched memory range to a value, in the order of the legacy
+    /// default stream.
     public static int cuMemsetD2D8(CUdeviceptr target, long pitch, byte value, long width, long rows) {
         uses().writesRows(null, target, pitch, width, rows);
         return JCudaDriver.cuMemsetD2D8(target, pitch, value, width, rows);
     }
 
-    /// Fills rows with 16-bit values, in the order of a stream.
+    /// Sets each 16-bit element of the rows of a pitched memory range to a value, in stream order.
     public static int cuMemsetD2D16Async(
             CUdeviceptr target, long pitch, short value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, 2 * width, rows);
         return JCudaDriver.cuMemsetD2D16Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with 16-bit values, in the order of the legacy default stream.
+    /// Sets each 16-bit element of the rows of a pitched memory range to a value, in the order of the
+    /// legacy default stream.
     public static int cuMemsetD2D16(CUdeviceptr target, long pitch, short value, long width, long rows) {
         uses().writesRows(null, target, pitch, 2 * width, rows);
         return JCudaDriver.cuMemsetD2D16(target, pitch, value, width, rows);
     }
 
-    /// Fills rows with 32-bit values, in the order of a stream.
+    /// Sets each 32-bit element of the rows of a pitched memory range to a value, in stream order.
     public static int cuMemsetD2D32Async(
             CUdeviceptr target, long pitch, int value, long width, long rows, @Nullable CUstream stream) {
         uses().writesRows(stream, target, pitch, 4 * width, rows);
         return JCudaDriver.cuMemsetD2D32Async(target, pitch, value, width, rows, stream);
     }
 
-    /// Fills rows with 32-bit values, in the order of the legacy default stream.
+    /// Sets each 32-bit element of the rows of a pitched memory range to a value, in the order of the
+    /// legacy default stream.
     public static int cuMemsetD2D32(CUdeviceptr target, long pitch, int value, long width, long rows) {
         uses().writesRows(null, target, pitch, 4 * width, rows);
         return JCudaDriver.cuMemsetD2D32(target, pitch, value, width, rows);
@@ -207,12 +210,12 @@ public final class CisternCalls {
         return uses().awaits(stream, event, () -> JCudaDriver.cuStreamWaitEvent(stream, event, flags));
     }
 
-    /// Waits for an event.
+    /// Waits until the work that an event recorded has completed.
     public static int cuEventSynchronize(CUevent event) {
         return uses().untilEvent(event, () -> JCudaDriver.cuEventSynchronize(event));
     }
 
-    /// Asks whether an event has passed.
+    /// Queries whether the work that an event recorded has completed.
     public static int cuEventQuery(CUevent event) {
         return uses().untilEvent(event, () -> JCudaDriver.cuEventQuery(event));
     }
@@ -223,23 +226,23 @@ public final class CisternCalls {
         return JCudaDriver.cuEventDestroy(event);
     }
 
-    /// Waits for a stream.
+    /// Waits until all work on a stream has completed.
     public static int cuStreamSynchronize(@Nullable CUstream stream) {
         return uses().untilStream(stream, () -> JCudaDriver.cuStreamSynchronize(stream));
     }
 
-    /// Asks whether a stream is idle.
+    /// Queries whether all work on a stream has completed.
     public static int cuStreamQuery(@Nullable CUstream stream) {
         return uses().untilStream(stream, () -> JCudaDriver.cuStreamQuery(stream));
     }
 
-    /// Destroys a stream. The work enqueued on it still completes.
+    /// Destroys a stream. Work that is already enqueued on the stream still completes.
     public static int cuStreamDestroy(CUstream stream) {
         uses().destroys(stream);
         return JCudaDriver.cuStreamDestroy(stream);
     }
 
-    /// Waits for the device of the current context.
+    /// Waits until all work of the current context has completed.
     public static int cuCtxSynchronize() {
         return uses().untilDevice(() -> JCudaDriver.cuCtxSynchronize());
     }

@@ -9,8 +9,8 @@ import jcuda.jcublas.cublasHandle;
 import jcuda.jcublas.cublasStatus;
 import jcuda.runtime.cudaStream_t;
 
-/// Provides JCublas2 handles to a [pool][io.cistern.handles.HandlePool], which gives each thread its own, with
-/// stream and workspace set.
+/// Provides JCublas2 handles to a [pool][io.cistern.handles.HandlePool], which gives each thread its
+/// own handle, with a stream and a workspace set.
 ///
 /// ```java
 /// HandlePool<cublasHandle> pool = HandlePool.open(memory, JCublasHandles.library(memory));
@@ -19,7 +19,8 @@ import jcuda.runtime.cudaStream_t;
 /// }
 /// ```
 ///
-/// Needs `org.jcuda:jcublas` with its native parts, the cuBLAS that they load, and `cistern-handle-pool`.
+/// Needs `org.jcuda:jcublas` with its native libraries, the cuBLAS that they load, and
+/// `cistern-handle-pool`.
 public final class JCublasHandles implements HandleLibrary<cublasHandle> {
     private final DeviceMemory memory;
 
@@ -30,7 +31,7 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
     /// Returns the [HandleLibrary] of JCublas2, to open a [pool of handles][io.cistern.handles.HandlePool] on
     /// the same device memory.
     ///
-    /// @throws UnsupportedOperationException if JCublas can't load its native parts; the message
+    /// @throws UnsupportedOperationException if JCublas can't load its native libraries; the message
     ///     says what to install
     public static HandleLibrary<cublasHandle> library(DeviceMemory memory) {
         try {

@@ -68,7 +68,7 @@ public final class JCudaContext implements AutoCloseable {
     ///
     /// @throws WrongThreadException if another thread entered the context
     /// @throws IllegalStateException if the thread entered another context after this one and has not
-    ///     closed it; nothing changes then
+    ///     closed that one; nothing changes then
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
     @SuppressWarnings("ReferenceEquality") // threads and contexts are compared by identity

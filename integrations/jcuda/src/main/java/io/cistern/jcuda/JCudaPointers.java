@@ -15,7 +15,8 @@ import jcuda.driver.CUstream;
 /// }
 /// ```
 ///
-/// A pointer does not keep its buffer open or reachable. Nothing here needs JCuda's native parts, or a GPU.
+/// A pointer does not keep its buffer open or reachable. Nothing here needs JCuda's native libraries,
+/// or a GPU.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class JCudaPointers {
@@ -43,10 +44,11 @@ public final class JCudaPointers {
         return of(buffer.segment().address());
     }
 
-    /// Returns the address that a pointer stands for, in device memory or in pinned
-    /// memory that JCuda allocated.
+    /// Returns the address that a pointer refers to, in device memory or in pinned memory that JCuda
+    /// allocated.
     ///
-    /// @throws IllegalArgumentException if it points to a Java array or buffer, which have no fixed address
+    /// @throws IllegalArgumentException if `pointer` points to a Java array or buffer, which has no
+    ///     fixed address
     public static long address(Pointer pointer) {
         return PointerParts.address(pointer);
     }

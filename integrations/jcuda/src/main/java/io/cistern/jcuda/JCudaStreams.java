@@ -10,12 +10,12 @@ import jcuda.runtime.cudaStream_t;
 
 /// Converts streams and events to JCuda's objects and back.
 ///
-/// An object made here stands for the same stream or event as its origin, and neither keeps the other
-/// alive. The side that created a stream destroys it. Cistern's allocators must be notified before:
-/// [CudaStream#close] does that for Cistern's streams; call [CudaStream#announceEnd] before you destroy one
-/// of JCuda's.
+/// A converted object refers to the same stream or event as the original, and neither object keeps the
+/// other alive. The side that created a stream destroys it. Cistern's allocators must be notified
+/// before the stream is destroyed: [CudaStream#close] does that for Cistern's streams; call
+/// [CudaStream#announceEnd] before you destroy one of JCuda's.
 ///
-/// Nothing here needs JCuda's native parts, or a GPU.
+/// Nothing here needs JCuda's native libraries, or a GPU.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class JCudaStreams {
