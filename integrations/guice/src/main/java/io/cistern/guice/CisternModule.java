@@ -49,13 +49,13 @@ import java.util.Set;
 /// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
 /// Methods with [InPool] run in a scope. The module opens everything when the injector is created. It
-/// reports invalid specs, several pools of one name, and methods whose [InPool] names an unknown pool all
-/// at once, each with the line that asked for it.
+/// reports all invalid specs, duplicate pool names, and methods whose [InPool] names an unknown pool
+/// together, each with the source line that declares it.
 ///
 /// **Live memory** moves only while the program pauses its work on the device, and the module registers no
 /// pause. If your program can pause its work, register a pause with [DeviceMemory#listeners].
 ///
-/// **Threads.** One thread makes and installs a module.
+/// **Threads.** One thread creates and installs a module.
 public final class CisternModule extends AbstractModule {
     private final Optional<CudaDriver> driver;
     private final Object source;

@@ -89,7 +89,7 @@ final class Resources implements CisternLifecycle {
             throw new ProvisionException(List.of(new Message(
                     List.of(plan.source()),
                     "the process's own device memory takes no allocators, sources, listeners or limits from an"
-                            + " injector: make the module with CisternModule.on(driver)",
+                            + " injector: create the module with CisternModule.on(driver)",
                     null)));
         }
         return DeviceMemory.system();

@@ -29,9 +29,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// All sessions of a device share the current allocator; a request that runs in a scope uses the scope's
 /// allocator instead. ONNX Runtime still allocates host memory itself, including pinned memory.
 ///
-/// **Streams.** ONNX Runtime frees a block while the device still works on it, so another session may get
-/// the memory only in stream order. So Cistern has to know the streams: either each session works on one of
-/// Cistern's streams ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime names its own streams
+/// **Streams.** ONNX Runtime frees a block while the device still works on it, so another session may
+/// get the memory only in stream order. So Cistern has to know the streams: either each session uses a
+/// stream of Cistern's ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime names its own streams
 /// ([SessionStreams#ONE_FOR_EACH_REQUEST]).
 ///
 /// **Errors.** If an allocation fails, ONNX Runtime throws. [#lastFailure] gives the reason; each kind of
@@ -210,7 +210,8 @@ public final class OnnxMemory implements AutoCloseable {
         return calls.figures();
     }
 
-    /// Gives idle memory of the device back to the driver, even while sessions exist and work.
+    /// Gives idle memory of the device back to the driver, even while sessions are open and run
+    /// requests.
     ///
     /// @return the bytes given back, and why the rest stayed
     public TrimResult trim(TrimMode mode) {

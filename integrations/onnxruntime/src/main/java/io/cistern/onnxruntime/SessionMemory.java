@@ -7,9 +7,10 @@ import org.jspecify.annotations.Nullable;
 
 /// Holds the stream, limit and figures of one session. [OnnxMemory#configure] creates it.
 ///
-/// With [SessionStreams#ONE_OF_SESSION], the stream of a request identifies the session. Allocations that
-/// name no stream, such as those of weights, and all allocations of [SessionStreams#ONE_FOR_EACH_REQUEST],
-/// belong to the session whose [#call] the thread runs, else to none:
+/// With [SessionStreams#ONE_OF_SESSION], the stream of a request identifies the session. Allocations
+/// that name no stream, such as those of weights, and all allocations of
+/// [SessionStreams#ONE_FOR_EACH_REQUEST], belong to the session whose [#call] the thread is running,
+/// else to no session:
 ///
 /// ```java
 /// OrtSession encoder = sessionMemory.call(() -> environment.createSession("encoder.onnx", options));
@@ -54,8 +55,8 @@ public final class SessionMemory implements AutoCloseable {
         return counters.figures();
     }
 
-    /// Runs code, and counts its allocations to this session unless their stream identifies a session. Use
-    /// it to create the session, so that its weights are counted, and for requests of
+    /// Runs code, and counts its allocations towards this session unless their stream identifies a
+    /// session. Use it to create the session, so that its weights are counted, and for requests of
     /// [SessionStreams#ONE_FOR_EACH_REQUEST].
     ///
     /// @return the code's result
@@ -65,9 +66,9 @@ public final class SessionMemory implements AutoCloseable {
     }
 
     /// Gives the session's stream back, for later sessions. Call this method after you have closed the
-    /// session. If the session is still open, it keeps its stream, limit and figures until its last counted
-    /// block is freed. After that, a later session may get the stream; the blocks of both then count to the
-    /// later one. Closing twice does nothing.
+    /// session. If the session is still open, it keeps its stream, limit and figures until its last
+    /// counted block is freed. After that, a later session may get the stream; the blocks of both
+    /// sessions then count towards the later one. Closing twice does nothing.
     @Override
     public void close() {
         owner.close(this);

@@ -41,10 +41,10 @@ public final class SessionSettings {
         return new SessionSettings(name, streams, limit, provider);
     }
 
-    /// Returns these settings with a limit on the session's live bytes. ONNX Runtime throws when the limit
-    /// is reached. With [SessionStreams#ONE_FOR_EACH_REQUEST] the limit applies only within
-    /// [SessionMemory#call]. The limit replaces that of the scope in which a request runs. To apply both,
-    /// make it a [child][MemoryLimit#child] of the scope's limit.
+    /// Returns these settings with a limit on the session's live bytes. ONNX Runtime throws when the
+    /// limit is reached. With [SessionStreams#ONE_FOR_EACH_REQUEST] the limit applies only within
+    /// [SessionMemory#call]. This limit replaces that of the scope in which a request runs. To apply
+    /// both, make this limit a [child][MemoryLimit#child] of the scope's limit.
     public SessionSettings limit(MemoryLimit limit) {
         return new SessionSettings(name, streams, limit, provider);
     }

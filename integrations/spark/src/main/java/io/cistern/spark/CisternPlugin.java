@@ -12,9 +12,9 @@ import org.apache.spark.api.plugin.SparkPlugin;
 /// spark.cistern.leaks       sites
 /// ```
 ///
-/// Put `spark.` before a setting of Cistern to set it in Spark's configuration; [PluginSetting] lists the settings
-/// that exist only in Spark. With an invalid setting, the application or the executor does not start, and Cistern's
-/// message says why.
+/// To set a setting of Cistern in Spark's configuration, put `spark.` before its name; [PluginSetting]
+/// lists the settings that exist only in Spark. With an invalid setting, the application or the
+/// executor does not start, and Cistern's message says why.
 ///
 /// A task's code gets its memory from [TaskMemory#current].
 public final class CisternPlugin implements SparkPlugin {

@@ -2,7 +2,7 @@ package io.cistern.spark;
 
 import java.io.Serializable;
 
-/// Holds sums over all executors of an application, living or gone.
+/// Holds sums over all executors of an application, whether they are alive or have ended.
 ///
 /// @param executors number of executors
 /// @param requestedBytes bytes of live blocks on the devices of living executors

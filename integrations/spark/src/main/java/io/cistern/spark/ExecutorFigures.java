@@ -3,7 +3,7 @@ package io.cistern.spark;
 import java.io.Serializable;
 import java.util.List;
 
-/// Holds the figures of one executor's device memory at one moment. Its size is bounded.
+/// Holds the figures of one executor's device memory at one moment. The number of pools is bounded.
 ///
 /// @param executorId the executor's id
 /// @param host its host
@@ -34,7 +34,8 @@ public record ExecutorFigures(
     /// @param requestedBytes bytes requested for live blocks
     /// @param requestedPeakBytes the highest sum of the peaks of all allocators and tasks that existed together;
     ///     their peaks need not coincide, so the true peak may be lower
-    /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it doesn't know
+    /// @param reservedBytes bytes that the allocator holds from the driver; -1 if the allocator doesn't
+    ///     know
     /// @param liveBlocks live blocks
     public record DeviceFigures(
             int ordinal,

@@ -16,9 +16,10 @@ import scala.runtime.BoxedUnit;
 /// `ServiceLoader` once the module's JAR is on its class path.
 ///
 /// 1. While the history server replays an event log, a listener collects the plug-in's events.
-/// 2. At the end of the replay it puts them into the application's store, as one [element][KeptFigures].
-/// 3. Another instance finds them there when the pages of the application are made. An application without them gets
-///    no tab.
+/// 2. At the end of the replay, this class writes them to the application's store, as one
+///    [object][KeptFigures].
+/// 3. When the history server builds the application's pages, another instance of this class reads the
+///    object. An application without such an object gets no tab.
 public final class HistoryPlugin implements AppHistoryServerPlugin {
     private static final int MOST_EXECUTORS = 1_000;
 

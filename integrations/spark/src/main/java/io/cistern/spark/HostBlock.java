@@ -2,7 +2,8 @@ package io.cistern.spark;
 
 import java.lang.foreign.MemorySegment;
 
-/// Host memory through which a task copies. Close it only after the last copy that uses it has ended.
+/// Host memory for a task's copies. Close the block only after the last copy that uses it has
+/// completed.
 ///
 /// **Threads.** One thread at a time.
 public final class HostBlock implements AutoCloseable {
@@ -15,7 +16,7 @@ public final class HostBlock implements AutoCloseable {
         this.release = release;
     }
 
-    /// Returns its bytes.
+    /// Returns the memory.
     public MemorySegment bytes() {
         return bytes;
     }

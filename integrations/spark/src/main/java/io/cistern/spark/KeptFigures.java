@@ -3,12 +3,12 @@ package io.cistern.spark;
 import java.util.List;
 import org.apache.spark.util.kvstore.KVIndex;
 
-/// Holds what the history server keeps of an application: the last figures of its executors, and its leaks. Spark
-/// writes it to disk and reads it by its fields.
+/// Holds what the history server keeps of an application: the last figures of its executors, and its
+/// leaks. Spark stores the object by its fields.
 public final class KeptFigures {
     static final String ID = "cistern";
 
-    /// Its key in the application's store, which holds one such object.
+    /// The object's key in the application's store, which holds one such object.
     @KVIndex
     public String id = ID;
 
@@ -18,7 +18,7 @@ public final class KeptFigures {
     /// The leaks of tasks.
     public List<LeakReport> leaks = List.of();
 
-    /// Makes an empty one, for Spark to fill.
+    /// Creates an empty object for Spark to fill.
     public KeptFigures() {}
 
     KeptFigures(List<ExecutorFigures> executors, List<LeakReport> leaks) {

@@ -36,7 +36,7 @@ public record LeakReport(String executorId, TaskName task, String site, long blo
                 .collect(Collectors.joining("\n"));
     }
 
-    /// Returns a human-readable description of the leak, with its task and its place.
+    /// Returns a human-readable description of the leak, with the task and the call stack.
     @Override
     public String toString() {
         return task + " on executor " + executorId + " left " + blocks + " blocks of " + byteSize

@@ -133,8 +133,8 @@ public final class TaskMemory {
         return stream;
     }
 
-    /// Allocates memory that may be spilled to the host and to files while it is not in use. It is closed
-    /// at the task's end at the latest.
+    /// Allocates a buffer that may be spilled to the host and to files while nobody uses it. The buffer
+    /// is closed at the task's end at the latest.
     ///
     /// @param byteSize bytes, at least 1
     /// @param priority buffers of a higher priority are spilled later
@@ -147,8 +147,8 @@ public final class TaskMemory {
         return buffer;
     }
 
-    /// Takes host memory for copies: pinned if the executor's budget has room, else pageable. It is closed at
-    /// the task's end at the latest.
+    /// Takes host memory for copies: pinned if the executor's budget has room, else pageable. The memory
+    /// is given back at the task's end at the latest.
     ///
     /// @param byteSize bytes, at least 1
     public HostBlock hostBlock(long byteSize) {
@@ -171,7 +171,7 @@ public final class TaskMemory {
         closedAtEnd.push(resource);
     }
 
-    /// Calls code as a thread of this task. The code may have to wait for other tasks' memory, or to
+    /// Runs code as a thread of this task. The code may have to wait for other tasks' memory, or to
     /// [roll back][io.cistern.pressure.RetryOom].
     ///
     /// @return the code's result
@@ -190,7 +190,8 @@ public final class TaskMemory {
     /// of the input: see [Retry#withRetry]. If the task's own limit refuses an allocation, the input is
     /// split at once.
     ///
-    /// @param split cuts an input into two or more parts, in order; returns fewer if it can't be split
+    /// @param split splits an input into two or more parts, in order; returns fewer if the input can't
+    ///     be split
     /// @return the results of the parts, in order
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for a part
     ///     that can't be split

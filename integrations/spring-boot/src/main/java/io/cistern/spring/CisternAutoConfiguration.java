@@ -28,8 +28,8 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 
-/// Makes [DeviceMemory] a bean of a Spring Boot application. If Actuator or Micrometer is present, it
-/// adds health or meters.
+/// Makes [DeviceMemory] a bean of a Spring Boot application. With Actuator, it also adds a health
+/// check; with Micrometer, meters.
 ///
 /// ```properties
 /// cistern.allocator=caching:fit=tight
@@ -55,18 +55,18 @@ import org.springframework.core.env.Environment;
 /// that work, so it registers no pause. If your application can, register a pause with the bean's
 /// [listeners][DeviceMemory#listeners].
 ///
-/// **Properties.** The application's properties may contain any of Cistern's settings under its own key. If
-/// several of Spring's property sources have a setting, Spring's order decides. The settings become system
-/// properties before the first bean of device memory is made, even if the application defines that bean,
-/// and are withdrawn when the application's context closes. An invalid setting stops the application,
-/// whether or not it would have an effect. This module has one property of its own:
+/// **Properties.** The application's properties may contain any of Cistern's settings under its own
+/// key. If several of Spring's property sources have a setting, Spring's order decides. The settings
+/// become system properties before the first bean of device memory is created, even if the application
+/// defines that bean, and are withdrawn when the application's context closes. An invalid setting stops
+/// the application, whether or not it would have an effect. This module has one property of its own:
 /// `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds the meter of
 /// [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 ///
-/// **Several contexts.** While several contexts are open, the settings of the one that made device memory
-/// last apply. Device memory keeps the settings that it was opened with. So the process's own device memory
-/// follows the first context that uses it; a warning names the settings that differ in later contexts.
-/// Contexts whose own bean methods open device memory must not start at the same time.
+/// **Several contexts.** While several contexts are open, the settings of the context that last created
+/// device memory apply. Device memory keeps the settings that it was opened with, so the process's own
+/// device memory follows the first context that uses it; a warning names the settings that differ in
+/// later contexts. Contexts whose own bean methods open device memory must not start at the same time.
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// Creates the configuration, for Spring.

@@ -20,11 +20,11 @@ import org.apache.spark.BarrierTaskContext;
 /// ```
 ///
 /// On real devices, NCCL's [communicator][#communicator] connects them, with one device for each task.
-/// Simulated devices know nothing of other processes, so the bytes go through Spark's driver.
+/// Simulated devices can't reach other processes, so the bytes go through Spark's driver.
 ///
-/// **Failures.** If one task of the stage fails or its executor dies, the others get an exception within
-/// seconds, and so does a task that is killed. Spark tries the stage again or ends its job; the application
-/// goes on.
+/// **Failures.** If one task of the stage fails or its executor dies, the others get an exception
+/// within seconds, and so does a task that is killed. Spark retries the stage or fails its job; the
+/// application goes on.
 ///
 /// **Threads.** Only the task's own thread may call these methods.
 public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {

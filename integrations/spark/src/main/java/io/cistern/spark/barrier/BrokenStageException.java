@@ -4,7 +4,8 @@ import io.cistern.cuda.CisternException;
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
-/// Reports that a collective of a barrier stage can't finish, because a member failed or the task was killed.
+/// Reports that a collective of a barrier stage can't complete because another task failed or this task
+/// was killed.
 public final class BrokenStageException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
