@@ -23,14 +23,15 @@ def enable(allocator=None, settings=None, **options):
 
     Call it before PyTorch uses the GPU; the program needs no other change.
 
-    allocator: a spec such as "caching" or "caching:fit=tight"; without it the one that is configured (CISTERN_ALLOCATOR),
+    allocator: a spec such as "caching" or "caching:fit=tight"; by default the configured one (CISTERN_ALLOCATOR),
         else "caching".
     settings: Cistern's settings by their names, such as {"limit": "8GiB", "observe": "history"}; they take precedence
         over those of the environment.
     options: options of the allocator, such as page_size="2MiB".
 
-    Raises CisternError if that is impossible: PyTorch has already used the GPU or was built without CUDA, there is no JVM
-    or no driver, the allocator or a setting is invalid, or this is a forked child of a process that has enabled Cistern.
+    Raises CisternError if PyTorch can't use Cistern: PyTorch has already used the GPU or was built without CUDA, there
+    is no JVM or no driver, the allocator or a setting is invalid, or this is a forked child of a process that has
+    enabled Cistern.
     """
     global _enabled
     spec, set_in_code = _spec(allocator, options), _settings(settings or {})

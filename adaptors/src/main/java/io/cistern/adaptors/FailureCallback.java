@@ -5,9 +5,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// Tries to free memory after an allocation has failed for lack of memory, and says whether to try the
 /// allocation again.
 ///
-/// The thread that allocates calls the callback, and holds no lock of the adaptor; several threads may call
-/// concurrently. The callback may free and trim. If it allocates through the same adaptor and that fails,
-/// it is called again.
+/// The thread that allocates calls the callback, and holds no lock of the adaptor; several threads may
+/// call concurrently. The callback may free and trim. If the callback allocates through the same
+/// adaptor and that allocation fails, the callback is called again.
 @FunctionalInterface
 public interface FailureCallback {
     /// Makes room for a failed allocation.

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of `async` and of the segment source `driver_pool`: its key, legal values and meaning. Specs,
-/// code, messages and the reference table all read this declaration.
+/// One option of `async` and of the segment source `driver_pool`: its key, legal values and meaning.
+/// Specs, code, messages and the reference table all use this declaration.
 ///
 /// @param <T> the type of its value
 public final class AsyncOption<T> extends SpecOption<T> {

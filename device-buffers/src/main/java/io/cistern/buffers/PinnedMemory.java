@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Caches pinned host memory, since pinning is slow. It works like PyTorch's `CachingHostAllocator`.
 ///
-/// **Sizes** of blocks are powers of two from 4 KiB to 1 MiB. Above 1 MiB, eight equal steps lead from each
-/// power of two to the next, so a large block is at most an eighth larger than the request. Blocks are not
-/// split, and a block serves only requests of its own size class.
+/// **Sizes** of blocks are powers of two from 4 KiB to 1 MiB. Above 1 MiB, eight equal steps divide the
+/// range from each power of two to the next, so a large block is at most an eighth larger than the
+/// request. Blocks are not split, and a block serves only requests of its own size class.
 ///
 /// **Streams.** A freed block is reused only once its last use on each stream has completed. The free
 /// records fences on these streams, and the next requests of the block's size class query the fences.

@@ -6,8 +6,8 @@ import io.cistern.cuda.settings.ByteSizes;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Host memory of the program that stays pinned until the region is closed, so that copies to and from it
-/// can run without the host waiting. [PinnedMemory#register] pins it.
+/// Host memory of the program that stays pinned until the region is closed, so that the host need not
+/// wait for copies to and from it. [PinnedMemory#register] creates a region.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedRegion implements AutoCloseable {
@@ -30,8 +30,8 @@ public final class PinnedRegion implements AutoCloseable {
         return memory;
     }
 
-    /// Unpins the memory, but does not free it. First wait for the copies that use it. Closing twice does
-    /// nothing.
+    /// Unpins the memory, but does not free it. Before the call, wait for the copies that use the
+    /// memory. Closing twice does nothing.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses; another close tries again
     @Override

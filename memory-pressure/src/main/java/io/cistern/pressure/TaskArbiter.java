@@ -21,8 +21,8 @@ import java.util.function.LongSupplier;
 /// });
 /// ```
 ///
-/// [ThreadState] draws the states of a thread. A thread that is in no task never waits for the
-/// arbiter: its allocations may fail as they would without one. Memory that such a thread frees can serve
+/// [ThreadState] shows the states of a thread. A thread that is in no task never waits for the arbiter:
+/// its allocations may fail as they would without an arbiter. Memory that such a thread frees can serve
 /// any task.
 ///
 /// **Last resort.** The arbiter acts only after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of

@@ -7,8 +7,8 @@ import java.util.Optional;
 import java.util.function.LongPredicate;
 import java.util.stream.Stream;
 
-/// An option of the allocator `caching`: its key, its legal values and its meaning. Specs, code, messages
-/// and the reference table all read this declaration.
+/// An option of the allocator `caching`: its key, its legal values and its meaning. Specs, code,
+/// messages and the reference table all use this declaration.
 ///
 /// The options in [#PYTORCH] have PyTorch's names and meaning. They may also be given in a
 /// PyTorch string: `caching:pytorch="expandable_segments:True,per_process_memory_fraction:0.5"`.

@@ -8,8 +8,8 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so every
-/// context snapshot carries them.
+/// Exposes a thread's scopes to Micrometer's context propagation as one thread-local value, so that
+/// every context snapshot carries them.
 ///
 /// With this module on the class path or module path, snapshots carry the scopes of
 /// [DeviceMemory#system()]. Taking a snapshot never opens that device memory. For other device memory, the

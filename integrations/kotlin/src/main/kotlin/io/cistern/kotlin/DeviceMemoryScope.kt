@@ -22,7 +22,7 @@ import kotlinx.coroutines.withContext
  *
  * While the coroutine runs, its thread is in these scopes and no others. When the coroutine suspends or ends,
  * the thread returns to its own scopes. The scopes nest in those that are active where the element is created;
- * options can narrow them to a device or a stream. A coroutine has one such element for each device memory.
+ * options can narrow them to a device or a stream. A coroutine has at most one such element for each device memory.
  *
  * A [io.cistern.Scope] belongs to a thread, so close it before the coroutine suspends. Otherwise
  * [io.cistern.Scope.close] throws [WrongThreadException], or [IllegalStateException] if the coroutine came

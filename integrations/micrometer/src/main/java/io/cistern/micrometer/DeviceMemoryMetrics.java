@@ -64,7 +64,8 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
         this.slowNanos = slowNanos;
     }
 
-    /// Returns all meters but that of slow allocations. They cost an allocation almost nothing.
+    /// Returns all meters except that of slow allocations. These meters cost an allocation almost
+    /// nothing.
     public static DeviceMemoryMetrics of(DeviceMemory memory) {
         return new DeviceMemoryMetrics(memory, NEVER);
     }

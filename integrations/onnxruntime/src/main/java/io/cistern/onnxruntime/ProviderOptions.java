@@ -18,7 +18,7 @@ final class ProviderOptions {
             "gpu_external_empty_cache", LOST + "OnnxMemory.trim replaces it",
             "has_user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
             "user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
-            "enable_cuda_graph", "a graph keeps addresses of blocks that ONNX Runtime frees: leave it off");
+            "enable_cuda_graph", "a graph keeps addresses of blocks that ONNX Runtime frees: leave this option off");
 
     private static final String OFF = "0";
 

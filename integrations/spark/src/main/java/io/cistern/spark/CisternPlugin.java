@@ -18,7 +18,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
 ///
 /// A task's code gets its memory from [TaskMemory#current].
 public final class CisternPlugin implements SparkPlugin {
-    /// For Spark.
+    /// Creates the plug-in; Spark calls this.
     public CisternPlugin() {}
 
     @Override

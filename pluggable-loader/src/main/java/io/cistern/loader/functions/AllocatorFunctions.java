@@ -17,9 +17,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 
-/// Offers allocation as a pair of C function pointers, for native libraries in this process that accept such a
-/// pair, as a framework's pluggable allocator does. The library then allocates from Cistern, with the usual
-/// metering, limits and owners.
+/// Offers allocation as a pair of C function pointers, for native libraries in this process that accept
+/// such a pair, as a framework's pluggable allocator does. The library then allocates from Cistern,
+/// which meters and limits the memory as usual.
 ///
 /// ```c
 /// void* malloc(ssize_t size, int device, cudaStream_t stream);             // null: out of memory, or a failure
