@@ -25,13 +25,13 @@ import java.util.concurrent.ConcurrentMap;
 ///
 /// Statistics, segments and histories come from the upstream: they show its blocks, which begin at u and
 /// include the padding.
-///
-/// **Invariant.** The map has exactly the live blocks, a → u.
 public final class AlignedAllocator extends AllocatorAdaptor {
     private static final long GIVEN = 256;
 
     private final long alignment;
     private final long padBytes;
+
+    /// Exactly the live blocks, a → u.
     private final ConcurrentMap<Long, Long> upstreamAddresses = new ConcurrentHashMap<>();
 
     /// Wraps an allocator.

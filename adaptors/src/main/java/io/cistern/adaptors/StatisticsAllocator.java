@@ -21,10 +21,10 @@ import org.jspecify.annotations.Nullable;
 /// nest: an allocation in an inner region counts for the outer ones, too, once for each name. All
 /// allocations count for the region `""`. The free of a block counts for the regions in which the block was
 /// allocated.
-///
-/// **Invariant.** The map of blocks has exactly the live ones.
 public final class StatisticsAllocator extends AllocatorAdaptor {
     private final ConcurrentMap<String, RegionCounts> counts = new ConcurrentHashMap<>();
+
+    /// Exactly the live blocks.
     private final ConcurrentMap<Long, StatisticsRegion> regions = new ConcurrentHashMap<>();
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
 

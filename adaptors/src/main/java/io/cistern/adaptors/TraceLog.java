@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// row takes a short lock and reads the clock, and creates no garbage. The log ends after a given
 /// number of rows.
 ///
-/// A log never makes the program fail: after an I/O error it writes no more, and [#failure] returns the
-/// error. A log that is still open when the process ends is completed by a shutdown hook.
+/// After an I/O error, the log writes no more, and [#failure] returns the error. A log that is still
+/// open when the process ends is completed by a shutdown hook.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {

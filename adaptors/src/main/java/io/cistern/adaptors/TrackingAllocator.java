@@ -9,8 +9,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 /// Remembers the code that allocated each live block. Each allocation walks the stack.
-///
-/// **Invariant.** The map has exactly the allocated blocks whose free has not begun.
 public final class TrackingAllocator extends AllocatorAdaptor {
     /// The number of stack frames remembered by default: enough to see the callers, few enough to keep for
     /// every block.
@@ -19,6 +17,8 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     private static final StackWalker STACK = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
 
     private final int frames;
+
+    /// Exactly the allocated blocks whose free has not begun.
     private final ConcurrentMap<Long, TrackedBlock> live = new ConcurrentHashMap<>();
 
     /// Wraps an allocator, and remembers [#DEFAULT_FRAMES] stack frames of each allocation.

@@ -28,10 +28,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Growth.** An arena allocates memory in chunks. When a request does not fit in the current chunk,
 /// the arena allocates another one, as large as all its chunks so far together, or as the request if
-/// that is larger. If there is not that much memory, the new chunk has just the size of the request. If
-/// a generation needed several chunks, the reset frees them, and the next generation begins with a
-/// single chunk that has room for as much. A new arena begins with about as much as earlier arenas of
-/// its name needed.
+/// that is larger. If there is too little memory for that, the new chunk has just the size of the
+/// request. If a generation needed several chunks, the reset frees them, and the next generation begins
+/// with a single chunk that has room for as much. A new arena begins with about as much as earlier
+/// arenas of its name needed.
 ///
 /// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed
 /// arena, throws an [IllegalStateException] when it is used. An address from [#allocate] also becomes

@@ -32,8 +32,6 @@ import org.jspecify.annotations.Nullable;
 /// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next place, or a copy
 /// there is enqueued in stream order. If a move fails, the buffer stays where it was.
 ///
-/// **Interrupts** do not stop a move; the thread stays interrupted.
-///
 /// **Streams.** Enqueue the work of a lease on the lease's stream before you close the lease; the stream
 /// must exist until then. The work of a later lease runs after it, even on another stream. Copies that move
 /// the buffer run after all its uses, too. The host waits only to write or read a file.

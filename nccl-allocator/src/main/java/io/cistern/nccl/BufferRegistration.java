@@ -7,8 +7,8 @@ import java.util.List;
 /// has on the communicator's device, and those that the pool obtains later. A segment stays registered
 /// until the pool releases it or the registration is closed.
 ///
-/// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of its own.
-/// Registration is not collective: ranks may register different pools at different times.
+/// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of
+/// its own. Registration is not collective.
 ///
 /// **Order of closing.** Pool, communicator and registration may be closed in any order.
 ///

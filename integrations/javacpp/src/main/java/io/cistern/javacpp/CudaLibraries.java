@@ -26,9 +26,8 @@ import org.bytedeco.javacpp.Loader;
 /// cublasSgemm_v2(pool.handle(device, stream), …);
 /// ```
 ///
-/// Each method throws an [UnsupportedOperationException] if the presets can't load the library; the message says what
-/// to do. If a library refuses a call, a [CudaLibraryException] is thrown; if it refuses to create a handle, that
-/// exception is the cause of the pool's [io.cistern.handles.HandleException].
+/// If a library refuses a call, a [CudaLibraryException] is thrown; if it refuses to create a handle,
+/// that exception is the cause of the pool's [io.cistern.handles.HandleException].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaLibraries {
@@ -39,7 +38,8 @@ public final class CudaLibraries {
     /// Returns cuBLAS, with the workspace that NVIDIA recommends.
     ///
     /// @param memory the device memory that the pool is opened on
-    /// @throws UnsupportedOperationException if the presets can't load the library
+    /// @throws UnsupportedOperationException if the presets can't load the library; the message says
+    ///     what to do
     public static HandleLibrary<cublasContext> cublas(DeviceMemory memory) {
         load("cuBLAS", cublas.class);
         return new Preset<>(
@@ -56,7 +56,8 @@ public final class CudaLibraries {
     /// Returns cuBLASLt, with the workspace that NVIDIA recommends. Each handle carries its stream and workspace.
     ///
     /// @param memory the device memory that the pool is opened on
-    /// @throws UnsupportedOperationException if the presets can't load the library
+    /// @throws UnsupportedOperationException if the presets can't load the library; the message says
+    ///     what to do
     public static HandleLibrary<CublasLtHandle> cublasLt(DeviceMemory memory) {
         load("cuBLASLt", cublas.class);
         return new Preset<>(
@@ -72,7 +73,8 @@ public final class CudaLibraries {
 
     /// Returns cuDNN.
     ///
-    /// @throws UnsupportedOperationException if the presets can't load the library
+    /// @throws UnsupportedOperationException if the presets can't load the library; the message says
+    ///     what to do
     public static HandleLibrary<cudnnContext> cudnn() {
         load("cuDNN", cudnn.class);
         return new Preset<>(
@@ -86,7 +88,8 @@ public final class CudaLibraries {
 
     /// Returns cuSPARSE.
     ///
-    /// @throws UnsupportedOperationException if the presets can't load the library
+    /// @throws UnsupportedOperationException if the presets can't load the library; the message says
+    ///     what to do
     public static HandleLibrary<cusparseContext> cusparse() {
         load("cuSPARSE", cusparse.class);
         return new Preset<>(
@@ -100,7 +103,8 @@ public final class CudaLibraries {
 
     /// Returns the dense part of cuSOLVER.
     ///
-    /// @throws UnsupportedOperationException if the presets can't load the library
+    /// @throws UnsupportedOperationException if the presets can't load the library; the message says
+    ///     what to do
     public static HandleLibrary<cusolverDnContext> cusolver() {
         load("cuSOLVER", cusolver.class);
         return new Preset<>(
