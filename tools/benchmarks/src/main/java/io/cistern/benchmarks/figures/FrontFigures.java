@@ -12,7 +12,7 @@ final class FrontFigures {
     private static final long SMALL = 64 << 10;
     private static final String TORCH = "PyTorch's";
 
-    private final Table table = new Table("", "baseline", "its figure", "the driver's pool", "Cistern");
+    private final Table table = new Table("", "compared with", "its result", "the driver's pool", "Cistern");
     private final RawOutput raw;
 
     private FrontFigures(RawOutput raw) {
