@@ -18,7 +18,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 
-/// The program of the page for ONNX Runtime.
+/// Sessions whose memory Cistern provides on a GPU. docs/spring-boot.md links here.
 @Configuration
 class EncoderConfiguration {
     /// One for all contexts of the process, like the device memory and the `OrtEnvironment`; so no context closes it.

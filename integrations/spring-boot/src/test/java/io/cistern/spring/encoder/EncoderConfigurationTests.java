@@ -54,16 +54,4 @@ final class EncoderConfigurationTests {
             }
         }
     }
-
-    @Test
-    void thePageShowsThisConfiguration() throws Exception {
-        Path repository = Path.of("").toAbsolutePath();
-        while (!Files.exists(repository.resolve("bin/find-jdk"))) {
-            repository = repository.getParent();
-        }
-        String source = Files.readString(repository.resolve(
-                "integrations/spring-boot/src/test/java/io/cistern/spring/encoder/EncoderConfiguration.java"));
-        assertThat(Files.readString(repository.resolve("docs/spring-boot.md")))
-                .contains(source.substring(source.indexOf("@Configuration")).strip());
-    }
 }
