@@ -41,11 +41,11 @@ final class ScoringApplicationTests {
     }
 
     @Test
-    void thePageShowsThisProgram() throws IOException {
+    void thePageShowsThisController() throws IOException {
         String source = Files.readString(REPOSITORY.resolve(
                 "integrations/spring-boot/src/test/java/io/cistern/spring/scoring/ScoringApplication.java"));
         assertThat(page())
-                .contains(source.substring(source.indexOf("@SpringBootApplication"))
+                .contains(source.substring(source.indexOf("@RestController"), source.lastIndexOf("}"))
                         .strip());
     }
 
