@@ -151,7 +151,7 @@ final class Admissions implements DeviceAllocator {
                     searched = System.nanoTime();
                 }
             }
-            if (isOver(end) || refusal.isAboveLimit() || !couldEverFit(route.device(), byteSize)) {
+            if (isOver(end) || refusal.canNeverFit() || !couldEverFit(route.device(), byteSize)) {
                 throw refusal;
             }
             if (Thread.currentThread().isInterrupted()) {

@@ -58,12 +58,12 @@ class LiveLimitTests {
             memory.limits().device(0).setByteSize(1000);
             DeviceOutOfMemoryException device =
                     catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(1001, 0, 0));
-            assertThat(device.isAboveLimit()).isTrue();
+            assertThat(device.canNeverFit()).isTrue();
             assertThat(device.steps()).isEmpty();
             ScopeOptions ofRequest = ScopeOptions.all().limit(MemoryLimit.of("request", 100));
             try (Scope _ = memory.current(0).enter(ofRequest)) {
                 assertThat(catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(101, 0, 0))
-                                .isAboveLimit())
+                                .canNeverFit())
                         .isTrue();
             }
             assertThat(asked).hasValue(0);
@@ -76,7 +76,7 @@ class LiveLimitTests {
             long half = memory.allocate(600, 0, 0);
             DeviceOutOfMemoryException full =
                     catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(500, 0, 0));
-            assertThat(full.isAboveLimit()).isFalse();
+            assertThat(full.canNeverFit()).isFalse();
             assertThat(events.getLast())
                     .isEqualTo(new MemoryEvent.OutOfMemory(full.report().orElseThrow(), RefusalCause.LIMIT));
             assertThat(asked)

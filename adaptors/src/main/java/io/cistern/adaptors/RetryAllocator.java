@@ -26,7 +26,7 @@ public final class RetryAllocator extends AllocatorAdaptor {
             try {
                 return upstream().allocate(byteSize, device, stream);
             } catch (DeviceOutOfMemoryException failure) {
-                if (failure.isAboveLimit() || !madeRoom(failure, attempt)) {
+                if (failure.canNeverFit() || !madeRoom(failure, attempt)) {
                     throw failure;
                 }
             }

@@ -43,7 +43,7 @@ final class AlignedAllocatorTests extends AdaptorContract {
                         DeviceOutOfMemoryException.class,
                         failure -> assertThat(failure)
                                 .returns(Long.MAX_VALUE, DeviceOutOfMemoryException::byteSize)
-                                .matches(DeviceOutOfMemoryException::isAboveLimit));
+                                .matches(DeviceOutOfMemoryException::canNeverFit));
     }
 
     @Test
@@ -52,7 +52,7 @@ final class AlignedAllocatorTests extends AdaptorContract {
                 .hasMessageContaining("limit of 100 bytes")
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        failure -> assertThat(failure.isAboveLimit()).isTrue());
+                        failure -> assertThat(failure.canNeverFit()).isTrue());
     }
 
     @Test

@@ -33,10 +33,10 @@ final class LimitAllocatorTests extends AdaptorContract {
         assertThat(limit.usedBytes(DEVICE)).isEqualTo(250);
         assertThatThrownBy(() -> limit.allocate(Long.MAX_VALUE, DEVICE, STREAM))
                 .asInstanceOf(type(DeviceOutOfMemoryException.class))
-                .matches(DeviceOutOfMemoryException::isAboveLimit);
+                .matches(DeviceOutOfMemoryException::canNeverFit);
         assertThatThrownBy(() -> limit.allocate(250, DEVICE, STREAM))
                 .asInstanceOf(type(DeviceOutOfMemoryException.class))
-                .matches(full -> !full.isAboveLimit(), "may be retried after a free");
+                .matches(full -> !full.canNeverFit(), "may be retried after a free");
     }
 
     @Test

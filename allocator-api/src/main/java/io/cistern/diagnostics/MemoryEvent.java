@@ -138,7 +138,7 @@ public sealed interface MemoryEvent {
             MEMORY,
             /// A [io.cistern.MemoryLimit] had no room for the request.
             LIMIT,
-            /// The request can [never fit][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit].
+            /// The request can [never fit][io.cistern.errors.DeviceOutOfMemoryException#canNeverFit].
             TOO_LARGE
         }
 

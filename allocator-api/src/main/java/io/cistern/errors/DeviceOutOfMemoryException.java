@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Thrown if a device has too little memory for a request, or a limit refuses it. The failed call has
 /// changed nothing, so the program can free memory and retry, unless the request [can never
-/// fit][#isAboveLimit]. Unlike [OutOfMemoryError], this exception is not about the Java heap.
+/// fit][#canNeverFit]. Unlike [OutOfMemoryError], this exception is not about the Java heap.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -101,7 +101,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     }
 
     /// Creates an exception that an allocator throws because its upstream or source threw this one, which
-    /// becomes the cause. The new exception has the same [#isByLimit], [#isAboveLimit] and [#steps].
+    /// becomes the cause. The new exception has the same [#isByLimit], [#canNeverFit] and [#steps].
     ///
     /// @param byteSize bytes requested by the caller
     /// @param detail facts that the allocator knows, and the [detail][#detail] of this exception
@@ -139,7 +139,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     }
 
     /// Returns a message about the refused request. If the framework has added its report, and the refusal
-    /// is neither [by a limit][#isByLimit] nor [final][#isAboveLimit], the message also gives the free
+    /// is neither [by a limit][#isByLimit] nor [final][#canNeverFit], the message also gives the free
     /// bytes of the device, the allocator that holds most, and the outcome of compaction.
     @Override
     public String getMessage() {
@@ -172,7 +172,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// False does not promise that a retry succeeds. This is about one allocation: a program that needs two
     /// blocks at once may never fit under a limit. Nor does Cistern know why a C library or the program's own
     /// code refuses.
-    public boolean isAboveLimit() {
+    public boolean canNeverFit() {
         return aboveLimit;
     }
 

@@ -139,7 +139,7 @@ class AsyncAllocatorTests {
                 .hasMessageContaining("the device has 1073741824 bytes (1.00 GiB) in all")
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        refused -> assertThat(refused.isAboveLimit()).isTrue());
+                        refused -> assertThat(refused.canNeverFit()).isTrue());
         verify(pools, never()).trimTo(anyInt(), anyLong(), anyLong());
         assertThat(async.statistics(0)).containsEntry("num_ooms", 1L);
     }

@@ -256,14 +256,14 @@ class AsyncOptionsTests extends AsyncFixture {
         assertThatThrownBy(() -> async.allocate(97 * MIB, DEVICE, stream))
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        refused -> assertThat(refused.isAboveLimit()).isTrue())
+                        refused -> assertThat(refused.canNeverFit()).isTrue())
                 .hasMessageContaining("max_size");
         assertThat(asked).hasValue(0);
         long address = async.allocate(64 * MIB, DEVICE, stream);
         assertThatThrownBy(() -> async.allocate(64 * MIB, DEVICE, stream))
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        refused -> assertThat(refused.isAboveLimit()).isFalse());
+                        refused -> assertThat(refused.canNeverFit()).isFalse());
         memory.free(address, stream);
     }
 
@@ -275,7 +275,7 @@ class AsyncOptionsTests extends AsyncFixture {
         assertThatThrownBy(() -> managed.allocate(20_000 * MIB, DEVICE, stream))
                 .isInstanceOfSatisfying(
                         DeviceOutOfMemoryException.class,
-                        refused -> assertThat(refused.isAboveLimit()).isFalse());
+                        refused -> assertThat(refused.canNeverFit()).isFalse());
     }
 
     private long poolOf(long address) {

@@ -182,7 +182,7 @@ final class CacheReclaim {
     /// hold more than the source gives now: a limit of the upstream may have been lowered.
     private boolean isAboveSource(long size, RuntimeException refusal) {
         return refusal instanceof DeviceOutOfMemoryException told
-                && told.isAboveLimit()
+                && told.canNeverFit()
                 && counters.reservedBytes() < size;
     }
 
@@ -217,10 +217,10 @@ final class CacheReclaim {
         String reason = refusal instanceof DeviceOutOfMemoryException told ? told.detail() : "";
         String detail = reason.isEmpty() ? detail(tried) : reason + "; " + detail(tried);
         if (!(refusal instanceof DeviceOutOfMemoryException told)
-                || (told.isAboveLimit() && !isAboveSource(size, told))) {
+                || (told.canNeverFit() && !isAboveSource(size, told))) {
             return new DeviceOutOfMemoryException(asked, counters.device, detail, refusal, tried);
         }
-        return told.passedOn(asked, told.isByLimit() || told.isAboveLimit() ? reason : detail, tried);
+        return told.passedOn(asked, told.isByLimit() || told.canNeverFit() ? reason : detail, tried);
     }
 
     private String detail(List<TriedStep> tried) {

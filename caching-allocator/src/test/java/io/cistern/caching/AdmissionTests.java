@@ -75,7 +75,7 @@ class AdmissionTests extends PoolFixture {
                 .open()) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> limited.admit(DEVICE, 101 * MIB))
-                    .matches(DeviceOutOfMemoryException::isAboveLimit);
+                    .matches(DeviceOutOfMemoryException::canNeverFit);
         }
     }
 
@@ -177,7 +177,7 @@ class AdmissionTests extends PoolFixture {
     void whatCanNeverFitIsRefusedAtOnce() {
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> memory.admit(DEVICE, CAPACITY + 1))
-                .matches(DeviceOutOfMemoryException::isAboveLimit);
+                .matches(DeviceOutOfMemoryException::canNeverFit);
         assertThatIllegalArgumentException().isThrownBy(() -> memory.admit(DEVICE, -1));
         assertThatThrownBy(() -> memory.admit(7, 1)).isInstanceOf(IndexOutOfBoundsException.class);
         memory.admit(DEVICE, 0).close();

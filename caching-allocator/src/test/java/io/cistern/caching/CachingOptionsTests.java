@@ -145,7 +145,7 @@ class CachingOptionsTests extends PoolFixture {
             assertThatThrownBy(() -> caching.allocate(9 * GIB, DEVICE, stream))
                     .hasMessageContaining("that max_bytes allows: raise it")
                     .asInstanceOf(InstanceOfAssertFactories.type(DeviceOutOfMemoryException.class))
-                    .matches(DeviceOutOfMemoryException::isAboveLimit)
+                    .matches(DeviceOutOfMemoryException::canNeverFit)
                     .satisfies(refused -> assertThat(refused.steps()).isEmpty())
                     .satisfies(
                             refused -> assertThat(refused.report().orElseThrow().unusable())

@@ -45,7 +45,7 @@ class HopelessRequestTests extends PoolFixture {
     }
 
     private void assertHopeless(DeviceOutOfMemoryException refused) {
-        assertThat(refused.isAboveLimit()).isTrue();
+        assertThat(refused.canNeverFit()).isTrue();
         assertThat(refused.isByLimit()).isFalse();
         assertThat(refused.steps()).isEmpty();
         assertThat(listened).hasValue(0);
@@ -71,7 +71,7 @@ class HopelessRequestTests extends PoolFixture {
                 .containsExactly("the request is larger than the device's memory: split it");
         assertHopeless(refused(allocator, 1L << 45));
         assertHopeless(refused(allocator, 1L << 48));
-        assertThat(refused(allocator, CAPACITY).isAboveLimit())
+        assertThat(refused(allocator, CAPACITY).canNeverFit())
                 .as("all of the device")
                 .isFalse();
     }
@@ -83,7 +83,7 @@ class HopelessRequestTests extends PoolFixture {
         DeviceOutOfMemoryException refused = refused(direct, 157 * MIB);
         assertHopeless(refused);
         assertThat(refused).hasMessageContaining("a reserve of " + 100 * MIB + " bytes");
-        assertThat(refused(direct, 156 * MIB).isAboveLimit()).isFalse();
+        assertThat(refused(direct, 156 * MIB).canNeverFit()).isFalse();
     }
 
     @Test
@@ -104,7 +104,7 @@ class HopelessRequestTests extends PoolFixture {
         Allocator managed = memory.open(spec);
         free(managed.allocate(2 * CAPACITY, DEVICE, stream));
         gpu.faults().failOn(DriverCall.MEM_ALLOC_MANAGED, 0, 100, CudaResult.OUT_OF_MEMORY);
-        assertThat(refused(managed, 3 * CAPACITY).isAboveLimit()).isFalse();
+        assertThat(refused(managed, 3 * CAPACITY).canNeverFit()).isFalse();
         assertThat(listened).hasPositiveValue();
     }
 }

@@ -51,7 +51,7 @@ class RefusalReasonTests extends PoolFixture {
         assertThat(refused)
                 .hasMessageContaining(top.toString())
                 .matches(DeviceOutOfMemoryException::isByLimit)
-                .matches(DeviceOutOfMemoryException::isAboveLimit)
+                .matches(DeviceOutOfMemoryException::canNeverFit)
                 .message()
                 .doesNotContain("largest free block", "compaction", "the device has");
         assertThat(refused.byteSize()).isEqualTo(16 * MIB);
@@ -82,7 +82,7 @@ class RefusalReasonTests extends PoolFixture {
         assertTold(refused, "limit of " + 8 * MIB + " bytes (8.00 MiB), " + 6 * MIB + " of them in use");
         assertThat(refused)
                 .matches(DeviceOutOfMemoryException::isByLimit)
-                .matches(full -> !full.isAboveLimit(), "may be retried after a free");
+                .matches(full -> !full.canNeverFit(), "may be retried after a free");
         free(block);
     }
 
@@ -155,6 +155,6 @@ class RefusalReasonTests extends PoolFixture {
         assertThat(refused)
                 .hasMessageContaining("limit of " + MIB + " bytes")
                 .matches(DeviceOutOfMemoryException::isByLimit)
-                .matches(DeviceOutOfMemoryException::isAboveLimit);
+                .matches(DeviceOutOfMemoryException::canNeverFit);
     }
 }

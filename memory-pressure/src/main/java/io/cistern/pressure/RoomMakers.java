@@ -20,7 +20,7 @@ final class RoomMakers {
     ///     room maker frees anything more
     long retry(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
         DeviceOutOfMemoryException last = refusal;
-        while (!last.isByLimit() && !last.isAboveLimit() && isRoomMade(last)) {
+        while (!last.isByLimit() && !last.canNeverFit() && isRoomMade(last)) {
             try {
                 return attempt.getAsLong();
             } catch (DeviceOutOfMemoryException again) {

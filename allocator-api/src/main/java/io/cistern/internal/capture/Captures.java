@@ -385,7 +385,7 @@ public final class Captures implements CaptureRoutes {
         try {
             return capture.memory.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException first) {
-            if (first.isAboveLimit() || (!collect() && (first.isByLimit() || giveBackIdle(route.device()) == 0))) {
+            if (first.canNeverFit() || (!collect() && (first.isByLimit() || giveBackIdle(route.device()) == 0))) {
                 throw first;
             }
             return capture.memory.allocate(route, byteSize, stream);

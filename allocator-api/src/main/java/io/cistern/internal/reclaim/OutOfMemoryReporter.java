@@ -45,7 +45,7 @@ final class OutOfMemoryReporter {
     OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
         int device = refusing.device();
         List<AllocatorMemory> allocators = allocators(refusing, device);
-        boolean byLimit = failure.isByLimit() || failure.isAboveLimit(); // then no idle memory would have helped
+        boolean byLimit = failure.isByLimit() || failure.canNeverFit(); // then no idle memory would have helped
         List<UnusableMemory> unusable = byLimit ? keptByGraphs(device) : unusable(refusing, device, allocators);
         Optional<MemoryInfo> info =
                 Known.orElse(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
@@ -61,7 +61,7 @@ final class OutOfMemoryReporter {
 
     /// Returns whether a limit refused, or an option of the allocator, rather than the device.
     private static boolean isByLimit(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {
-        return failure.isByLimit() || (failure.isAboveLimit() && !isLargerThanDevice(failure, report));
+        return failure.isByLimit() || (failure.canNeverFit() && !isLargerThanDevice(failure, report));
     }
 
     private static boolean isLargerThanDevice(DeviceOutOfMemoryException failure, OutOfMemoryReport report) {

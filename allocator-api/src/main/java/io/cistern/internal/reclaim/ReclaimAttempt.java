@@ -177,7 +177,7 @@ final class ReclaimAttempt {
     /// freed memory can't help.
     /// A pool that lends may have a higher limit.
     private boolean isHopeless() {
-        return last.isAboveLimit() && route == request.refusing();
+        return last.canNeverFit() && route == request.refusing();
     }
 
     /// Takes all steps. It starts again after each swap meanwhile.
@@ -245,7 +245,7 @@ final class ReclaimAttempt {
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
-            var refused = last.isAboveLimit()
+            var refused = last.canNeverFit()
                     ? Events.TOO_LARGE
                     : last.isByLimit() ? Events.LIMIT_REACHED : Events.OUT_OF_MEMORY;
             registry.observers().tell(refused, report, report.device(), 0, 0, 0, 0);

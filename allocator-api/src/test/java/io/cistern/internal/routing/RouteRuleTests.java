@@ -132,7 +132,7 @@ final class RouteRuleTests {
         router.free(router.allocate(route, 600, 0), 0);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> router.allocateThrough(route, 1001, 0))
-                .satisfies(refused -> assertThat(refused.isAboveLimit()).isTrue())
+                .satisfies(refused -> assertThat(refused.canNeverFit()).isTrue())
                 .withMessageContaining("1001 bytes")
                 .withMessageContaining("request less");
         router.free(router.allocateThrough(route, 1000, 0), 0);

@@ -44,7 +44,7 @@ import java.util.concurrent.TimeUnit;
 /// - `pool` is the pool's tag, `untagged` for a pool without one, and `none` for an allocator that is not a
 ///   pool.
 /// - `cause` is `too_large` for a request that can
-///   [never fit][io.cistern.errors.DeviceOutOfMemoryException#isAboveLimit], else `limit` if a limit had no room
+///   [never fit][io.cistern.errors.DeviceOutOfMemoryException#canNeverFit], else `limit` if a limit had no room
 ///   for it, else `memory`.
 ///
 /// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't

@@ -69,7 +69,7 @@ public class ScoringApplication {
         @ExceptionHandler
         ResponseEntity<String> outOfMemory(DeviceOutOfMemoryException e) {
             LOG.warn(e.getMessage());
-            boolean isTooLarge = e.isAboveLimit() || e.detail().contains(REQUEST + ": limit");
+            boolean isTooLarge = e.canNeverFit() || e.detail().contains(REQUEST + ": limit");
             return isTooLarge
                     ? ResponseEntity.status(413).body("request less\n")
                     : ResponseEntity.status(503).body("try again later\n");

@@ -556,7 +556,7 @@ final class GraphProgram {
             called(() -> source.allocator.allocate(limit.byteSize() + 1, DEVICE, stream.handle));
             throw new AssertionError("more than " + limit);
         } catch (DeviceOutOfMemoryException refused) {
-            require(trouble != Trouble.NONE || refused.isAboveLimit(), refused::toString);
+            require(trouble != Trouble.NONE || refused.canNeverFit(), refused::toString);
         } catch (RuntimeException | OutOfMemoryError failure) {
             requireExpected(failure);
         }
