@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.UnknownAddressException;
@@ -60,12 +61,12 @@ class BlockUseTests {
     void anEventThatTheDriverDoesNotDestroyIsDestroyedByTheNextClose() {
         long address = allocate();
         memory.recordUse(address, reader);
-        gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 4, CudaResult.UNKNOWN);
+        refusedDestroys = 1 + DeadContext.MOST_TRIES;
+        gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, refusedDestroys, CudaResult.UNKNOWN);
         memory.free(address, stream);
         assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
         memory.close();
-        assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(4 + 1);
-        refusedDestroys = 4;
+        assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(refusedDestroys + 1);
     }
 
     @Test
