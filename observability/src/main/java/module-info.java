@@ -24,9 +24,9 @@ module io.cistern.observability {
             jdk.jfr; // creates the settings of events
 
     provides io.cistern.ModuleSupport.Observer with
-            io.cistern.observability.HistoryObserver,
-            io.cistern.observability.SnapshotObserver,
-            io.cistern.observability.jfr.FlightObserver,
-            io.cistern.observability.jmx.BeanObserver,
-            io.cistern.observability.nvtx.NvtxObserver;
+            io.cistern.observability.setting.Observers.History,
+            io.cistern.observability.setting.Observers.Snapshots,
+            io.cistern.observability.setting.Observers.Flight,
+            io.cistern.observability.setting.Observers.Beans,
+            io.cistern.observability.setting.Observers.Nvtx;
 }

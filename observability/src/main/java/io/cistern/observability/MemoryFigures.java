@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.stream.IntStream;
 
 /// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator, so that a monitor
 /// reads all of them in one call. All parts are plain numbers and texts, so JMX transfers them unchanged.
@@ -32,11 +33,6 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     private static final String STRANDED_PREFIX = "stranded_bytes.";
     private static final String LARGEST_FREE = "largest_free_block";
 
-    /// Copies the list.
-    public MemoryFigures {
-        devices = List.copyOf(devices);
-    }
-
     /// Holds the figures of one device.
     ///
     /// @param device the device's ordinal
@@ -46,12 +42,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     ///     the device, because asking would cost memory there
     /// @param allocators the allocators and pools that are open or still have live blocks, in
     ///     the order of opening
-    public record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {
-        /// Copies the list.
-        public OfDevice {
-            allocators = List.copyOf(allocators);
-        }
-    }
+    public record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {}
 
     /// Holds the figures of one allocator on one device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
@@ -86,12 +77,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
             long reservedBytes,
             long largestFreeBytes,
             long strandedBytes,
-            List<TierHits> tiers) {
-        /// Copies the list.
-        public OfAllocator {
-            tiers = List.copyOf(tiers);
-        }
-    }
+            List<TierHits> tiers) {}
 
     /// Shows how often one tier of a cache served the requests that reached it.
     ///
@@ -103,10 +89,9 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// Reads the figures of all devices and allocators.
     public static MemoryFigures of(DeviceMemory memory) {
         List<Allocator> allocators = memory.allocators();
-        List<OfDevice> devices = new ArrayList<>();
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            devices.add(ofDevice(memory, device, allocators));
-        }
+        List<OfDevice> devices = IntStream.range(0, memory.environment().deviceCount())
+                .mapToObj(device -> ofDevice(memory, device, allocators))
+                .toList();
         return new MemoryFigures(System.nanoTime(), devices);
     }
 
@@ -124,7 +109,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
                 Known.orElse(() -> driver.devices().name(device), ""),
                 Known.orElse(() -> driver.devices().totalBytes(device), UNKNOWN),
                 Known.orElse(() -> freeBytes(driver, device), UNKNOWN),
-                figures);
+                List.copyOf(figures));
     }
 
     private static long freeBytes(CudaDriver driver, int device) {

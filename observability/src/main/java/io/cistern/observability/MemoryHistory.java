@@ -11,6 +11,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /// Records the last [events][MemoryEvent] of one [DeviceMemory] for [snapshots][MemorySnapshot]:
@@ -46,13 +47,12 @@ public final class MemoryHistory implements AutoCloseable {
         final HistoryOptions options;
         final Instant startedAt = Instant.now();
         final long startNanos = System.nanoTime();
-        final HistoryRing[] rings;
+        final Ring[] rings;
         final Listeners listeners;
 
         /// Events that the listeners had lost before the recording started.
         final long lostBefore;
 
-        /// Events that arrived but could not be recorded.
         final AtomicLong unrecorded = new AtomicLong();
 
         final ThreadLocal<@Nullable String> texts;
@@ -62,9 +62,9 @@ public final class MemoryHistory implements AutoCloseable {
             this.texts = texts;
             this.listeners = listeners;
             this.lostBefore = listeners.lostEvents();
-            this.rings = new HistoryRing[deviceCount + 1];
+            this.rings = new Ring[deviceCount + 1];
             for (int i = 0; i < rings.length; i++) {
-                rings[i] = new HistoryRing(options.capacity());
+                rings[i] = new Ring(options.capacity());
             }
         }
 
@@ -84,14 +84,14 @@ public final class MemoryHistory implements AutoCloseable {
             }
             CallStack stack = options.recordsStackOf(event) ? new CallStack(HistoryEntry.MAX_FRAMES) : null;
             int device = event.device();
-            HistoryRing ring = rings[device < 0 ? rings.length - 1 : device];
+            Ring ring = rings[device < 0 ? rings.length - 1 : device];
             long nanos = event instanceof MemoryEvent.Allocated block ? block.endNanos() : System.nanoTime();
             ring.add(new HistoryEntry(nanos, Thread.currentThread(), event, stack, texts.get()));
         }
 
         long lost() {
             long lost = unrecorded.get() + listeners.lostEvents() - lostBefore;
-            for (HistoryRing ring : rings) {
+            for (Ring ring : rings) {
                 lost += ring.lost();
             }
             return lost;
@@ -174,7 +174,7 @@ public final class MemoryHistory implements AutoCloseable {
         Recording last = recording;
         List<HistoryEntry> all = new ArrayList<>();
         if (last != null) {
-            for (HistoryRing ring : last.rings) {
+            for (Ring ring : last.rings) {
                 all.addAll(ring.entries());
             }
             all.sort(Comparator.comparingLong(entry -> entry.nanos() - last.startNanos));
@@ -193,5 +193,39 @@ public final class MemoryHistory implements AutoCloseable {
     @Override
     public void close() {
         stop();
+    }
+
+    /// Keeps the last events of one device, or those of no device. A new event replaces the oldest.
+    ///
+    /// **Threads.** Any; a writer claims a place with one atomic instruction and never waits.
+    private static final class Ring {
+        private final AtomicReferenceArray<HistoryEntry> places;
+        private final AtomicLong count = new AtomicLong();
+
+        /// @param capacity a power of two
+        Ring(int capacity) {
+            places = new AtomicReferenceArray<>(capacity);
+        }
+
+        void add(HistoryEntry entry) {
+            int place = (int) count.getAndIncrement() & (places.length() - 1);
+            places.setRelease(place, entry);
+        }
+
+        long lost() {
+            return Math.max(0, count.get() - places.length());
+        }
+
+        /// Returns the entries that are kept, in no particular order.
+        List<HistoryEntry> entries() {
+            List<HistoryEntry> all = new ArrayList<>();
+            for (int place = 0; place < places.length(); place++) {
+                HistoryEntry entry = places.getAcquire(place);
+                if (entry != null) {
+                    all.add(entry);
+                }
+            }
+            return all;
+        }
     }
 }

@@ -37,7 +37,13 @@ final class EventFields {
                 range(fields, e.allocator(), e.address(), e.byteSize());
                 fields.put("formerAddress", e.formerAddress());
             }
-            case MemoryEvent.Trimmed e -> trimmed(fields, e);
+            case MemoryEvent.Trimmed e -> {
+                fields.put("allocator", e.allocator());
+                fields.put("keepBytes", e.keepBytes());
+                fields.put("waited", e.waited());
+                fields.put("returnedBytes", e.returnedBytes());
+                fields.put("tookNanos", e.nanos());
+            }
             case MemoryEvent.CurrentChanged e -> {
                 fields.put("former", e.former());
                 fields.put("allocator", e.allocator());
@@ -68,14 +74,6 @@ final class EventFields {
         fields.put("allocator", allocator);
         fields.put("address", address);
         fields.put("byteSize", byteSize);
-    }
-
-    private static void trimmed(Map<String, Object> fields, MemoryEvent.Trimmed event) {
-        fields.put("allocator", event.allocator());
-        fields.put("keepBytes", event.keepBytes());
-        fields.put("waited", event.waited());
-        fields.put("returnedBytes", event.returnedBytes());
-        fields.put("tookNanos", event.nanos());
     }
 
     /// Returns `freeDeferred` for `FreeDeferred`.

@@ -157,11 +157,9 @@ public final class SnapshotMaker {
 
     private void addSegments(int device, List<Segment> segments) {
         live.clear();
-        for (LiveBlock block : memory.leaks()) {
-            if (block.device() == device) {
-                live.put(block.address(), block);
-            }
-        }
+        memory.leaks().stream()
+                .filter(block -> block.device() == device)
+                .forEach(block -> live.put(block.address(), block));
         kept.clear();
         for (KeptBlock block : GraphMemory.kept(memory)) {
             if (block.device() == device && !live.containsKey(block.address())) { // freed just now
@@ -177,18 +175,17 @@ public final class SnapshotMaker {
                 }
             }
         }
-        live.values()
-                .forEach(each ->
-                        found.add(alone(each.allocator(), each.device(), live(each.address(), each.byteSize(), each))));
-        kept.values()
-                .forEach(each ->
-                        found.add(alone(each.allocator(), each.device(), kept(each.address(), each.byteSize(), each))));
+        for (LiveBlock each : live.values()) {
+            found.add(alone(each.allocator(), device, live(each.address(), each.byteSize(), each)));
+        }
+        for (KeptBlock each : kept.values()) {
+            found.add(alone(each.allocator(), device, kept(each.address(), each.byteSize(), each)));
+        }
         found.sort(Comparator.comparingLong(Segment::address));
         segments.addAll(found);
     }
 
     private Segment segment(String allocator, int device, SegmentMemory segment) {
-        List<Block> blocks = segment.blocks().stream().map(this::block).toList();
         return new Segment(
                 allocator,
                 device,
@@ -197,7 +194,7 @@ public final class SnapshotMaker {
                 segment.stream(),
                 segment.expandable(),
                 true,
-                blocks);
+                segment.blocks().stream().map(this::block).toList());
     }
 
     private Block block(SegmentMemory.Block part) {

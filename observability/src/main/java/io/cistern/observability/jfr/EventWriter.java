@@ -19,29 +19,24 @@ final class EventWriter implements Consumer<MemoryEvent> {
     /// threads are sampled together.
     private final AtomicLongArray sinceSample = new AtomicLongArray(STRIPES);
 
-    /// The scopes that the calling thread is in.
     @SuppressWarnings("ThreadLocalUsage") // one for each recording
-    private final ThreadLocal<ScopesOfThread<ScopeEvent>> scopes =
-            ThreadLocal.withInitial(() -> new ScopesOfThread<>(ScopeEvent::commit));
+    private final ThreadLocal<ScopesOfThread<EventTypes.Scope>> scopes =
+            ThreadLocal.withInitial(() -> new ScopesOfThread<>(EventTypes.Scope::commit));
 
     @Override
     public void accept(MemoryEvent told) {
         switch (told) {
             case MemoryEvent.Allocated block -> allocated(block);
-            case MemoryEvent.SegmentAcquired segment ->
-                segment(
-                        new SegmentAcquiredEvent(),
-                        segment.allocator(),
-                        segment.device(),
-                        segment.address(),
-                        segment.byteSize());
-            case MemoryEvent.SegmentReleased segment ->
-                segment(
-                        new SegmentReleasedEvent(),
-                        segment.allocator(),
-                        segment.device(),
-                        segment.address(),
-                        segment.byteSize());
+            case MemoryEvent.SegmentAcquired got -> {
+                EventTypes.SegmentAcquired event = new EventTypes.SegmentAcquired();
+                event.set(got.allocator(), got.device(), got.address(), got.byteSize());
+                event.commit();
+            }
+            case MemoryEvent.SegmentReleased gone -> {
+                EventTypes.SegmentReleased event = new EventTypes.SegmentReleased();
+                event.set(gone.allocator(), gone.device(), gone.address(), gone.byteSize());
+                event.commit();
+            }
             case MemoryEvent.PageMoved page -> moved(page);
             case MemoryEvent.Trimmed trim -> trimmed(trim);
             case MemoryEvent.CurrentChanged change -> changed(change);
@@ -49,62 +44,44 @@ final class EventWriter implements Consumer<MemoryEvent> {
             case MemoryEvent.ScopeLeft scope -> scopes.get().leave(scope.allocator());
             case MemoryEvent.Reclaimed reclaim -> reclaimed(reclaim);
             case MemoryEvent.OutOfMemory refusal -> refused(refusal.report());
-            case MemoryEvent.Annotated annotation -> annotated(annotation);
-            case MemoryEvent.Freed _,
-                    MemoryEvent.UseRecorded _,
-                    MemoryEvent.FreeDeferred _,
-                    MemoryEvent.FreeCompleted _,
-                    MemoryEvent.StreamWaited _,
-                    MemoryEvent.StreamClosed _ -> {}
+            case MemoryEvent.Annotated annotation -> {
+                EventTypes.Annotation event = new EventTypes.Annotation();
+                event.text = annotation.text();
+                event.commit();
+            }
+            default -> {} // no event of the recorder
         }
     }
 
     private void allocated(MemoryEvent.Allocated block) {
-        SlowAllocationEvent slow = new SlowAllocationEvent();
-        if (slow.isEnabled() && block.nanos() >= SlowerThan.nanos()) {
-            slow.allocator = block.allocator();
-            slow.device = block.device();
+        EventTypes.SlowAllocation slow = new EventTypes.SlowAllocation();
+        if (slow.isEnabled() && block.nanos() >= LeastSetting.SlowerThan.nanos()) {
+            slow.set(block.allocator(), block.device(), block.address(), block.byteSize());
             slow.stream = block.stream();
-            slow.address = block.address();
-            slow.byteSize = block.byteSize();
             slow.took = block.nanos();
             slow.commit();
         }
-        AllocationSampleEvent sample = new AllocationSampleEvent();
+        EventTypes.AllocationSample sample = new EventTypes.AllocationSample();
         if (sample.isEnabled()) {
             int stripe = (int) Thread.currentThread().threadId() & (STRIPES - 1);
-            if (sinceSample.addAndGet(stripe, block.byteSize()) >= SampleInterval.bytes()) {
-                sample.allocator = block.allocator();
-                sample.device = block.device();
+            if (sinceSample.addAndGet(stripe, block.byteSize()) >= LeastSetting.SampleInterval.bytes()) {
+                sample.set(block.allocator(), block.device(), block.address(), block.byteSize());
                 sample.stream = block.stream();
-                sample.address = block.address();
-                sample.byteSize = block.byteSize();
                 sample.weight = sinceSample.getAndSet(stripe, 0);
                 sample.commit();
             }
         }
     }
 
-    private static void segment(SegmentEvent event, String allocator, int device, long address, long byteSize) {
-        event.allocator = allocator;
-        event.device = device;
-        event.address = address;
-        event.byteSize = byteSize;
-        event.commit();
-    }
-
     private static void moved(MemoryEvent.PageMoved page) {
-        PageMovedEvent event = new PageMovedEvent();
-        event.allocator = page.allocator();
-        event.device = page.device();
+        EventTypes.PageMoved event = new EventTypes.PageMoved();
+        event.set(page.allocator(), page.device(), page.address(), page.byteSize());
         event.formerAddress = page.formerAddress();
-        event.address = page.address();
-        event.byteSize = page.byteSize();
         event.commit();
     }
 
     private static void trimmed(MemoryEvent.Trimmed trim) {
-        TrimEvent event = new TrimEvent();
+        EventTypes.Trim event = new EventTypes.Trim();
         event.allocator = trim.allocator();
         event.device = trim.device();
         event.keepBytes = trim.keepBytes();
@@ -115,7 +92,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
     }
 
     private static void changed(MemoryEvent.CurrentChanged change) {
-        CurrentChangedEvent event = new CurrentChangedEvent();
+        EventTypes.CurrentChanged event = new EventTypes.CurrentChanged();
         event.allocator = change.allocator();
         event.device = change.device();
         event.former = change.former();
@@ -123,7 +100,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
     }
 
     private void entered(MemoryEvent.ScopeEntered scope) {
-        ScopeEvent event = new ScopeEvent();
+        EventTypes.Scope event = new EventTypes.Scope();
         if (event.isEnabled()) {
             event.allocator = scope.allocator();
             event.begin();
@@ -132,7 +109,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
     }
 
     private static void reclaimed(MemoryEvent.Reclaimed reclaim) {
-        ReclaimStepEvent event = new ReclaimStepEvent();
+        EventTypes.ReclaimStep event = new EventTypes.ReclaimStep();
         event.device = reclaim.device();
         event.byteSize = reclaim.byteSize();
         event.step = reclaim.step().step().name();
@@ -142,7 +119,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
     }
 
     private static void refused(OutOfMemoryReport report) {
-        OutOfMemoryEvent event = new OutOfMemoryEvent();
+        EventTypes.OutOfMemory event = new EventTypes.OutOfMemory();
         if (!event.isEnabled()) {
             return;
         }
@@ -159,12 +136,6 @@ final class EventWriter implements Consumer<MemoryEvent> {
             event.largestFreeBytes = asked.largestFreeBytes().orElse(Long.MIN_VALUE);
         }
         event.steps = report.steps().stream().map(TriedStep::toString).collect(Collectors.joining("; "));
-        event.commit();
-    }
-
-    private static void annotated(MemoryEvent.Annotated annotation) {
-        AnnotationEvent event = new AnnotationEvent();
-        event.text = annotation.text();
         event.commit();
     }
 }

@@ -68,7 +68,7 @@ public final class FlightEvents {
     /// live. The [level][io.cistern.diagnostics.LeakLevel] decides which places are known. The call takes
     /// time in proportion to the number of live blocks. Without a recording, nothing happens.
     public static void recordLeaks(DeviceMemory memory) {
-        if (FlightRecorder.isAvailable() && new LeakEvent().isEnabled()) {
+        if (FlightRecorder.isAvailable() && new EventTypes.Leak().isEnabled()) {
             Map<Place, List<LiveBlock>> byPlace = memory.leaks().stream()
                     .collect(Collectors.groupingBy(
                             block -> new Place(block.allocator(), block.device(), siteOf(block.site()))));
@@ -86,7 +86,7 @@ public final class FlightEvents {
     }
 
     private static void recordLeak(Place place, List<LiveBlock> blocks) {
-        LeakEvent event = new LeakEvent();
+        EventTypes.Leak event = new EventTypes.Leak();
         event.allocator = place.allocator;
         event.device = place.device;
         event.site = place.site;

@@ -40,8 +40,8 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         }
         if (first) {
             FlightRecorder.addListener(this);
-            FlightRecorder.addPeriodicEvent(DeviceStatisticsEvent.class, devices);
-            FlightRecorder.addPeriodicEvent(AllocatorStatisticsEvent.class, allocators);
+            FlightRecorder.addPeriodicEvent(EventTypes.DeviceStatistics.class, devices);
+            FlightRecorder.addPeriodicEvent(EventTypes.AllocatorStatistics.class, allocators);
             follow();
         }
     }
@@ -111,7 +111,7 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
 
     private void writeDevices() {
         for (MemoryFigures.OfDevice device : MemoryFigures.of(memory).devices()) {
-            DeviceStatisticsEvent event = new DeviceStatisticsEvent();
+            EventTypes.DeviceStatistics event = new EventTypes.DeviceStatistics();
             event.device = device.device();
             event.name = device.name();
             event.totalBytes = device.totalBytes();
@@ -128,7 +128,7 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
     private void writeAllocators() {
         for (MemoryFigures.OfDevice device : MemoryFigures.of(memory).devices()) {
             for (MemoryFigures.OfAllocator allocator : device.allocators()) {
-                AllocatorStatisticsEvent event = new AllocatorStatisticsEvent();
+                EventTypes.AllocatorStatistics event = new EventTypes.AllocatorStatistics();
                 event.device = device.device();
                 event.allocator = allocator.name();
                 event.pool = allocator.pool();
@@ -145,7 +145,6 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         }
     }
 
-    /// Returns the figure, or the recorder's value for "unknown".
     private static long known(long figure) {
         return figure == MemoryFigures.UNKNOWN ? Long.MIN_VALUE : figure;
     }

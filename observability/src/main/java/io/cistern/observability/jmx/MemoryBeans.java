@@ -4,8 +4,11 @@ import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import java.lang.System.Logger.Level;
 import java.lang.management.ManagementFactory;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.management.InstanceAlreadyExistsException;
+import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -41,7 +44,7 @@ public final class MemoryBeans {
     ///     name, this method appends a number
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory, String name) {
-        RegisteredBeans beans = memory.moduleSupport().attachment(RegisteredBeans.class, _ -> new RegisteredBeans());
+        Registered beans = memory.moduleSupport().attachment(Registered.class, _ -> new Registered());
         try {
             return beans.add(registered(new MemoryBean(memory), name));
         } catch (JMException | RuntimeException refused) {
@@ -67,5 +70,38 @@ public final class MemoryBeans {
     private static ObjectName nameOf(String name) throws JMException {
         boolean isPlain = name.matches("[\\w. -]+");
         return new ObjectName("io.cistern:type=DeviceMemory,name=" + (isPlain ? name : ObjectName.quote(name)));
+    }
+
+    /// Holds the beans of one device memory, and unregisters them when it closes.
+    private static final class Registered implements AutoCloseable {
+        private final Set<ObjectName> names = ConcurrentHashMap.newKeySet();
+        private volatile boolean closed;
+
+        Registration add(ObjectName name) {
+            names.add(name);
+            if (closed) {
+                remove(name);
+            }
+            return () -> remove(name);
+        }
+
+        private void remove(ObjectName name) {
+            if (!names.remove(name)) {
+                return;
+            }
+            try {
+                ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
+            } catch (InstanceNotFoundException gone) {
+                // Somebody else removed it.
+            } catch (JMException | RuntimeException refused) {
+                System.getLogger(MemoryBeans.class.getName()).log(Level.WARNING, name + " stays registered", refused);
+            }
+        }
+
+        @Override
+        public void close() {
+            closed = true;
+            names.forEach(this::remove);
+        }
     }
 }

@@ -30,7 +30,6 @@ final class NvtxLibrary {
                 SharedLibrary.find("NVTX", Setting.NVTX_LIBRARY, "libnvToolsExt.so.1", "libnvtx3interop.so.1"));
     }
 
-    /// Marks this moment.
     void mark(String text) {
         try (Arena arena = Arena.ofConfined()) {
             markA.invokeExact(arena.allocateFrom(text));
@@ -50,7 +49,6 @@ final class NvtxLibrary {
         }
     }
 
-    /// Ends a range.
     void end(long id) {
         try {
             rangeEnd.invokeExact(id);

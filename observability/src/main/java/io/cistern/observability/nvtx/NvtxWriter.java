@@ -39,16 +39,7 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
                 library.mark("current allocator of device " + change.device() + ": " + change.former() + " -> "
                         + change.allocator());
             case MemoryEvent.OutOfMemory refusal -> library.mark(text(refusal.report()));
-            case MemoryEvent.Allocated _,
-                    MemoryEvent.Freed _,
-                    MemoryEvent.UseRecorded _,
-                    MemoryEvent.FreeDeferred _,
-                    MemoryEvent.FreeCompleted _,
-                    MemoryEvent.SegmentAcquired _,
-                    MemoryEvent.SegmentReleased _,
-                    MemoryEvent.PageMoved _,
-                    MemoryEvent.StreamWaited _,
-                    MemoryEvent.StreamClosed _ -> {}
+            default -> {} // nothing for a time line
         }
     }
 

@@ -194,12 +194,14 @@ final class FlightEventsTests extends ObservedMemory {
 
     @Test
     void theLeastOfTwoRecordingsSettingsHolds() {
-        assertThat(new SlowerThan().combine(java.util.Set.of("2 ms", "300 us", "1 s")))
+        assertThat(new LeastSetting.SlowerThan().combine(java.util.Set.of("2 ms", "300 us", "1 s")))
                 .isEqualTo("300 us");
-        assertThat(new SampleInterval().combine(java.util.Set.of("2MiB", "1GiB", "64KiB")))
+        assertThat(new LeastSetting.SampleInterval().combine(java.util.Set.of("2MiB", "1GiB", "64KiB")))
                 .isEqualTo("64KiB");
-        assertThat(new SlowerThan().combine(java.util.Set.of("soon"))).isEqualTo("1 ms");
-        assertThat(new SampleInterval().combine(java.util.Set.of("much"))).isEqualTo("64MiB");
+        assertThat(new LeastSetting.SlowerThan().combine(java.util.Set.of("soon")))
+                .isEqualTo("1 ms");
+        assertThat(new LeastSetting.SampleInterval().combine(java.util.Set.of("much")))
+                .isEqualTo("64MiB");
     }
 
     @Test

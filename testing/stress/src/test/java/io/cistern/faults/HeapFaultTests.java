@@ -34,7 +34,6 @@ class HeapFaultTests {
             + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
             + ",io/cistern/buffers/,io/cistern/handles/"
             + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
-            + ",io/cistern/observability/HistoryRing"
             + ",io/cistern/pressure/Spill,io/cistern/pressure/HostMemory,io/cistern/pressure/StreamUses"
             + ",io/cistern/pressure/Task,io/cistern/pressure/Arbitration,io/cistern/pressure/BlockOwners"
             + ",io/cistern/pressure/BlockedThreadDetector,io/cistern/pressure/Refusal,io/cistern/pressure/Retry"
