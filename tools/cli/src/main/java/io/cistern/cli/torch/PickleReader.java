@@ -2,21 +2,23 @@ package io.cistern.cli.torch;
 
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
+import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.math.BigInteger;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /// Reads a pickle of dictionaries, lists, tuples, texts, numbers and truth values: what a snapshot consists of. It
@@ -40,42 +42,34 @@ final class PickleReader {
     /// Longer lists do not share what they hold.
     private static final int MAX_SHARED_ITEMS = 256;
 
+    private static final Pattern ESCAPE = Pattern.compile("\\\\(x\\p{XDigit}{2}|u\\p{XDigit}{4}|([\\\\'\"]))");
+
     private static final int MAX_NUMBER_BYTES = 255;
     private static final int MAX_DIGITS = 3 * MAX_NUMBER_BYTES;
-    /// Most bytes of a snapshot name frames by numbers of this kind.
-    private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final int END = -1;
-
-    /// Marks on the stack where the parts of a list, tuple or dictionary begin.
-    private static final Object MARK = new Object();
 
     /// Python's `None`.
     private static final Object NONE = new Object();
 
     private final String file;
     private final InputStream in;
-    private final byte[] buffer = new byte[1 << 16];
-    private int from;
-    private int to;
+    private final ByteBuffer buffer =
+            ByteBuffer.allocate(1 << 16).order(ByteOrder.LITTLE_ENDIAN).flip();
     /// The bytes of the file that are no longer in the buffer.
     private long passed;
 
-    private @Nullable Object[] stack = new Object[1 << 8];
-    private int size;
-    /// Where marks are on the stack, the last one on top.
-    private int[] marks = new int[1 << 4];
-    private int markCount;
+    private List<Object> stack = new ArrayList<>();
+    /// The stack below each mark that is open, the last one first.
+    private final Deque<List<Object>> outer = new ArrayDeque<>();
 
     /// Values by their numbers, which Python gives in order.
-    private @Nullable Object[] memo = new Object[1 << 10];
-    private int memoSize;
+    private final List<Object> memo = new ArrayList<>();
     /// Values with other numbers.
     private final Map<Long, Object> sparseMemo = new HashMap<>();
 
     private final Map<String, String> keys = new HashMap<>();
     private final Map<List<String>, List<String>> shapes = new HashMap<>();
     private final Map<Items, Items> shared = new HashMap<>();
-    private byte[] text = new byte[1 << 8];
 
     /// A dictionary: names and their values.
     static final class Dictionary {
@@ -106,7 +100,6 @@ final class PickleReader {
         private Object[] values = {};
         private int count;
 
-        /// Returns what it holds.
         List<Object> list() {
             return Arrays.asList(values).subList(0, count);
         }
@@ -140,7 +133,6 @@ final class PickleReader {
         }
     }
 
-    /// @param file its name, for errors
     PickleReader(String file, InputStream in) {
         this.file = file;
         this.in = in;
@@ -162,20 +154,20 @@ final class PickleReader {
             case 0x95 -> number(Long.BYTES); // FRAME: its length only saves reads
             case '(' -> mark();
             case '0' -> pop();
-            case '1' -> take(above());
+            case '1' -> above();
             case '2' -> push(top());
             case '}' -> push(new Dictionary());
             case ']' -> push(new Items());
-            case 'a' -> append(1);
+            case 'a' -> append(take(1));
             case 'e' -> append(above());
-            case 's' -> set(2);
+            case 's' -> set(take(2));
             case 'u' -> set(above());
             case 'd' -> dictionary(above());
             case 'l' -> list(above());
             case ')' -> push(List.of());
-            case 0x85, 0x86, 0x87 -> tuple(opcode - 0x84); // TUPLE1 to TUPLE3
+            case 0x85, 0x86, 0x87 -> tuple(take(opcode - 0x84)); // TUPLE1 to TUPLE3
             case 't' -> tuple(above());
-            case 0x94 -> store(memoSize + sparseMemo.size(), top()); // MEMOIZE
+            case 0x94 -> store(memo.size() + sparseMemo.size(), top()); // MEMOIZE
             case 'p' -> store(decimal(), top());
             case 'q' -> store(next(), top());
             case 'r' -> store(number(Integer.BYTES), top());
@@ -206,9 +198,9 @@ final class PickleReader {
             case 'G' -> Double.longBitsToDouble(Long.reverseBytes(number(Double.BYTES)));
             case 'S' -> quoted(line(MAX_TEXT_BYTES));
             case 'V' -> escaped(line(MAX_TEXT_BYTES));
-            case 'U', 'C', 0x8c -> text(next(), StandardCharsets.UTF_8); // SHORT_BINSTRING, -BYTES, -UNICODE
-            case 'T', 'B', 'X' -> text(number(Integer.BYTES), StandardCharsets.UTF_8);
-            case 0x8d, 0x8e -> text(number(Long.BYTES), StandardCharsets.UTF_8); // BINUNICODE8, BINBYTES8
+            case 'U', 'C', 0x8c -> text(next()); // SHORT_BINSTRING, -BYTES, -UNICODE
+            case 'T', 'B', 'X' -> text(number(Integer.BYTES));
+            case 0x8d, 0x8e -> text(number(Long.BYTES)); // BINUNICODE8, BINBYTES8
             default -> throw error("instruction 0x" + Integer.toHexString(opcode) + ", which no snapshot has");
         };
     }
@@ -247,127 +239,88 @@ final class PickleReader {
 
     /// Replaces what old pickles write for letters beyond ASCII, and for quotes.
     private static String escaped(String text) {
-        if (text.indexOf('\\') < 0) {
-            return text;
-        }
-        StringBuilder plain = new StringBuilder();
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            int digits = c != '\\' || i + 1 == text.length()
-                    ? 0
-                    : switch (text.charAt(i + 1)) {
-                        case 'x' -> 2;
-                        case 'u' -> 4;
-                        default -> 0;
-                    };
-            if (digits > 0 && i + 2 + digits <= text.length()) {
-                String hex = text.substring(i + 2, i + 2 + digits);
-                if (hex.matches("[0-9a-fA-F]+")) {
-                    plain.append((char) Integer.parseInt(hex, 16));
-                    i += 1 + digits;
-                    continue;
-                }
-            }
-            if (c == '\\' && i + 1 < text.length() && "\\'\"".indexOf(text.charAt(i + 1)) >= 0) {
-                i++;
-                c = text.charAt(i);
-            }
-            plain.append(c);
-        }
-        return plain.toString();
+        return ESCAPE.matcher(text).replaceAll(escape -> {
+            String letter = escape.group(2);
+            String hex = escape.group(1);
+            return Matcher.quoteReplacement(
+                    letter != null ? letter : Character.toString((char) Integer.parseInt(hex.substring(1), 16)));
+        });
     }
 
     /// Returns the bytes up to the end of the line.
     private String line(int most) throws InputException {
-        int length = 0;
+        StringBuilder line = new StringBuilder();
         for (int c = next(); c != '\n'; c = next()) {
-            if (length == most) {
+            if (line.length() == most) {
                 throw error("a line of more than " + most + " bytes");
             }
-            if (length == text.length) {
-                text = Arrays.copyOf(text, 2 * length);
-            }
-            text[length++] = (byte) c;
+            line.append((char) c);
         }
-        return new String(text, 0, length, StandardCharsets.ISO_8859_1).stripTrailing();
+        return line.toString().stripTrailing();
     }
 
     private void push(Object value) {
-        if (size == stack.length) {
-            stack = Arrays.copyOf(stack, 2 * size);
-        }
-        stack[size++] = value;
+        stack.add(value);
     }
 
     private void mark() {
-        if (markCount == marks.length) {
-            marks = Arrays.copyOf(marks, 2 * markCount);
-        }
-        marks[markCount++] = size;
-        push(MARK);
+        outer.push(stack);
+        stack = new ArrayList<>();
     }
 
-    /// Takes the last mark away.
-    ///
-    /// @return how many values were above it
-    private int above() throws InputException {
-        if (markCount == 0) {
+    /// Takes the last mark away, and the values above it.
+    private Object[] above() throws InputException {
+        if (outer.isEmpty()) {
             throw error("the end of a list that did not begin");
         }
-        int below = marks[--markCount];
-        System.arraycopy(stack, below + 1, stack, below, size - below - 1);
-        stack[--size] = null;
-        return size - below;
-    }
-
-    /// Takes the last values off the stack.
-    private Object[] take(int count) throws InputException {
-        need(count);
-        Object[] values = Arrays.copyOfRange(stack, size - count, size, Object[].class);
-        Arrays.fill(stack, size - count, size, null);
-        size -= count;
+        Object[] values = stack.toArray();
+        stack = outer.pop();
         return values;
     }
 
-    /// Makes sure that there are that many values above the last mark.
+    private Object[] take(int count) throws InputException {
+        need(count);
+        List<Object> last = stack.subList(stack.size() - count, stack.size());
+        Object[] values = last.toArray();
+        last.clear();
+        return values;
+    }
+
     private void need(int count) throws InputException {
-        int floor = markCount == 0 ? 0 : marks[markCount - 1] + 1;
-        if (size - count < floor) {
+        if (stack.size() < count) {
             throw error("values are missing");
         }
     }
 
     private Object pop() throws InputException {
-        Object top = top();
-        stack[--size] = null;
-        return top;
+        need(1);
+        return stack.removeLast();
     }
 
     private Object top() throws InputException {
         need(1);
-        return Objects.requireNonNull(stack[size - 1]);
+        return stack.getLast();
     }
 
-    private void tuple(int count) throws InputException {
-        push(List.of(take(count)));
+    private void tuple(Object[] values) {
+        push(List.of(values));
     }
 
-    private void list(int count) throws InputException {
+    private void list(Object[] values) {
         Items items = new Items();
-        items.values = take(count);
-        items.count = count;
+        items.values = values;
+        items.count = values.length;
         push(items);
     }
 
-    private void dictionary(int count) throws InputException {
-        Object[] parts = take(count);
+    private void dictionary(Object[] parts) throws InputException {
         Dictionary fields = new Dictionary();
         push(fields);
         put(fields, parts);
     }
 
-    private void append(int count) throws InputException {
-        Object[] parts = take(count);
+    private void append(Object[] parts) throws InputException {
+        int count = parts.length;
         if (!(top() instanceof Items items)) {
             throw error("an element is added to a value that is not a list");
         }
@@ -399,8 +352,7 @@ final class PickleReader {
         }
     }
 
-    private void set(int count) throws InputException {
-        Object[] parts = take(count);
+    private void set(Object[] parts) throws InputException {
         if (!(top() instanceof Dictionary fields)) {
             throw error("an entry is added to a value that is not a dictionary");
         }
@@ -441,20 +393,17 @@ final class PickleReader {
     }
 
     private void store(long index, Object value) {
-        if (index == memoSize) {
-            if (memoSize == memo.length) {
-                memo = Arrays.copyOf(memo, 2 * memoSize);
-            }
-            memo[memoSize++] = value;
-        } else if (index >= 0 && index < memoSize) {
-            memo[(int) index] = value;
+        if (index == memo.size()) {
+            memo.add(value);
+        } else if (index >= 0 && index < memo.size()) {
+            memo.set((int) index, value);
         } else {
             sparseMemo.put(index, value);
         }
     }
 
     private void recall(long index) throws InputException {
-        Object value = index >= 0 && index < memoSize ? memo[(int) index] : sparseMemo.get(index);
+        Object value = index >= 0 && index < memo.size() ? memo.get((int) index) : sparseMemo.get(index);
         if (value == null) {
             throw error("value " + index + " is used before it was stored");
         }
@@ -477,10 +426,9 @@ final class PickleReader {
     private Number large(int byteCount) throws InputException {
         fill(byteCount);
         byte[] bigEndian = new byte[byteCount];
-        for (int i = 0; i < byteCount; i++) {
-            bigEndian[i] = buffer[from + byteCount - 1 - i];
+        for (int i = byteCount - 1; i >= 0; i--) {
+            bigEndian[i] = buffer.get();
         }
-        from += byteCount;
         return narrowed(new BigInteger(bigEndian));
     }
 
@@ -488,78 +436,67 @@ final class PickleReader {
         return number.bitLength() < Long.SIZE ? (Number) number.longValue() : number;
     }
 
-    private String text(long byteCount, Charset charset) throws InputException {
+    /// Reads a text piece by piece, so that memory grows with the file.
+    private String text(long byteCount) throws InputException {
         if (byteCount < 0 || byteCount > MAX_TEXT_BYTES) {
             throw error("a text of " + Long.toUnsignedString(byteCount) + " bytes");
         }
         int count = (int) byteCount;
-        if (count > buffer.length) {
-            return longText(count, charset);
+        if (count <= buffer.capacity()) {
+            fill(count);
+            String read = new String(buffer.array(), buffer.position(), count, StandardCharsets.UTF_8);
+            buffer.position(buffer.position() + count);
+            return read;
         }
-        fill(count);
-        String read = new String(buffer, from, count, charset);
-        from += count;
-        return read;
-    }
-
-    private String longText(int count, Charset charset) throws InputException {
-        byte[] bytes = new byte[0];
-        while (bytes.length < count) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        while (bytes.size() < count) {
             fill(1);
-            int more = Math.min(to - from, count - bytes.length);
-            int had = bytes.length;
-            bytes = Arrays.copyOf(bytes, had + more);
-            System.arraycopy(buffer, from, bytes, had, more);
-            from += more;
+            int more = Math.min(buffer.remaining(), count - bytes.size());
+            bytes.write(buffer.array(), buffer.position(), more);
+            buffer.position(buffer.position() + more);
         }
-        return new String(bytes, charset);
+        return bytes.toString(StandardCharsets.UTF_8);
     }
 
     /// Returns a number of at most eight bytes, the lowest first.
     private long number(int byteCount) throws InputException {
         fill(byteCount);
-        int at = from;
-        from += byteCount;
-        if (byteCount == Integer.BYTES) {
-            return (int) INTS.get(buffer, at) & 0xffff_ffffL;
+        if (byteCount == Integer.BYTES) { // Most bytes of a snapshot name frames by such numbers.
+            return buffer.getInt() & 0xffff_ffffL;
         }
         long number = 0;
         for (int i = 0; i < byteCount; i++) {
-            number |= (buffer[at + i] & 0xffL) << (Byte.SIZE * i);
+            number |= (buffer.get() & 0xffL) << (Byte.SIZE * i);
         }
         return number;
     }
 
     private int next() throws InputException {
-        if (from == to) {
-            fill(1);
-        }
-        return buffer[from++] & 0xff;
+        fill(1);
+        return buffer.get() & 0xff;
     }
 
     /// Makes sure that this many bytes of the file are in the buffer.
     private void fill(int count) throws InputException {
-        if (to - from >= count) {
+        if (buffer.remaining() >= count) {
             return;
         }
-        System.arraycopy(buffer, from, buffer, 0, to - from);
-        passed += from;
-        to -= from;
-        from = 0;
+        passed += buffer.position();
+        buffer.compact();
         try {
-            while (to < count) {
-                int read = in.read(buffer, to, buffer.length - to);
+            while (buffer.position() < count) {
+                int read = in.read(buffer.array(), buffer.position(), buffer.remaining());
                 if (read == END) {
-                    from = to;
-                    throw new InputException(file, "the file is cut off at byte " + (passed + from));
+                    throw new InputException(file, "the file is cut off at byte " + (passed + buffer.position()));
                 }
-                to += read;
+                buffer.position(buffer.position() + read);
             }
         } catch (EOFException e) {
             throw new InputException(file, InputFile.why(e));
         } catch (IOException e) {
-            throw error(InputFile.why(e));
+            throw unreadable(passed, InputFile.why(e));
         }
+        buffer.flip();
     }
 
     private InputException ofObjects(Object module, Object name) {
@@ -567,7 +504,11 @@ final class PickleReader {
                 file, "is a pickle, but not a PyTorch snapshot: it makes an object, " + module + "." + name);
     }
 
-    private InputException error(@Nullable String what) {
-        return new InputException(file, "is not a pickle that can be read: at byte " + (passed + from) + ": " + what);
+    private InputException error(String what) {
+        return unreadable(passed + buffer.position(), what);
+    }
+
+    private InputException unreadable(long at, String what) {
+        return new InputException(file, "is not a pickle that can be read: at byte " + at + ": " + what);
     }
 }
