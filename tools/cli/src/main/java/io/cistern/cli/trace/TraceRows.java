@@ -21,7 +21,12 @@ public final class TraceRows {
     /// The most streams that may use a block besides its own, because they increase the cost of reading a file.
     static final int MAX_USERS = 64;
 
-    private final LiveIds ids = new LiveIds();
+    private static final int UNKNOWN = -1;
+    private static final int FREED = -2;
+
+    /// The slot of each id, or [#FREED]. No id is forgotten, so that a second free of one that was allocated shows.
+    private final Map<Long, Integer> ids = new HashMap<>();
+
     private final TraceStreams streamNumbers = new TraceStreams();
     private byte[] ops = new byte[1 << 12];
     private int[] slots = new int[1 << 12];
@@ -90,7 +95,7 @@ public final class TraceRows {
     ///
     /// @throws IllegalArgumentException if the row is invalid; the message says why
     public void allocate(long id, long byteSize, long device, long stream) {
-        if (ids.get(id) >= 0) {
+        if (slot(id) >= 0) {
             throw new IllegalArgumentException("allocates id " + id + ", which is still live");
         }
         if (liveBytes > Long.MAX_VALUE - byteSize) {
@@ -136,11 +141,15 @@ public final class TraceRows {
         waitingSince[slotRows[liveSlot(id)]] = rows;
     }
 
+    private int slot(long id) {
+        return ids.getOrDefault(id, UNKNOWN);
+    }
+
     private int liveSlot(long id) {
-        int slot = ids.get(id);
+        int slot = slot(id);
         if (slot < 0) {
-            throw new IllegalArgumentException("frees id " + id + ", which "
-                    + (slot == LiveIds.FREED ? "was freed before" : "was never allocated"));
+            throw new IllegalArgumentException(
+                    "frees id " + id + ", which " + (slot == FREED ? "was freed before" : "was never allocated"));
         }
         return slot;
     }
@@ -148,7 +157,7 @@ public final class TraceRows {
     private void free(long id, int slot, int stream) {
         awaitUnlessAfter(stream, slotStreams[slot], slotRows[slot]);
         otherUses.remove(slot);
-        ids.put(id, LiveIds.FREED);
+        ids.put(id, FREED);
         liveBytes -= slotBytes[slot];
         addTo(streamNumbers.device(slotStreams[slot]), -slotBytes[slot]);
         noteDevice(slot, stream);
@@ -161,7 +170,7 @@ public final class TraceRows {
 
     /// Adds a use of a block on a stream; does nothing if the block is not live.
     void use(long id, long device, long stream) {
-        int slot = ids.get(id);
+        int slot = slot(id);
         if (slot >= 0) {
             int number = streamNumbers.number(device, stream);
             order(slot, number);
@@ -179,12 +188,10 @@ public final class TraceRows {
         mixed |= streamNumbers.device(slotStreams[slot]) != streamNumbers.device(stream);
     }
 
-    /// Adds a wait of one stream for another.
     void await(long device, long stream, long awaited) {
         await(streamNumbers.number(device, stream), streamNumbers.number(device, awaited));
     }
 
-    /// Adds the end of a stream.
     void end(long device, long stream) {
         int number = streamNumbers.number(device, stream);
         streamNumbers.end(device, stream);

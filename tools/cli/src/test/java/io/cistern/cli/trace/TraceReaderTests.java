@@ -12,6 +12,11 @@ import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.Test;
@@ -41,6 +46,41 @@ final class TraceReaderTests {
     @Test
     void anIdMayComeAgainAfterItsFree() throws Exception {
         assertThat(read("a,1,8,0\nf,1,0,0\na,1,16,0\nf,1,0,0\n").operations()).isEqualTo(4);
+    }
+
+    /// As a map of the live ids says: each free finds the slot of its allocation, however far apart the ids are.
+    @Test
+    void manyIdsOfAnySizeKeepTheirSlots() throws Exception {
+        long seed = 20_260_101L;
+        Random random = new Random(seed);
+        StringBuilder rows = new StringBuilder();
+        Map<Long, Integer> live = new HashMap<>();
+        List<Long> freed = new ArrayList<>();
+        for (int row = 0; row < 100_000; row++) {
+            long id = random.nextBoolean() ? random.nextInt(30_000) : random.nextLong(Long.MAX_VALUE);
+            boolean isLive = live.remove(id) != null;
+            if (!isLive) {
+                live.put(id, row);
+            } else {
+                freed.add(id);
+            }
+            rows.append(isLive ? "f," : "a,").append(id).append(",8,0\n");
+        }
+        Trace trace = read(rows.toString());
+        String[] lines = rows.toString().split("\n");
+        Map<String, Integer> slots = new HashMap<>();
+        for (int row = 0; row < lines.length; row++) {
+            String id = lines[row].split(",")[1];
+            if (trace.ops()[row] == Trace.ALLOCATE) {
+                slots.put(id, trace.slots()[row]);
+            } else {
+                assertThat(trace.slots()[row]).as("seed %s, row %s", seed, row).isEqualTo(slots.remove(id));
+            }
+        }
+        assertThat(trace.slotCount()).isGreaterThanOrEqualTo(live.size());
+        long gone =
+                freed.stream().filter(id -> !live.containsKey(id)).findFirst().orElseThrow();
+        assertThatThrownBy(() -> read(rows + "f," + gone + ",8,0\n")).hasMessageContaining("which was freed before");
     }
 
     @Test
