@@ -145,7 +145,6 @@ public final class CisternCommand implements Runnable {
                 command, "no command given; choose one of " + String.join(", ", commands(command)));
     }
 
-    /// Returns the names of all visible commands.
     private static List<String> commands(CommandLine program) {
         return program.getSubcommands().entrySet().stream()
                 .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())

@@ -23,7 +23,6 @@ public final class AllocatorChoice {
     private final Catalog catalog;
     private final Work work;
 
-    /// @param work the work that the replay does with blocks
     public AllocatorChoice(ReplayDevice gpu, Catalog catalog, Work work) {
         this.gpu = gpu;
         this.catalog = catalog;

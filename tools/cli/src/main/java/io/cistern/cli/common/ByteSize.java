@@ -4,7 +4,8 @@ import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.simulated.SimulatedGpu;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
-import java.util.Locale;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
 
 /// Reads sizes of devices as people write them, and formats numbers of bytes for tables.
 public final class ByteSize {
@@ -42,8 +43,29 @@ public final class ByteSize {
         return up.toPlainString() + (power == 0 ? " B" : " " + "KMGTPE".charAt(power - 1) + "iB");
     }
 
-    /// Formats a number of at least 1 with three digits, or as many as it has before the point.
-    static String threeDigits(double value) {
-        return String.format(Locale.ROOT, value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value);
+    /// Lets picocli read the memory of a device, such as `8GiB`.
+    public static final class Converter implements ITypeConverter<Long> {
+        private static final long LEAST_BYTES = 1 << 20;
+
+        @Override
+        public Long convert(String value) {
+            String size = value.strip();
+            if (ByteSizes.isShare(size) && !size.endsWith("%")) {
+                throw new TypeConversionException("'" + value + "' has no unit; write " + size + "GiB");
+            }
+            try {
+                if (size.startsWith("-")
+                        ? ByteSizes.parse(size.substring(1)) >= 0
+                        : ByteSizes.parse(size) < LEAST_BYTES) {
+                    throw new TypeConversionException("'" + value + "' is less than 1MiB; write "
+                            + (size.matches("[1-9]\\d{0,3}")
+                                    ? size + "GiB or " + size + "MiB"
+                                    : "it like 512MiB or 23.5GiB"));
+                }
+                return ByteSize.parse(size);
+            } catch (IllegalArgumentException e) {
+                throw new TypeConversionException(String.valueOf(e.getMessage()));
+            }
+        }
     }
 }

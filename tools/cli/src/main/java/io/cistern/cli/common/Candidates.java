@@ -27,7 +27,7 @@ public final class Candidates {
     }
 
     /// The devices that need no number.
-    static final class Devices implements Iterable<String> {
+    public static final class Devices implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {
             return List.of("auto", "simulated").iterator();

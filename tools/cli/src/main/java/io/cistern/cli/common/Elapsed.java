@@ -1,6 +1,7 @@
 package io.cistern.cli.common;
 
 import java.math.BigDecimal;
+import java.util.Locale;
 
 /// Formats durations for people, as the report's page does.
 public final class Elapsed {
@@ -27,8 +28,8 @@ public final class Elapsed {
                 : minutes / 60 + " h " + minutes % 60 + " min";
     }
 
-    /// Without zeros at the end.
     private static String trimmed(double value) {
-        return new BigDecimal(ByteSize.threeDigits(value)).stripTrailingZeros().toPlainString();
+        String digits = String.format(Locale.ROOT, value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f", value);
+        return new BigDecimal(digits).stripTrailingZeros().toPlainString();
     }
 }

@@ -4,6 +4,7 @@ import java.io.BufferedInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.Serial;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -23,11 +24,9 @@ public final class InputFile {
 
     private InputFile() {}
 
-    /// Makes something of a file's content.
     public interface Parser<T> {
         /// Reads the content.
         ///
-        /// @param file the file's name, for errors
         /// @param in unpacked, with marks
         /// @throws InputException if the content is damaged
         T parse(String file, InputStream in) throws InputException, IOException;
@@ -93,6 +92,17 @@ public final class InputFile {
         }
     }
 
+    /// Compressed data that ends too early.
+    private static final class CutOffException extends EOFException {
+        @Serial
+        private static final long serialVersionUID = 1L;
+
+        CutOffException(long unpackedBytes, EOFException cause) {
+            super("the file is cut off at byte " + unpackedBytes + " of the unpacked data");
+            initCause(cause);
+        }
+    }
+
     /// Counts what it unpacks, to say where the data ends if that is too early.
     private static final class Gunzipped extends GZIPInputStream {
         private long unpackedBytes;
@@ -108,9 +118,7 @@ public final class InputFile {
                 unpackedBytes += Math.max(0, count);
                 return count;
             } catch (EOFException e) {
-                CutOffException cut = new CutOffException(unpackedBytes);
-                cut.initCause(e);
-                throw cut;
+                throw new CutOffException(unpackedBytes, e);
             }
         }
     }

@@ -47,8 +47,6 @@ public final class OutputFile {
     }
 
     /// Returns the error for a file that can't be written.
-    ///
-    /// @param option the option's name
     public static UsageException unwritable(String option, @Nullable Path file, IOException failure) {
         return unwritable(option, file, why(failure));
     }

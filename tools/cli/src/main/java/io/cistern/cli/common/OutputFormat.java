@@ -15,7 +15,6 @@ public enum OutputFormat {
     public static final String WORDS =
             "text, json (one document) or jsonl (a line for each result, as soon as it is ready).";
 
-    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

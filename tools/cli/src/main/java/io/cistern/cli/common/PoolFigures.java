@@ -1,8 +1,9 @@
 package io.cistern.cli.common;
 
+import static io.cistern.cli.common.ResultWriter.object;
+
 import io.cistern.Allocator;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -46,14 +47,12 @@ public record PoolFigures(long thresholdBytes, long reservedBytes, long usedByte
         return bytes < 0 || bytes == Long.MAX_VALUE ? "keep all" : ByteSize.format(bytes);
     }
 
-    /// Returns the fields of a JSON object.
     public Map<String, @Nullable Object> fields() {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("releaseThresholdBytes", thresholdBytes);
-        fields.put("reservedBytes", reservedBytes);
-        fields.put("usedBytes", usedBytes);
-        fields.put("trims", trims);
-        fields.put("trimmedBytes", trimmedBytes);
-        return fields;
+        return object(
+                "releaseThresholdBytes", thresholdBytes,
+                "reservedBytes", reservedBytes,
+                "usedBytes", usedBytes,
+                "trims", trims,
+                "trimmedBytes", trimmedBytes);
     }
 }

@@ -2,7 +2,10 @@ package io.cistern.cli.common;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDriverProvider;
+import io.cistern.cuda.CudaDrivers;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DriverChoice;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -12,6 +15,74 @@ import java.util.OptionalLong;
 
 /// The GPU that replays run on. Each replay gets fresh memory from it, as if it were the first.
 public sealed interface ReplayDevice extends AutoCloseable {
+    /// Opens the device of `--device`: `auto`, `simulated` or `cuda:N`. The setting `cistern.driver` decides what
+    /// `auto` means.
+    ///
+    /// @param capacityBytes the memory of a simulated device; of a real one, each replay holds the rest
+    /// @throws UsageException if there is no such device; the message says why
+    static ReplayDevice open(String choice, OptionalLong capacityBytes) {
+        return switch (choice) {
+            case "simulated" -> new Simulated(capacityBytes);
+            case "auto" -> chosen(capacityBytes);
+            default -> real(choice, ordinal(choice), cuda(), capacityBytes);
+        };
+    }
+
+    private static ReplayDevice chosen(OptionalLong capacityBytes) {
+        DriverChoice choice = choose();
+        if (!choice.provider().name().equals("simulated")) {
+            return real("auto", 0, choice.provider(), capacityBytes);
+        }
+        return new Simulated(capacityBytes, choice.asked(), choice.reason());
+    }
+
+    /// Chooses the driver that a program gets here if it names none.
+    ///
+    /// @throws UsageException if the choice fails; the message says why
+    private static DriverChoice choose() {
+        try {
+            return CudaDrivers.choose();
+        } catch (IllegalStateException e) {
+            throw new UsageException(String.valueOf(e.getMessage()));
+        }
+    }
+
+    private static CudaDriverProvider cuda() {
+        return CudaDrivers.providers().stream()
+                .filter(provider -> provider.name().equals("cuda"))
+                .findFirst()
+                .orElseThrow(() -> new UsageException("no CUDA driver binding found"));
+    }
+
+    private static int ordinal(String choice) {
+        if (!choice.matches("cuda:\\d{1,4}")) {
+            throw new UsageException("--device must be auto, simulated or cuda:N, not " + choice);
+        }
+        return Integer.parseInt(choice.substring("cuda:".length()));
+    }
+
+    private static ReplayDevice real(
+            String choice, int ordinal, CudaDriverProvider provider, OptionalLong capacityBytes) {
+        CudaDriver driver = open(choice, provider);
+        int count = driver.devices().count();
+        if (ordinal >= count) {
+            driver.close();
+            throw new UsageException("--device " + choice + ": the driver has devices 0 to " + (count - 1));
+        }
+        return new Real(driver, ordinal, capacityBytes);
+    }
+
+    private static CudaDriver open(String choice, CudaDriverProvider provider) {
+        provider.unavailableBecause().ifPresent(reason -> {
+            throw new UsageException("--device " + choice + " can't be used: " + reason);
+        });
+        try {
+            return provider.open();
+        } catch (CudaException | IllegalStateException e) {
+            throw new UsageException("--device " + choice + " can't be used: " + e.getMessage());
+        }
+    }
+
     /// Returns the name on the command line: `simulated`, `cuda:0`.
     String label();
 
@@ -20,7 +91,6 @@ public sealed interface ReplayDevice extends AutoCloseable {
         return Optional.empty();
     }
 
-    /// Returns the device's ordinal.
     int ordinal();
 
     /// Returns a driver for one replay on several devices, beginning with [#ordinal].
@@ -37,7 +107,6 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Returns how many devices there are from [#ordinal] on.
     int deviceCount();
 
-    /// Releases a driver that [#driver] returned.
     void release(CudaDriver driver);
 
     /// Takes what a replay must not have: of a real device with a capacity, all that is free but the capacity.
@@ -47,8 +116,9 @@ public sealed interface ReplayDevice extends AutoCloseable {
         return () -> {};
     }
 
-    /// Opens device memory on a driver.
-    DeviceMemory open(CudaDriver driver, Catalog catalog);
+    default DeviceMemory open(CudaDriver driver, Catalog catalog) {
+        return DeviceMemory.builder(driver).catalog(catalog).open();
+    }
 
     /// Returns this device with another capacity. Of a real one, each replay holds the rest.
     ///
@@ -73,7 +143,6 @@ public sealed interface ReplayDevice extends AutoCloseable {
         /// The largest hosts have that many.
         private static final int MAX_DEVICES = 64;
 
-        /// Creates a device for `--device simulated`.
         public Simulated(OptionalLong capacityBytes) {
             this(capacityBytes, true, "--device simulated");
         }
@@ -115,11 +184,6 @@ public sealed interface ReplayDevice extends AutoCloseable {
         @Override
         public void release(CudaDriver driver) {
             driver.close();
-        }
-
-        @Override
-        public DeviceMemory open(CudaDriver driver, Catalog catalog) {
-            return DeviceMemory.builder(driver).catalog(catalog).open();
         }
     }
 
@@ -174,11 +238,6 @@ public sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public void release(CudaDriver driver) {}
-
-        @Override
-        public DeviceMemory open(CudaDriver driver, Catalog catalog) {
-            return DeviceMemory.builder(driver).catalog(catalog).open();
-        }
 
         @Override
         public void close() {

@@ -4,7 +4,12 @@ import com.fasterxml.jackson.jr.ob.JSON;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// Writes results for programs: as lines, or as one array that stays valid JSON even if a later result fails.
@@ -43,6 +48,33 @@ public final class ResultWriter implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /// Returns the fields of a JSON object.
+    ///
+    /// @param fields names and values in turn
+    public static Map<String, @Nullable Object> object(@Nullable Object... fields) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        for (int i = 0; i < fields.length; i += 2) {
+            object.put(String.valueOf(fields[i]), fields[i + 1]);
+        }
+        return object;
+    }
+
+    /// Returns a number, or null if there is none.
+    public static @Nullable Long orNull(OptionalLong number) {
+        return number.isPresent() ? number.getAsLong() : null;
+    }
+
+    /// Returns a number, or null if there is none.
+    public static @Nullable Double orNull(OptionalDouble number) {
+        return number.isPresent() ? number.getAsDouble() : null;
+    }
+
+    /// Returns the objects of an array, which are made as they are written.
+    public static <T> Iterable<Map<String, @Nullable Object>> array(
+            Collection<T> parts, Function<T, Map<String, @Nullable Object>> object) {
+        return () -> parts.stream().map(object).iterator();
     }
 
     @Override

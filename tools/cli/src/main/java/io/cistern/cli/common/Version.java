@@ -12,7 +12,6 @@ public final class Version implements IVersionProvider {
         return new String[] {"cistern " + number()};
     }
 
-    /// Returns the version that the build wrote.
     public static String number() throws IOException {
         Properties properties = new Properties();
         try (InputStream in = Version.class.getResourceAsStream("version.properties")) {

@@ -8,8 +8,6 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /// Reads enum constants in lower case, as people write them; any letter case is accepted.
-///
-/// @param type the enum
 public record WordConverter<E extends Enum<E>>(Class<E> type) implements ITypeConverter<E> {
     @Override
     public E convert(String text) {

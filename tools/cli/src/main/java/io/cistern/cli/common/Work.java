@@ -11,7 +11,6 @@ public enum Work {
     /// Each block is filled, and its contents are verified before its free; this is never timed.
     CHECK;
 
-    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

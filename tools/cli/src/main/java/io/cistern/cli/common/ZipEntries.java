@@ -78,7 +78,6 @@ final class ZipEntries {
                         + (entries.size() > MOST_NAMED ? ", …" : "");
     }
 
-    /// Closes the archive, too.
     private static final class OfEntry extends FilterInputStream {
         private final ZipFile zip;
 

@@ -1,7 +1,6 @@
 package io.cistern.cli.doctor;
 
 import io.cistern.DeviceMemory;
-import io.cistern.cli.common.DeviceChoice;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.UsageException;
@@ -23,7 +22,10 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
@@ -32,18 +34,13 @@ import java.util.stream.IntStream;
 /// fails: anything missing is part of the findings.
 ///
 /// @param jdk name and version of the Java in use
-/// @param jdkHome its folder
 /// @param nativeAccess whether the driver binding may call native code without a warning
 /// @param drivers the ways to a GPU, the preferred one first
 /// @param driver the driver in use, for people
 /// @param driverNotice a note on that driver, for people; empty for a real one
-/// @param simulated whether its devices are simulated
-/// @param capabilities what driver and devices can do
-/// @param pools the pools of each device
 /// @param providers the allocators and segment sources that were found
 /// @param current the allocator that is current if a program chooses none; empty if there is none
 /// @param currentReason why that one is current, or why none is
-/// @param settings all settings with their values
 /// @param problems obstacles for a program here: settings that can't be followed, a driver that was set up
 ///     wrongly, a simulation that nobody asked for, plug-ins that can't be used, no current allocator
 record Diagnosis(
@@ -70,18 +67,13 @@ record Diagnosis(
     /// A way to a GPU.
     ///
     /// @param name `cuda`, `simulated`
-    /// @param support whether it can be used here
     record Driver(String name, Support support) {}
 
     /// An allocator or a segment source.
-    ///
-    /// @param entry its entry in the catalogue
-    /// @param support whether it can be used here
     record Provider(Catalog.Entry entry, Support support) {}
 
     /// A setting and its value.
     ///
-    /// @param key the setting's name
     /// @param value the value that was set, or the default
     /// @param source where it was set, or `default`
     /// @param followed false for a value that was set and can't be followed
@@ -208,7 +200,7 @@ record Diagnosis(
     /// opens a simulated GPU.
     private static ReplayDevice open(List<String> problems, OptionalLong capacity) {
         try {
-            ReplayDevice gpu = DeviceChoice.open("auto", capacity);
+            ReplayDevice gpu = ReplayDevice.open("auto", capacity);
             if (gpu instanceof ReplayDevice.Simulated simulated && !simulated.asked()) {
                 problems.add("no GPU can be used, so programs run on a simulated one: " + simulated.why());
             }
@@ -241,19 +233,12 @@ record Diagnosis(
         }
     }
 
-    /// Returns a device's answers in the order of [DriverFeature].
-    static List<Feature> features(DeviceCapabilities device) {
-        List<Feature> features = new ArrayList<>();
+    /// Returns what a device has or lacks, in the order of [DriverFeature], by names for people.
+    static Map<String, Support> features(DeviceCapabilities device) {
+        Map<String, Support> features = new LinkedHashMap<>();
         for (DriverFeature feature : DriverFeature.values()) {
-            features.add(new Feature(
-                    feature.name().toLowerCase(java.util.Locale.ROOT).replace('_', ' '), device.supports(feature)));
+            features.put(feature.name().toLowerCase(Locale.ROOT).replace('_', ' '), device.supports(feature));
         }
         return features;
     }
-
-    /// A feature that a device has or lacks.
-    ///
-    /// @param name for people
-    /// @param support the answer
-    record Feature(String name, Support support) {}
 }

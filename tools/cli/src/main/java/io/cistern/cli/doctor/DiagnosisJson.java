@@ -1,9 +1,11 @@
 package io.cistern.cli.doctor;
 
+import static io.cistern.cli.common.ResultWriter.object;
+
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Support;
-import java.util.LinkedHashMap;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -65,9 +67,8 @@ final class DiagnosisJson {
     }
 
     private static Map<String, @Nullable Object> device(DeviceCapabilities device, PoolDiagnosis pools) {
-        List<Map<String, @Nullable Object>> features = Diagnosis.features(device).stream()
-                .map(feature -> answer(object("name", feature.name()), feature.support()))
-                .toList();
+        List<Map<String, @Nullable Object>> features = new ArrayList<>();
+        Diagnosis.features(device).forEach((name, support) -> features.add(answer(object("name", name), support)));
         return object(
                 "device", device.device(),
                 "name", device.name(),
@@ -105,14 +106,5 @@ final class DiagnosisJson {
         fields.put("available", support.supported());
         fields.put("reason", support.supported() ? null : support.reason());
         return fields;
-    }
-
-    /// Makes an object from keys and values in turn.
-    private static Map<String, @Nullable Object> object(@Nullable Object... fields) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        for (int i = 0; i < fields.length; i += 2) {
-            object.put(String.valueOf(fields[i]), fields[i + 1]);
-        }
-        return object;
     }
 }

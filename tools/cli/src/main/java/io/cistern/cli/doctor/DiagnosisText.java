@@ -7,6 +7,7 @@ import io.cistern.cuda.Support;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import picocli.CommandLine.Help.Ansi;
 
 /// Formats a [Diagnosis] for people.
@@ -76,19 +77,17 @@ final class DiagnosisText {
 
     private void deviceInBrief(DeviceCapabilities device) {
         title(device);
-        List<String> lacking = Diagnosis.features(device).stream()
-                .filter(feature -> !feature.support().supported())
-                .map(Diagnosis.Feature::name)
-                .toList();
+        Map<String, Support> lacking = Diagnosis.features(device);
+        lacking.values().removeIf(Support::supported);
         if (!lacking.isEmpty()) {
-            line("lacks " + String.join(", ", lacking));
+            line("lacks " + String.join(", ", lacking.keySet()));
         }
     }
 
     private void device(DeviceCapabilities device, PoolDiagnosis pools) {
         title(device);
         line(device.uuid());
-        Diagnosis.features(device).forEach(feature -> answer(feature.name(), 22, feature.support()));
+        Diagnosis.features(device).forEach((name, support) -> answer(name, 22, support));
         line("default pool           " + pools.text());
         line("    reuse policies: " + pools.policies() + "; exportable as: " + pools.exports());
     }

@@ -3,24 +3,16 @@ package io.cistern.cli.doctor;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.common.Version;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.util.Objects;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.Spec;
 
 /// `cistern doctor`: shows what this machine can do and, for each "no", the reason and the remedy.
 @Command(
         name = "doctor",
         description = "Shows problems first, then what the driver, the devices and the plug-ins can do.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
@@ -28,10 +20,7 @@ import picocli.CommandLine.Spec;
             "  cistern doctor --strict              exit code 5 if there are problems, for scripts",
             "  cistern doctor -Dcistern.plugins=DIR --verbose"
         })
-public final class DoctorCommand implements Callable<Integer> {
-    @Spec
-    private @Nullable CommandSpec command;
-
+public final class DoctorCommand extends Subcommand {
     @Option(
             names = "--verbose",
             description =
@@ -50,13 +39,12 @@ public final class DoctorCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Diagnosis diagnosis = Diagnosis.make(strict);
         switch (format) {
-            case TEXT -> out.print(verbose ? DiagnosisText.all(diagnosis) : DiagnosisText.brief(diagnosis));
-            case JSON, JSONL -> out.println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));
+            case TEXT -> out().print(verbose ? DiagnosisText.all(diagnosis) : DiagnosisText.brief(diagnosis));
+            case JSON, JSONL -> out().println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));
         }
-        out.flush();
+        out().flush();
         return strict && !diagnosis.problems().isEmpty() ? ExitCode.PROBLEM : ExitCode.OK;
     }
 }

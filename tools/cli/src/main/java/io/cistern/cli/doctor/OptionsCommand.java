@@ -3,41 +3,31 @@ package io.cistern.cli.doctor;
 import io.cistern.cli.common.Candidates;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.common.TextTable;
-import io.cistern.cli.common.Version;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.SpecOption;
-import java.io.PrintWriter;
 import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.Help.Column;
 import picocli.CommandLine.Help.Column.Overflow;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern options`: lists the options that a spec of an allocator, an adaptor or a segment
 /// source may contain.
 @Command(
         name = "options",
         description = "Lists the options of an allocator, an adaptor or a segment source.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
         footer = {
             "",
             "Examples:",
             "  cistern options                  all names",
             "  cistern options caching          what caching:KEY=VALUE accepts"
         })
-public final class OptionsCommand implements Callable<Integer> {
+public final class OptionsCommand extends Subcommand {
     private static final int INDENT = 4;
-
-    @Spec
-    private @Nullable CommandSpec command;
 
     @Parameters(
             arity = "0..1",
@@ -48,18 +38,17 @@ public final class OptionsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         Catalog catalog = Plugins.catalogWhateverIsSet();
         if (name == null) {
-            usable(catalog).forEach(entry -> out.println(title(entry)));
+            usable(catalog).forEach(entry -> out().println(title(entry)));
         } else {
-            print(name, catalog, out);
+            print(name, catalog);
         }
-        out.flush();
+        out().flush();
         return ExitCode.OK;
     }
 
-    private static void print(String name, Catalog catalog, PrintWriter out) {
+    private void print(String name, Catalog catalog) {
         List<Catalog.Entry> named = usable(catalog).stream()
                 .filter(entry -> entry.name().equals(name))
                 .toList();
@@ -67,14 +56,14 @@ public final class OptionsCommand implements Callable<Integer> {
             catalog.allocator(name); // throws an error that lists the known names
         }
         for (Catalog.Entry entry : named) {
-            out.println(title(entry));
+            out().println(title(entry));
             List<? extends SpecOption<?>> options = options(entry, catalog);
             if (options.isEmpty()) {
-                out.println("    It declares no options.");
+                out().println("    It declares no options.");
             }
-            options.forEach(option -> out.print(described(option)));
+            options.forEach(option -> out().print(described(option)));
             if (entry.kind() == Catalog.Kind.SOURCE) {
-                out.println("To use it as an allocator: caching:source=" + name);
+                out().println("To use it as an allocator: caching:source=" + name);
             }
         }
     }

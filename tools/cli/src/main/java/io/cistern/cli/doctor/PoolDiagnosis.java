@@ -20,7 +20,6 @@ import java.util.stream.Stream;
 ///
 /// @param support whether the device has pools and answers; if not, the rest is empty
 /// @param current whether `cuMemAllocAsync` takes from the default pool
-/// @param attributes the attributes of the default pool
 /// @param handleTypes how pools can be exported; fabric only where the device makes fabric handles, since drivers
 ///     name it without an IMEX channel too
 record PoolDiagnosis(
@@ -58,7 +57,6 @@ record PoolDiagnosis(
         return new PoolDiagnosis(Support.yes(), pools.currentPool(device) == pool, attributes, handleTypes);
     }
 
-    /// Describes the default pool in a line for people.
     String text() {
         if (!support.supported()) {
             return "unknown: " + support.reason();
@@ -68,12 +66,10 @@ record PoolDiagnosis(
                 + ByteSize.format(value(PoolAttribute.USED_CURRENT)) + (current ? ", current" : ", not current");
     }
 
-    /// Lists the reuse policies that are on, for people.
     String policies() {
         return words(attributes.keySet().stream().filter(each -> each.isInt() && value(each) != 0));
     }
 
-    /// Lists how pools can be exported, for people.
     String exports() {
         return words(handleTypes.stream());
     }

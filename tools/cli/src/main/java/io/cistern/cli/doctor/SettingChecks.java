@@ -126,17 +126,14 @@ final class SettingChecks {
         problems.computeIfAbsent(set, _ -> new ArrayList<>()).add(problem);
     }
 
-    /// Returns a line for each problem found so far.
     List<String> problems() {
         return problems.values().stream().flatMap(List::stream).toList();
     }
 
-    /// Returns whether nothing speaks against a value so far.
     boolean isFollowed(Settings.Value set) {
         return !problems.containsKey(set);
     }
 
-    /// Returns whether a setting can't be followed, on any device.
     boolean isBad(Setting setting) {
         return problems.keySet().stream().anyMatch(set -> set.setting() == setting);
     }

@@ -3,18 +3,14 @@ package io.cistern.cli.fit;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.FitText.Verdict;
 import io.cistern.cli.report.ShownFit;
-import io.cistern.cli.report.ShownLeaks;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 
 /// How the program of a file fits, on each of its devices.
 ///
-/// @param name the file's name, for people
-/// @param devices how it fits on each
 /// @param judged the allocators that the answer is about
 record FileFit(String name, List<Fit> devices, List<String> judged) {
-    /// Returns whether everything fits on all devices.
     boolean fits() {
         return devices.stream().allMatch(fit -> fit.fits(judged));
     }
@@ -39,16 +35,16 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
                         .toList(),
                 devices.stream().map(this::facts).collect(Collectors.joining("\n")),
                 devices.stream()
-                        .map(fit -> new ShownLeaks((int) fit.recording().ordinals()[0], fit.leaks()))
+                        .map(fit -> new ShownFit.Leaking((int) fit.recording().ordinals()[0], fit.leaks()))
                         .toList());
     }
 
     private String facts(Fit fit) {
-        return FitText.facts(name, hasSeveralDevices(), fit);
+        return new FitText(fit).facts(name, hasSeveralDevices());
     }
 
     private List<Verdict> verdicts(Fit fit) {
-        return FitText.verdicts(hasSeveralDevices(), fit, judged);
+        return new FitText(fit).verdicts(hasSeveralDevices(), judged);
     }
 
     private boolean hasSeveralDevices() {

@@ -1,12 +1,18 @@
 package io.cistern.cli.fit;
 
+import static io.cistern.cli.common.ResultWriter.object;
+import static io.cistern.cli.common.ResultWriter.orNull;
+
+import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.fit.Holders.Holder;
 import io.cistern.cli.fit.Holders.Moment;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Leaks;
 import io.cistern.cli.trace.Leaks.Leak;
+import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Recording.Refusal;
+import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -21,8 +27,6 @@ import org.jspecify.annotations.Nullable;
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
 /// @param servedPeakBytes the most bytes that the recorded program had at once
-/// @param leaks what looks like a leak
-/// @param answers by allocator
 record Fit(
         Recording recording,
         Optional<Room> room,
@@ -60,7 +64,6 @@ record Fit(
         return refusal().map(Refusal::row).orElse(peak.row());
     }
 
-    /// Returns the last request that was refused.
     Optional<Refusal> refusal() {
         List<Refusal> refusals = recording.refusals();
         return refusals.isEmpty() ? Optional.empty() : Optional.of(refusals.getLast());
@@ -79,40 +82,38 @@ record Fit(
     }
 
     /// Returns the fields of a JSON object; unknown values are null.
-    ///
-    /// @param file the file's name
     Map<String, @Nullable Object> fields(String file) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("file", file);
-        fields.put("recorder", recording.recorder().name());
-        fields.put("devices", recording.ordinals());
-        fields.put("operations", recording.recordedOperations());
-        fields.put("olderBlocks", recording.recorder().olderBlocks());
-        fields.put("settingsNotFollowed", UnfollowedSettings.of(recording.recorder()));
-        fields.put("requestedPeakBytes", peak.requestedBytes());
-        fields.put("servedPeakBytes", servedPeakBytes);
-        fields.put("recordedReservedPeakBytes", orNull(recordedBytes()));
-        fields.put("capacityBytes", room.map(Room::byteSize).orElse(null));
-        fields.put("refused", recording.refusals().stream().map(this::fields).toList());
-        fields.put("allocators", answers.stream().map(this::fields).toList());
-        fields.put("peakHolders", peak.holders().stream().map(Fit::fields).toList());
-        fields.put(
+        return object(
+                "file", file,
+                "recorder", recording.recorder().name(),
+                "devices", recording.ordinals(),
+                "operations", recording.recordedOperations(),
+                "olderBlocks", recording.recorder().olderBlocks(),
+                "settingsNotFollowed", UnfollowedSettings.of(recording.recorder()),
+                "requestedPeakBytes", peak.requestedBytes(),
+                "servedPeakBytes", servedPeakBytes,
+                "recordedReservedPeakBytes", orNull(recordedBytes()),
+                "capacityBytes", room.map(Room::byteSize).orElse(null),
+                "refused", recording.refusals().stream().map(this::fields).toList(),
+                "allocators", answers.stream().map(this::fields).toList(),
+                "peakHolders", peak.holders().stream().map(Fit::fields).toList(),
                 "leaks",
-                leaks.unknown().isEmpty()
-                        ? leaks.found().stream().map(Fit::fields).toList()
-                        : null);
-        return fields;
+                        leaks.unknown().isEmpty()
+                                ? leaks.found().stream().map(Fit::fields).toList()
+                                : null);
     }
 
     private Map<String, @Nullable Object> fields(Refusal refusal) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("byteSize", refusal.byteSize());
-        fields.put("nanos", recording.nanos()[refusal.row()]);
-        fields.put(
+        long freeBytes = refusal.then().freeBytes();
+        return object(
+                "byteSize",
+                refusal.byteSize(),
+                "nanos",
+                recording.nanos()[refusal.row()],
                 "deviceFreeBytes",
-                refusal.then().freeBytes() < 0 ? null : refusal.then().freeBytes());
-        fields.put("site", recording.callStacks().site(recording.stacks()[refusal.row()]));
-        return fields;
+                freeBytes < 0 ? null : freeBytes,
+                "site",
+                recording.callStacks().site(recording.stacks()[refusal.row()]));
     }
 
     private Map<String, @Nullable Object> fields(Answer answer) {
@@ -129,23 +130,57 @@ record Fit(
     }
 
     private static Map<String, @Nullable Object> fields(Holder holder) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("site", holder.site());
-        fields.put("byteSize", holder.byteSize());
-        fields.put("blocks", holder.blocks());
-        return fields;
+        return object(
+                "site", holder.site(),
+                "byteSize", holder.byteSize(),
+                "blocks", holder.blocks());
     }
 
     private static Map<String, @Nullable Object> fields(Leak leak) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("site", leak.site());
-        fields.put("byteSize", leak.byteSize());
-        fields.put("allocated", leak.made());
-        fields.put("freed", leak.freed());
-        return fields;
+        return object(
+                "site", leak.site(),
+                "byteSize", leak.byteSize(),
+                "allocated", leak.made(),
+                "freed", leak.freed());
     }
 
-    private static @Nullable Long orNull(OptionalLong value) {
-        return value.isPresent() ? value.getAsLong() : null;
+    /// The memory that allocators may take of a device.
+    ///
+    /// @param why where the number comes from, for people
+    record Room(long byteSize, String why) {
+        /// Returns what the recorded program had when its last request was refused: what its allocator held,
+        /// and what the device had free. If that were enough for the request, a limit refused it, which is
+        /// nowhere recorded; then it is the maximum that the allocator held.
+        ///
+        /// @return empty if nothing was refused, or the recording does not say
+        static Optional<Room> of(Recording recording) {
+            if (recording.refusals().isEmpty()) {
+                return Optional.empty();
+            }
+            Refusal refusal = recording.refusals().getLast();
+            long freeBytes = refusal.then().freeBytes();
+            long heldBytes = refusal.then().reservedBytes();
+            if (freeBytes < 0 || heldBytes < 0) {
+                return Optional.empty();
+            }
+            Recorder recorder = recording.recorder();
+            if (freeBytes >= refusal.byteSize()) {
+                return Optional.of(new Room(
+                        possible(recorder.reservedPeakBytes(recording.ordinals()[0])
+                                .orElse(heldBytes)),
+                        "the maximum that " + recorder.name() + " held: " + ByteSize.format(freeBytes)
+                                + " of the device were free, so a limit refused the request; --capacity sets another"
+                                + " amount"));
+            }
+            return Optional.of(new Room(
+                    possible(heldBytes + freeBytes),
+                    ByteSize.format(heldBytes) + " that " + recorder.name() + " held at the refusal, and the "
+                            + ByteSize.format(freeBytes) + " that were free"));
+        }
+
+        /// A damaged file may tell any number.
+        private static long possible(long byteSize) {
+            return Math.clamp(byteSize, 1, SimulatedGpu.MAX_CAPACITY_BYTES);
+        }
     }
 }

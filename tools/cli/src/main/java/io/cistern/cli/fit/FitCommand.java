@@ -1,42 +1,34 @@
 package io.cistern.cli.fit;
 
-import io.cistern.cli.common.ByteSizeConverter;
+import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.Candidates;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.common.TextTable;
-import io.cistern.cli.common.Version;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern fit`: says whether a recorded program would fit.
 @Command(
         name = "fit",
         description = "Shows whether a recorded program would fit on a device with another allocator, how small a"
                 + " GPU would be enough, and which code holds the memory. It needs no GPU.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
@@ -49,10 +41,7 @@ import picocli.CommandLine.Spec;
             "  3   at least one file does not fit on one of its devices, with caching or an",
             "      allocator named with --allocator"
         })
-public final class FitCommand implements Callable<Integer> {
-    @Spec
-    private @Nullable CommandSpec command;
-
+public final class FitCommand extends Subcommand {
     @Parameters(
             arity = "1..*",
             paramLabel = "FILE",
@@ -65,7 +54,7 @@ public final class FitCommand implements Callable<Integer> {
     @Option(
             names = "--capacity",
             paramLabel = "BYTES",
-            converter = ByteSizeConverter.class,
+            converter = ByteSize.Converter.class,
             description = "The memory that allocators may take on each device, such as 23.5GiB for a device of 24 GiB,"
                     + " since the CUDA context takes about 0.5 GiB."
                     + " Default: what the program could use when its last request was refused, if the"
@@ -95,14 +84,12 @@ public final class FitCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         OutputFile.check("--html", html, files);
-        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-        Fitting fitting =
-                Fitting.with(allocators, capacity, command.commandLine().getErr());
+        Fitting fitting = Fitting.with(allocators, capacity, err());
         List<Snapshot> pages = new ArrayList<>();
         List<Optional<ProgramFile>> two = new ArrayList<>();
         boolean fits = true;
         boolean areRead = true;
-        try (ResultWriter writer = new ResultWriter(format, out)) {
+        try (ResultWriter writer = new ResultWriter(format, out())) {
             String grown = "";
             Map<String, @Nullable Object> fields = Map.of();
             if (files.size() == 2) {
@@ -116,10 +103,10 @@ public final class FitCommand implements Callable<Integer> {
                     fields = growth.fields(
                             files.getFirst().toString(), files.getLast().toString());
                     grown = growth.text(files.getFirst(), files.getLast());
-                    print(wrapped(grown) + "\n", out);
+                    print(wrapped(grown) + "\n");
                 }
             } else if (files.size() > 2) {
-                fitting.err().println("cistern: to see what grew, name exactly two files");
+                tell("to see what grew, name exactly two files");
             }
             boolean isFirst = true;
             for (Path file : files) {
@@ -134,7 +121,7 @@ public final class FitCommand implements Callable<Integer> {
                 for (Fit fit : fitted.devices()) {
                     writer.write(fit.fields(file.toString()));
                 }
-                print((isFirst ? "" : "\n") + fitted.text(), out);
+                print((isFirst ? "" : "\n") + fitted.text());
                 isFirst = false;
                 if (html != null) {
                     pages.addAll(fitting.pages(
@@ -147,11 +134,10 @@ public final class FitCommand implements Callable<Integer> {
                 writer.write(fields);
             }
             if (html != null) {
-                fitting.err()
-                        .println("cistern: "
-                                + (pages.isEmpty()
-                                        ? html + " is not written: there is nothing to show"
-                                        : ReportPage.write(pages, grown, html)));
+                tell(
+                        pages.isEmpty()
+                                ? html + " is not written: there is nothing to show"
+                                : ReportPage.write(pages, grown, html));
             }
         } catch (IOException e) {
             throw OutputFile.unwritable("--html", html, e);
@@ -161,13 +147,12 @@ public final class FitCommand implements Callable<Integer> {
 
     /// Returns a file's program; if it can't be read, says why and returns empty, so that the others are not held up.
     private Optional<ProgramFile> read(Path file) {
-        PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         try {
             ProgramFile read = ProgramFile.read(file);
-            read.warning().ifPresent(warning -> err.println("cistern: " + warning));
+            read.warning().ifPresent(this::tell);
             return Optional.of(read);
         } catch (InputException e) {
-            err.println(e.getMessage());
+            err().println(e.getMessage());
             return Optional.empty();
         }
     }
@@ -178,10 +163,10 @@ public final class FitCommand implements Callable<Integer> {
                 .collect(Collectors.joining());
     }
 
-    private void print(String text, PrintWriter out) {
+    private void print(String text) {
         if (format == OutputFormat.TEXT) {
-            out.print(text);
-            out.flush();
+            out().print(text);
+            out().flush();
         }
     }
 }

@@ -4,6 +4,7 @@ import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.Elapsed;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
+import io.cistern.cli.fit.Fit.Room;
 import io.cistern.cli.fit.Holders.Holder;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
@@ -24,7 +25,11 @@ final class FitText {
     private static final long MIB = 1L << 20;
     private static final long CONTEXT_BYTES = 512 * MIB;
 
-    private FitText() {}
+    private final Fit fit;
+
+    FitText(Fit fit) {
+        this.fit = fit;
+    }
 
     /// A sentence about one allocator on one device.
     ///
@@ -33,25 +38,20 @@ final class FitText {
 
     /// Returns the lines for one device, without a verdict.
     ///
-    /// @param file the file's name
     /// @param several whether the program uses several devices
-    static String facts(String file, boolean several, Fit fit) {
-        StringBuilder text = new StringBuilder(TextTable.wrapped(heading(file, several, fit), 2)).append('\n');
-        for (List<String> line : facts(fit)) {
+    String facts(String file, boolean several) {
+        StringBuilder text = new StringBuilder(TextTable.wrapped(heading(file, several), 2)).append('\n');
+        for (List<String> line : facts()) {
             String fact = String.format(Locale.ROOT, "  %-22s%s", line.getFirst(), line.getLast());
             text.append(TextTable.wrapped(fact, 24)).append('\n');
         }
-        return text.append('\n')
-                .append(table(fit))
-                .append('\n')
-                .append(notes(fit))
-                .toString();
+        return text.append('\n').append(table()).append('\n').append(notes()).toString();
     }
 
-    private static String heading(String file, boolean several, Fit fit) {
+    private String heading(String file, boolean several) {
         Recording recording = fit.recording();
         int rows = recording.recordedOperations();
-        long nanos = recordedNanos(fit);
+        long nanos = recordedNanos();
         return file + (several ? ", device " + recording.ordinals()[0] : "") + ": "
                 + (recording.recorder().name().isEmpty()
                         ? ""
@@ -61,11 +61,11 @@ final class FitText {
                 + (nanos > 0 ? " in " + Elapsed.format(nanos) : "");
     }
 
-    private static long recordedNanos(Fit fit) {
+    private long recordedNanos() {
         return fit.recording().nanos()[fit.recording().nanos().length - 1];
     }
 
-    private static List<List<String>> facts(Fit fit) {
+    private List<List<String>> facts() {
         Recording recording = fit.recording();
         String recorder = recording.recorder().name();
         List<List<String>> facts = new ArrayList<>();
@@ -73,15 +73,14 @@ final class FitText {
                 .ifPresent(refusal -> facts.add(List.of(
                         "refused",
                         ByteSize.format(refusal.byteSize())
-                                + moment(fit, refusal.row())
+                                + moment(refusal.row())
                                 + (recording.refusals().size() > 1
                                         ? "; the last of "
                                                 + recording.refusals().size() + " refusals"
                                         : ""))));
         facts.add(List.of(
                 "peak requested",
-                ByteSize.format(fit.peak().requestedBytes())
-                        + moment(fit, fit.peak().row())));
+                ByteSize.format(fit.peak().requestedBytes()) + moment(fit.peak().row())));
         fit.recordedBytes()
                 .ifPresent(bytes -> facts.add(List.of(
                         recorder + " reserved",
@@ -117,16 +116,16 @@ final class FitText {
                     String.format(Locale.ROOT, "%,d", recording.recorder().olderBlocks())
                             + " from before the recording; earlier events are lost"));
         }
-        facts.addAll(leakFacts(fit));
+        facts.addAll(leakFacts());
         return facts;
     }
 
-    private static List<List<String>> leakFacts(Fit fit) {
+    private List<List<String>> leakFacts() {
         String title = "looks like a leak";
         if (!fit.leaks().unknown().isEmpty()) {
             return List.of(List.of(title, "unknown: " + fit.leaks().unknown()));
         }
-        long nanos = recordedNanos(fit);
+        long nanos = recordedNanos();
         return fit.leaks().found().isEmpty()
                 ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + Elapsed.format(nanos) : "")))
                 : fit.leaks().found().stream()
@@ -139,7 +138,7 @@ final class FitText {
                         .toList();
     }
 
-    private static String moment(Fit fit, int row) {
+    private String moment(int row) {
         long nanos = fit.recording().nanos()[row];
         String place = fit.place(row);
         return (nanos > 0 ? " after " + Elapsed.format(nanos) : "") + (place.isEmpty() ? "" : " at " + place);
@@ -172,7 +171,7 @@ final class FitText {
         return bytes.isEmpty() ? UNKNOWN : ByteSize.formatUp(bytes.getAsLong());
     }
 
-    private static String table(Fit fit) {
+    private String table() {
         List<String> upper = new ArrayList<>(List.of("", "", "", "needs at least"));
         List<String> lower = new ArrayList<>(List.of(
                 "allocator",
@@ -190,45 +189,44 @@ final class FitText {
                             size(answer.reservedBytes()),
                             over(answer.reservedBytes(), fit.peak().requestedBytes()),
                             needed(answer.smallestBytes())));
-                    fit.room().ifPresent(_ -> row.add(verdict(fit, answer)));
+                    fit.room().ifPresent(_ -> row.add(verdict(answer)));
                     return row;
                 })
                 .collect(Collectors.toList());
         return TextTable.format(List.of(upper, lower), rows, 1);
     }
 
-    private static String notes(Fit fit) {
-        return Stream.of(refusals(fit), allocators(fit), models(fit), settings(fit), context(fit), doubt(fit))
+    private String notes() {
+        return Stream.of(refusals(), allocators(), models(), settings(), context(), doubt())
                 .flatMap(String::lines)
                 .map(line -> TextTable.wrapped(line, 2) + "\n")
                 .collect(Collectors.joining());
     }
 
     /// Says which requests fail before the one that the recorder refused.
-    private static String refusals(Fit fit) {
+    private String refusals() {
         return fit.answers().stream()
-                .filter(answer -> !answer.failures().isEmpty() && !isOfRecorder(fit, answer))
-                .map(answer -> answer.spec() + " refuses " + refused(fit, answer)
-                        + moment(fit, answer.failures().getFirst()) + "\n")
+                .filter(answer -> !answer.failures().isEmpty() && !isOfRecorder(answer))
+                .map(answer -> answer.spec() + " refuses " + refused(answer)
+                        + moment(answer.failures().getFirst()) + "\n")
                 .collect(Collectors.joining());
     }
 
-    private static String allocators(Fit fit) {
+    private String allocators() {
         List<String> shown = fit.answers().stream().map(Answer::spec).toList();
-        String words = Stream.of(
+        return Stream.of(
                         List.of("caching", "Cistern's allocator"),
                         List.of("async", "the driver's pool"),
                         List.of("direct", "plain cudaMalloc"))
                 .filter(each -> shown.contains(each.getFirst()))
                 .map(each -> each.getFirst() + " is " + each.getLast())
                 .collect(Collectors.joining(", "));
-        return words;
     }
 
     /// Says how large a GPU the first allocator needs, and the one that the program used, if it is modelled.
-    private static String context(Fit fit) {
+    private String context() {
         Answer first = fit.answers().getFirst();
-        String others = own(fit).filter(
+        String others = own().filter(
                         own -> !own.equals(first) && own.smallestBytes().isPresent())
                 .map(own -> "; " + own.spec() + ", which the program used, needs one with " + gpu(own))
                 .orElse("");
@@ -243,14 +241,14 @@ final class FitText {
     }
 
     /// Returns the answer for the model of the allocator that served the program; empty if none is or none is shown.
-    private static Optional<Answer> own(Fit fit) {
+    private Optional<Answer> own() {
         Recorder recorder = fit.recording().recorder();
         return recorder.name().equals("PyTorch")
-                ? answer(fit, Fitting.MODELS.get(isExpandable(recorder) ? 1 : 0))
+                ? answer(Fitting.MODELS.get(isExpandable(recorder) ? 1 : 0))
                 : Optional.empty();
     }
 
-    private static String models(Fit fit) {
+    private String models() {
         List<String> shown = fit.answers().stream()
                 .map(Answer::spec)
                 .filter(Fitting.MODELS::contains)
@@ -267,8 +265,7 @@ final class FitText {
         };
     }
 
-    /// Says which settings of the program the models that are shown do not follow.
-    private static String settings(Fit fit) {
+    private String settings() {
         List<String> unfollowed = UnfollowedSettings.of(fit.recording().recorder());
         return unfollowed.isEmpty() || fit.answers().stream().map(Answer::spec).noneMatch(Fitting.MODELS::contains)
                 ? ""
@@ -277,11 +274,11 @@ final class FitText {
 
     /// Says that the recording lacks something, if the model of the allocator that wrote it serves what that one
     /// refused.
-    private static String doubt(Fit fit) {
+    private String doubt() {
         Recorder recorder = fit.recording().recorder();
         boolean isModelled = !recorder.settings().isEmpty()
                 && UnfollowedSettings.of(recorder).isEmpty();
-        return own(fit).filter(own -> fit.room().isPresent()
+        return own().filter(own -> fit.room().isPresent()
                         && fit.room().equals(Room.of(fit.recording()))
                         && fit.refusal()
                                 .filter(refusal -> !own.failures().contains(refusal.row()))
@@ -292,21 +289,21 @@ final class FitText {
                 .orElse("");
     }
 
-    private static String verdict(Fit fit, Answer answer) {
+    private String verdict(Answer answer) {
         if (answer.failures().isEmpty()) {
             return "fits";
         }
-        return isOfRecorder(fit, answer) ? "refuses it" : "refuses " + refused(fit, answer);
+        return isOfRecorder(answer) ? "refuses it" : "refuses " + refused(answer);
     }
 
     /// Whether an allocator refuses nothing before the request that the recorder refused.
-    private static boolean isOfRecorder(Fit fit, Answer answer) {
+    private boolean isOfRecorder(Answer answer) {
         return fit.refusal()
                 .filter(refusal -> refusal.row() == answer.failures().getFirst())
                 .isPresent();
     }
 
-    private static String refused(Fit fit, Answer answer) {
+    private String refused(Answer answer) {
         return ByteSize.format(
                 fit.recording().trace().byteSizes()[answer.failures().getFirst()]);
     }
@@ -315,7 +312,7 @@ final class FitText {
     ///
     /// @param several whether the program uses several devices
     /// @param judged the allocators that they are about
-    static List<Verdict> verdicts(boolean several, Fit fit, List<String> judged) {
+    List<Verdict> verdicts(boolean several, List<String> judged) {
         String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
         String held = holders.isEmpty() ? "" : held(holders.getFirst());
@@ -325,13 +322,12 @@ final class FitText {
                         answer.failures().isEmpty() && fit.capacityFor(answer).isPresent(),
                         device
                                 + (fit.room().isEmpty()
-                                        ? needs(fit, answer, judged) + held + ". Pass --capacity to check a device."
-                                        : fits(several, fit, answer, judged) + held + ".")))
+                                        ? needs(answer, judged) + held + ". Pass --capacity to check a device."
+                                        : fits(several, answer, judged) + held + ".")))
                 .toList();
     }
 
-    /// Says what an allocator needs, and what those to compare with need.
-    private static String needs(Fit fit, Answer answer, List<String> judged) {
+    private String needs(Answer answer, List<String> judged) {
         List<Answer> others = fit.answers().stream()
                 .filter(each -> !judged.contains(each.spec()))
                 .toList();
@@ -355,33 +351,33 @@ final class FitText {
     }
 
     /// Says with which allocators it fits. PyTorch's own remedy comes first, since it needs no other allocator.
-    private static String fits(boolean several, Fit fit, Answer answer, List<String> judged) {
-        String remedy = remedy(fit, judged);
+    private String fits(boolean several, Answer answer, List<String> judged) {
+        String remedy = remedy(judged);
         String sentence = remedy
                 + (remedy.isEmpty() ? "it " : ". It ")
-                + conclusion(fit, answer, judged, remedy.isEmpty() ? List.of() : Fitting.MODELS);
+                + conclusion(answer, judged, remedy.isEmpty() ? List.of() : Fitting.MODELS);
         return several ? sentence : sentence.substring(0, 1).toUpperCase(Locale.ROOT) + sentence.substring(1);
     }
 
-    private static String remedy(Fit fit, List<String> judged) {
+    private String remedy(List<String> judged) {
         Recorder recorder = fit.recording().recorder();
         boolean isAsked = recorder.name().equals("PyTorch")
                 && !isExpandable(recorder)
                 && !judged.contains(Fitting.MODELS.getLast())
-                && answer(fit, Fitting.MODELS.getFirst())
+                && answer(Fitting.MODELS.getFirst())
                         .filter(answer -> !answer.failures().isEmpty())
                         .isPresent();
-        return answer(fit, Fitting.MODELS.getLast())
+        return answer(Fitting.MODELS.getLast())
                 .filter(expandable -> isAsked && expandable.failures().isEmpty())
                 .map(expandable -> "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the program would probably "
                         + (fit.refusal().isPresent() ? "have fitted" : "fit")
-                        + need(fit, expandable)
-                                .map(need -> " (needs " + need + " of " + room(fit) + ")")
+                        + need(expandable)
+                                .map(need -> " (needs " + need + " of " + room() + ")")
                                 .orElse(""))
                 .orElse("");
     }
 
-    private static Optional<Answer> answer(Fit fit, String spec) {
+    private Optional<Answer> answer(String spec) {
         return fit.answers().stream()
                 .filter(answer -> answer.spec().equals(spec))
                 .findFirst();
@@ -400,23 +396,23 @@ final class FitText {
     }
 
     /// @param remedies allocators of which the text before says that one fits, and the other does not
-    private static String conclusion(Fit fit, Answer answer, List<String> judged, List<String> remedies) {
+    private String conclusion(Answer answer, List<String> judged, List<String> remedies) {
         boolean fits = answer.failures().isEmpty();
         List<Answer> others = fit.answers().stream()
                 .filter(each -> !judged.contains(each.spec()) && !remedies.contains(each.spec()))
                 .toList();
-        List<String> serving = named(fit, others, true);
+        List<String> serving = named(others, true);
         String fitting = listed(serving, " and ");
-        String refusing = listed(named(fit, others, false), " or ");
+        String refusing = listed(named(others, false), " or ");
         String cisterns = answer.spec().startsWith("caching") ? "Cistern's " : "";
         if (fits && !remedies.isEmpty()) {
             List<String> all = new ArrayList<>(serving);
-            all.addFirst(cisterns + named(fit, answer));
+            all.addFirst(cisterns + named(answer));
             return "would also fit with " + listed(all, " and ")
                     + (refusing.isEmpty() ? "" : ", but not with " + refusing);
         }
-        String own = (fits ? "fits on " : "does not fit on ") + room(fit) + " with " + cisterns + answer.spec()
-                + need(fit, answer).map(need -> ", which needs " + need).orElse("");
+        String own = (fits ? "fits on " : "does not fit on ") + room() + " with " + cisterns + answer.spec()
+                + need(answer).map(need -> ", which needs " + need).orElse("");
         if (fit.peak().requestedBytes() > fit.room().orElseThrow().byteSize()) {
             return own + ". No allocator can serve it: the program requests "
                     + ByteSize.format(fit.peak().requestedBytes()) + " at once";
@@ -426,24 +422,24 @@ final class FitText {
                 + (refusing.isEmpty() ? "" : (fitting.isEmpty() ? "; not with " : ", but not with ") + refusing);
     }
 
-    private static String room(Fit fit) {
+    private String room() {
         return ByteSize.format(fit.room().orElseThrow().byteSize());
     }
 
-    private static List<String> named(Fit fit, List<Answer> answers, boolean fits) {
+    private List<String> named(List<Answer> answers, boolean fits) {
         return answers.stream()
                 .filter(each -> each.failures().isEmpty() == fits)
-                .map(each -> named(fit, each))
+                .map(each -> named(each))
                 .toList();
     }
 
-    private static String named(Fit fit, Answer answer) {
-        return answer.spec() + need(fit, answer).map(need -> " (" + need + ")").orElse("");
+    private String named(Answer answer) {
+        return answer.spec() + need(answer).map(need -> " (" + need + ")").orElse("");
     }
 
     /// Returns what an allocator needs; empty if unknown, or if the room contradicts it, since that is found in steps
     /// and PyTorch's allocators may refuse on a larger device.
-    private static Optional<String> need(Fit fit, Answer answer) {
+    private Optional<String> need(Answer answer) {
         return answer.smallestBytes().stream()
                 .filter(bytes -> answer.failures().isEmpty()
                         == bytes <= fit.room().orElseThrow().byteSize())

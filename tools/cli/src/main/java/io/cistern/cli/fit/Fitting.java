@@ -8,6 +8,7 @@ import io.cistern.cli.common.Progress;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.fit.Fit.Answer;
+import io.cistern.cli.fit.Fit.Room;
 import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
@@ -29,7 +30,6 @@ import org.jspecify.annotations.Nullable;
 
 /// Finds out how programs fit with some allocators.
 ///
-/// @param specs the allocators
 /// @param judged those of them that the answer is about; the others are there to compare
 /// @param capacity what they may take of a device; null for what the recording says
 /// @param err standard error, for progress
@@ -65,8 +65,6 @@ record Fitting(
     }
 
     /// Finds out how a program fits on each of its devices.
-    ///
-    /// @param file its file
     FileFit fit(Path file, Recording program) {
         String shortName = String.valueOf(file.getFileName());
         return new FileFit(
@@ -77,14 +75,13 @@ record Fitting(
                 judged);
     }
 
-    /// @param name the file's name, for people
     /// @param recording of one device
     private Fit fit(String name, Recording recording) {
         Optional<Room> room =
                 capacity == null ? Room.of(recording) : Optional.of(new Room(capacity, "as --capacity says"));
         Holders holders = new Holders(recording);
         List<Answer> answers;
-        try (Progress progress = new Progress("fit", specs.size(), err)) {
+        try (Progress progress = new Progress("fit", specs.size())) {
             progress.message(name);
             // Each allocator has a simulated device of its own.
             answers = specs.parallelStream()
@@ -114,9 +111,7 @@ record Fitting(
     /// Returns the pages of a file: its own snapshot, and the memory of the judged allocators at the refusal or the
     /// peak; without a snapshot, that of PyTorch's model, too.
     ///
-    /// @param name the file's name, for people
     /// @param snapshot null if the file is none
-    /// @param fitted how it fits
     List<Snapshot> pages(String name, @Nullable TorchSnapshot snapshot, FileFit fitted) throws IOException {
         List<Fit> fits = fitted.devices();
         ShownFit shown = fitted.shown();

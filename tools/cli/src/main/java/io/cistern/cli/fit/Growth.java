@@ -1,12 +1,13 @@
 package io.cistern.cli.fit;
 
+import static io.cistern.cli.common.ResultWriter.object;
+
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recording;
 import io.cistern.cli.trace.Trace;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -32,7 +33,6 @@ record Growth(List<Change> changes) {
 
     private record Place(@Nullable Long device, List<String> frames) {}
 
-    /// The live memory of one call stack.
     private record Live(long byteSize, long blocks) {
         static final Live NONE = new Live(0, 0);
     }
@@ -60,42 +60,27 @@ record Growth(List<Change> changes) {
                 .toList());
     }
 
-    /// @param several whether devices are told apart
     private static Map<Place, Live> live(Recording recording, boolean several) {
         Trace trace = recording.trace();
-        int[] madeBy = new int[trace.slotCount()];
-        Arrays.fill(madeBy, -1);
         int end = recording.refusals().isEmpty()
                 ? trace.ops().length
                 : recording.refusals().getLast().row();
-        for (int row = 0; row < end; row++) {
-            if (Trace.isOperation(trace.ops()[row])) {
-                madeBy[trace.slots()[row]] = trace.ops()[row] == Trace.ALLOCATE ? row : -1;
-            }
-        }
         int[] devices = trace.origins().devices();
         Map<Place, Live> live = new HashMap<>();
-        for (int row : madeBy) {
-            if (row >= 0) {
-                live.merge(
-                        new Place(
-                                several ? recording.ordinals()[devices[trace.streams()[row]]] : null,
-                                recording.waitingSince()[row] > 0 && recording.waitingSince()[row] <= end
-                                        ? List.of(Holders.WAITING)
-                                        : shown(recording
-                                                .callStacks()
-                                                .lines(recording.stacks()[row]))),
-                        new Live(trace.byteSizes()[row], 1),
-                        (one, other) -> new Live(one.byteSize + other.byteSize, one.blocks + other.blocks));
-            }
+        for (int row : trace.liveBefore(end)) {
+            int waitingSince = recording.waitingSince()[row];
+            List<String> lines = recording.callStacks().lines(recording.stacks()[row]);
+            live.merge(
+                    new Place(
+                            several ? recording.ordinals()[devices[trace.streams()[row]]] : null,
+                            waitingSince > 0 && waitingSince <= end ? List.of(Holders.WAITING) : shown(lines)),
+                    new Live(trace.byteSizes()[row], 1),
+                    (one, other) -> new Live(one.byteSize + other.byteSize, one.blocks + other.blocks));
         }
         return live;
     }
 
     /// Returns it for people.
-    ///
-    /// @param first the first file
-    /// @param second the second
     String text(Path first, Path second) {
         long all = changes.stream().mapToLong(Change::byteSize).sum();
         String lines = changes.stream()
@@ -135,13 +120,11 @@ record Growth(List<Change> changes) {
                 + (lines.isEmpty() ? "no call stack recorded" : lines);
     }
 
-    /// Returns the fields of a JSON object.
     Map<String, @Nullable Object> fields(String first, String second) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("from", first);
-        fields.put("to", second);
-        fields.put("changes", changes.stream().map(Growth::fields).toList());
-        return fields;
+        return object(
+                "from", first,
+                "to", second,
+                "changes", changes.stream().map(Growth::fields).toList());
     }
 
     private static Map<String, @Nullable Object> fields(Change change) {

@@ -1,7 +1,7 @@
 package io.cistern.cli.fit;
 
+import io.cistern.cli.trace.CallStacks.Sites;
 import io.cistern.cli.trace.Recording;
-import io.cistern.cli.trace.Sites;
 import io.cistern.cli.trace.Trace;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -37,7 +37,7 @@ final class Holders {
         this.recording = recording;
         trace = recording.trace();
         recording.refusals().forEach(each -> refusedRows.set(each.row()));
-        sites = Sites.of(recording.callStacks());
+        sites = recording.callStacks().sites();
         sites.names().add(WAITING); // The last one.
     }
 
@@ -94,25 +94,14 @@ final class Holders {
     }
 
     private Moment moment(int lastRow) {
-        int[] madeBy = new int[trace.slotCount()];
-        Arrays.fill(madeBy, -1);
-        for (int row = 0; row <= lastRow; row++) {
-            if (trace.ops()[row] == Trace.ALLOCATE) {
-                madeBy[trace.slots()[row]] = row;
-            } else if (trace.ops()[row] == Trace.FREE) {
-                madeBy[trace.slots()[row]] = -1;
-            }
-        }
         long[] bytes = new long[sites.names().size()];
         long[] blocks = new long[sites.names().size()];
         long requested = 0;
-        for (int row : madeBy) {
-            if (row >= 0) {
-                requested += trace.byteSizes()[row];
-                if (!refusedRows.get(row)) {
-                    bytes[site(row, lastRow)] += trace.byteSizes()[row];
-                    blocks[site(row, lastRow)]++;
-                }
+        for (int row : trace.liveBefore(lastRow + 1)) {
+            requested += trace.byteSizes()[row];
+            if (!refusedRows.get(row)) {
+                bytes[site(row, lastRow)] += trace.byteSizes()[row];
+                blocks[site(row, lastRow)]++;
             }
         }
         List<Holder> holders = new ArrayList<>();

@@ -30,7 +30,6 @@ final class PlayedSnapshot {
 
     private final Recording recording;
     private final List<Frames> stacks;
-    /// Frames of the live blocks, by address.
     private final Map<Long, Frames> live = new HashMap<>();
     /// Streams of the recorded program by those of the replay.
     private final Map<Long, Long> streams = new HashMap<>();

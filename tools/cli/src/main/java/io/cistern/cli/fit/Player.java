@@ -23,7 +23,6 @@ import org.jspecify.annotations.Nullable;
 /// stays where it is.
 ///
 /// @param trace the rows of one device
-/// @param spec the allocator
 record Player(Trace trace, String spec, Catalog catalog) {
     /// How exactly the smallest device is found at best, which is the driver's granularity, and at worst.
     private static final long MIN_STEP = 2L << 20;
@@ -48,14 +47,13 @@ record Player(Trace trace, String spec, Catalog catalog) {
                 ? SimulatedGpu.MAX_CAPACITY_BYTES
                 : Math.max(16 * trace.requestedPeakBytes(), USUAL_BYTES);
         Failed failed = new Failed(false);
-        ReplaySession.Outcome outcome = session(enough, failed).observed(Work.NONE);
+        ReplaySession.Outcome outcome = session(enough, failed, null).observed(Work.NONE);
         return failed.rows.isEmpty() ? outcome.reservedPeakBytes() : OptionalLong.empty();
     }
 
-    /// Returns the rows whose allocations fail on a device.
     List<Integer> failures(long capacityBytes) {
         Failed failed = new Failed(true);
-        session(capacityBytes, failed).timed(Work.NONE);
+        session(capacityBytes, failed, null).timed(Work.NONE);
         return failed.rows;
     }
 
@@ -71,11 +69,10 @@ record Player(Trace trace, String spec, Catalog catalog) {
 
     private boolean completes(long capacityBytes) {
         Failed failed = new Failed(false);
-        session(capacityBytes, failed).timed(Work.NONE);
+        session(capacityBytes, failed, null).timed(Work.NONE);
         return failed.rows.isEmpty();
     }
 
-    /// Notes the rows whose allocations fail.
     private record Failed(boolean goesOn, List<Integer> rows) implements Replay.Failures {
         Failed(boolean goesOn) {
             this(goesOn, new ArrayList<>());
@@ -122,10 +119,6 @@ record Player(Trace trace, String spec, Catalog catalog) {
             }
         }
         return OptionalLong.of(serves * step);
-    }
-
-    private ReplaySession session(long capacityBytes, Replay.Failures failures) {
-        return session(capacityBytes, failures, null);
     }
 
     private ReplaySession session(long capacityBytes, Replay.Failures failures, PeakSnapshot.@Nullable Moment shown) {

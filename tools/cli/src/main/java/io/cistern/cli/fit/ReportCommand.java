@@ -5,7 +5,7 @@ import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.common.OutputFile;
-import io.cistern.cli.common.Version;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.imports.ProgramFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.ShownFit;
@@ -13,18 +13,12 @@ import io.cistern.cli.report.Snapshot;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.Recording;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern report`: makes a web page for people from snapshots.
 @Command(
@@ -33,19 +27,13 @@ import picocli.CommandLine.Spec;
                 "Turns snapshots of a program's device memory into one HTML file: findings, memory over time, a map"
                         + " of the segments, and which code holds what. For a PyTorch snapshot with history, it also shows how"
                         + " the program would fit with Cistern, as fit does.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
             "  cistern report snapshot.json -o report.html",
             "  cistern report before.json after.json -o report.html      side by side"
         })
-public final class ReportCommand implements Callable<Integer> {
-    @Spec
-    private @Nullable CommandSpec command;
-
+public final class ReportCommand extends Subcommand {
     @Parameters(
             arity = "1..*",
             paramLabel = "SNAPSHOT",
@@ -64,18 +52,17 @@ public final class ReportCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InputException {
         OutputFile.check("--output", output, files);
-        PrintWriter err = Objects.requireNonNull(command).commandLine().getErr();
         List<Snapshot> snapshots = new ArrayList<>();
         List<Recording> recordings = new ArrayList<>();
         try {
             for (Path file : files) {
-                snapshots.addAll(read(file, recordings, err));
+                snapshots.addAll(read(file, recordings));
             }
             String grown = files.size() == 2 && recordings.size() == 2
                     ? Growth.between(recordings.getFirst(), recordings.getLast())
                             .text(files.getFirst(), files.getLast())
                     : "";
-            err.println("cistern: " + ReportPage.write(snapshots, grown, output));
+            tell(ReportPage.write(snapshots, grown, output));
         } catch (IOException e) {
             throw OutputFile.unwritable("--output", output, e);
         }
@@ -83,8 +70,7 @@ public final class ReportCommand implements Callable<Integer> {
     }
 
     /// @param recordings where the file's program goes if it has a history
-    private List<Snapshot> read(Path file, List<Recording> recordings, PrintWriter err)
-            throws InputException, IOException {
+    private List<Snapshot> read(Path file, List<Recording> recordings) throws InputException, IOException {
         String shortName = String.valueOf(file.getFileName());
         Object read = InputFile.read(file, (name, in) -> switch (Content.of(in)) {
             case PICKLE -> TorchSnapshot.read(name, in);
@@ -102,7 +88,7 @@ public final class ReportCommand implements Callable<Integer> {
         if (files.size() == 2) {
             recordings.add(program);
         }
-        Fitting fitting = Fitting.with(List.of(), null, err);
+        Fitting fitting = Fitting.with(List.of(), null, err());
         return fitting.pages(shortName, snapshot, fitting.fit(file, program));
     }
 }

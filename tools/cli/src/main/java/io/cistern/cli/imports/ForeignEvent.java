@@ -8,7 +8,6 @@ import io.cistern.cli.trace.CallStacks;
 /// @param address the block's address; any number if it is not of a block
 /// @param byteSize bytes asked for; of a free, the log's number, or 0 if it has none
 /// @param stream the handle of the stream, on its device
-/// @param device the device's ordinal
 /// @param thread any number that identifies the thread; 0 if the log has none
 /// @param nanos nanoseconds since any fixed moment; 0 if the log has no time
 /// @param stack the number of its call stack
@@ -23,7 +22,6 @@ record ForeignEvent(
         TRIMMED
     }
 
-    /// Returns whether the event allocates or frees a block.
     boolean isOfBlock() {
         return kind == Kind.ALLOCATED || kind == Kind.FREED;
     }

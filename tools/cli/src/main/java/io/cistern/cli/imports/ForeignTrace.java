@@ -31,10 +31,8 @@ final class ForeignTrace {
 
     private static final char REQUESTED = 'r';
 
-    /// Takes the rows.
     private interface Rows {
         /// @param op as in a file, or [#REQUESTED]
-        /// @param id the block
         /// @param thread the number of the event's thread
         void row(char op, long id, long byteSize, int thread, ForeignEvent event) throws IOException;
     }
@@ -73,7 +71,6 @@ final class ForeignTrace {
 
     /// Writes a log as a trace of format 2 or 3.
     ///
-    /// @param file the log's name, for errors
     /// @param stacks whether rows have the numbers of their call stacks, as in format 3
     /// @throws InputException if no replay would read the trace
     static Summary write(String file, ForeignLog log, boolean stacks, Writer out) throws InputException, IOException {
@@ -88,7 +85,6 @@ final class ForeignTrace {
 
     /// Returns a log as a recording.
     ///
-    /// @param file the log's name, for errors
     /// @throws InputException if no replay would read its trace
     static Recording recording(String file, ForeignLog log) throws InputException, IOException {
         TraceRows builder = new TraceRows();

@@ -4,27 +4,22 @@ import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.common.OutputFile;
-import io.cistern.cli.common.Version;
+import io.cistern.cli.common.Subcommand;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
-import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
-import java.util.Objects;
-import java.util.concurrent.Callable;
 import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern import`: makes a trace from a log of another allocator.
 @Command(
@@ -32,20 +27,14 @@ import picocli.CommandLine.Spec;
         description =
                 "Makes an allocation trace from a PyTorch snapshot (torch.cuda.memory._dump_snapshot, with history) or"
                         + " an RMM log (logging_resource_adaptor).",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
             "  cistern import snapshot.pickle -o my.csv && cistern replay my.csv",
             "  cistern import rmm_log.csv -o my.csv.gz"
         })
-public final class ImportCommand implements Callable<Integer> {
+public final class ImportCommand extends Subcommand {
     private static final String GZIP = ".gz";
-
-    @Spec
-    private @Nullable CommandSpec command;
 
     @Parameters(
             paramLabel = "FILE",
@@ -66,21 +55,20 @@ public final class ImportCommand implements Callable<Integer> {
         OutputFile.check("--output", output, List.of(file));
         OutputFile.check("--output", output == null ? null : RecordingDetails.beside(output), List.of(file));
         ForeignLog log = InputFile.read(file, ForeignLog::read);
-        PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         if (log.warning() != null) {
-            told.println("cistern: " + log.warning());
+            tell(log.warning());
         }
         ForeignTrace.Summary summary = write(log);
-        told.printf(
-                Locale.ROOT,
-                "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
-                        + " refused requests: %,d, peak bytes: %,d%n",
-                summary.blocks(),
-                summary.aliveBefore(),
-                summary.streams(),
-                summary.devices(),
-                summary.refused(),
-                summary.peakBytes());
+        err().printf(
+                        Locale.ROOT,
+                        "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
+                                + " refused requests: %,d, peak bytes: %,d%n",
+                        summary.blocks(),
+                        summary.aliveBefore(),
+                        summary.streams(),
+                        summary.devices(),
+                        summary.refused(),
+                        summary.peakBytes());
         return ExitCode.OK;
     }
 
@@ -90,9 +78,8 @@ public final class ImportCommand implements Callable<Integer> {
             if (output != null) {
                 return write(log, output);
             }
-            PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, false, out);
-            out.flush();
+            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, false, out());
+            out().flush();
             return summary;
         } catch (IOException e) {
             throw OutputFile.unwritable("--output", output, e);

@@ -1,7 +1,8 @@
 package io.cistern.cli.imports;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
+import static io.cistern.cli.common.ResultWriter.array;
+import static io.cistern.cli.common.ResultWriter.object;
+
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.common.InputException;
@@ -43,7 +44,6 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
         return trace.resolveSibling(bare.replaceFirst("(?i)\\.csv$", "") + ".details.json" + (packed ? GZIP : ""));
     }
 
-    /// Returns whether a log has details at all.
     static boolean has(ForeignLog log) {
         return log.callStacks().stacks().size() > 1
                 || !log.recorder().reserved().isEmpty();
@@ -53,83 +53,52 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
     ///
     /// @param olderBlocks blocks that were live before the log began
     static void write(ForeignLog log, long olderBlocks, Path file) throws IOException {
+        Recorder recorder = log.recorder();
         try (OutputStream bytes = Files.newOutputStream(file);
-                OutputStream out = file.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
-                JsonGenerator json = new JsonFactory().createGenerator(out)) {
-            json.writeStartObject();
-            json.writeStringField("recorder", log.recorder().name());
-            json.writeNumberField("olderBlocks", olderBlocks);
-            json.writeObjectFieldStart("settings");
-            for (Map.Entry<String, String> setting : log.recorder().settings().entrySet()) {
-                json.writeStringField(setting.getKey(), setting.getValue());
-            }
-            json.writeEndObject();
-            writeMoments(log, json);
-            json.writeArrayFieldStart("frames");
-            for (String frame : log.callStacks().frames()) {
-                json.writeString(frame);
-            }
-            json.writeEndArray();
-            json.writeArrayFieldStart("stacks");
-            for (List<Integer> stack : log.callStacks().stacks()) {
-                json.writeArray(stack.stream().mapToInt(Integer::intValue).toArray(), 0, stack.size());
-            }
-            json.writeEndArray();
-            json.writeArrayFieldStart("segments");
-            for (Segment segment : log.segments()) {
-                write(segment, json);
-            }
-            json.writeEndArray();
-            json.writeEndObject();
+                OutputStream out = file.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes) {
+            JSON.std.write(
+                    object(
+                            "recorder", recorder.name(),
+                            "olderBlocks", olderBlocks,
+                            "settings", recorder.settings(),
+                            "marks", array(recorder.marks(), RecordingDetails::fields),
+                            "reserved", array(recorder.reserved(), RecordingDetails::fields),
+                            "refused", array(recorder.refused(), RecordingDetails::fields),
+                            "frames", log.callStacks().frames(),
+                            "stacks", log.callStacks().stacks(),
+                            "segments", array(log.segments(), RecordingDetails::fields)),
+                    out);
         }
     }
 
-    private static void writeMoments(ForeignLog log, JsonGenerator json) throws IOException {
-        json.writeArrayFieldStart("marks");
-        for (Mark mark : log.recorder().marks()) {
-            json.writeStartObject();
-            json.writeNumberField("nanos", mark.nanos());
-            json.writeStringField("text", mark.text());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("reserved");
-        for (Reserved reserved : log.recorder().reserved()) {
-            json.writeStartObject();
-            json.writeNumberField("nanos", reserved.nanos());
-            json.writeNumberField("device", reserved.device());
-            json.writeNumberField("byteSize", reserved.byteSize());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("refused");
-        for (Refused refused : log.recorder().refused()) {
-            json.writeStartObject();
-            json.writeNumberField("freeBytes", refused.freeBytes());
-            json.writeNumberField("reservedBytes", refused.reservedBytes());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
+    private static Map<String, @Nullable Object> fields(Mark mark) {
+        return object("nanos", mark.nanos(), "text", mark.text());
     }
 
-    private static void write(Segment segment, JsonGenerator json) throws IOException {
-        json.writeStartObject();
-        json.writeStringField("allocator", segment.pool());
-        json.writeNumberField("device", segment.device());
-        json.writeNumberField("address", segment.address());
-        json.writeNumberField("byteSize", segment.byteSize());
-        json.writeNumberField("stream", segment.stream());
-        json.writeArrayFieldStart("blocks");
-        for (Block block : segment.blocks()) {
-            json.writeStartObject();
-            json.writeNumberField("address", block.address());
-            json.writeNumberField("byteSize", block.byteSize());
-            json.writeNumberField("requestedBytes", block.requestedBytes());
-            json.writeStringField("state", block.state());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeEndObject();
+    private static Map<String, @Nullable Object> fields(Reserved at) {
+        return object("nanos", at.nanos(), "device", at.device(), "byteSize", at.byteSize());
+    }
+
+    private static Map<String, @Nullable Object> fields(Refused then) {
+        return object("freeBytes", then.freeBytes(), "reservedBytes", then.reservedBytes());
+    }
+
+    private static Map<String, @Nullable Object> fields(Segment segment) {
+        return object(
+                "allocator", segment.pool(),
+                "device", segment.device(),
+                "address", segment.address(),
+                "byteSize", segment.byteSize(),
+                "stream", segment.stream(),
+                "blocks", array(segment.blocks(), RecordingDetails::fields));
+    }
+
+    private static Map<String, @Nullable Object> fields(Block block) {
+        return object(
+                "address", block.address(),
+                "byteSize", block.byteSize(),
+                "requestedBytes", block.requestedBytes(),
+                "state", block.state());
     }
 
     /// Reads the details of a trace, as far as a replay needs them.
@@ -163,8 +132,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
         }
         List<Mark> marks = new ArrayList<>();
         for (Object mark : list(fields, "marks")) {
-            marks.add(
-                    new Mark(number(mark, "nanos"), String.valueOf(object(mark).get("text"))));
+            marks.add(new Mark(number(mark, "nanos"), String.valueOf(mapOf(mark).get("text"))));
         }
         List<Reserved> reserved = new ArrayList<>();
         for (Object each : list(fields, "reserved")) {
@@ -175,7 +143,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
             refused.add(new Refused(orUnknown(each, "freeBytes"), orUnknown(each, "reservedBytes")));
         }
         Map<String, String> settings = new LinkedHashMap<>();
-        object(fields.getOrDefault("settings", Map.of()))
+        mapOf(fields.getOrDefault("settings", Map.of()))
                 .forEach((key, value) -> settings.put(
                         InputException.oneLine(String.valueOf(key)), InputException.oneLine(String.valueOf(value))));
         return new RecordingDetails(
@@ -200,7 +168,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
         throw new IllegalArgumentException("'" + name + "' is not a list");
     }
 
-    private static Map<?, ?> object(Object value) {
+    private static Map<?, ?> mapOf(Object value) {
         if (value instanceof Map<?, ?> map) {
             return map;
         }
@@ -208,7 +176,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
     }
 
     private static long number(Object object, String name) {
-        return number(object(object).get(name), name, Long.MAX_VALUE);
+        return number(mapOf(object).get(name), name, Long.MAX_VALUE);
     }
 
     private static long number(@Nullable Object value, String name, long most) {
@@ -220,7 +188,7 @@ record RecordingDetails(CallStacks callStacks, Recorder recorder) {
     }
 
     private static long orUnknown(Object object, String name) {
-        return Long.valueOf(-1).equals(asLong(object(object).get(name))) ? -1 : number(object, name);
+        return Long.valueOf(-1).equals(asLong(mapOf(object).get(name))) ? -1 : number(object, name);
     }
 
     private static @Nullable Long asLong(@Nullable Object value) {

@@ -37,7 +37,6 @@ final class RmmLog {
 
     /// Reads a log.
     ///
-    /// @param file its name, for errors
     /// @param in its content, with the header
     /// @throws InputException if a row is not one of an RMM log, or there are none
     static ForeignLog read(String file, InputStream in) throws InputException {

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 
 /// Makes a log from a Cistern snapshot in JSON: allocations and frees, without their streams and threads. A block
 /// counts as freed when the program frees it.
@@ -46,7 +47,7 @@ public final class SnapshotLog {
     public static Optional<Recording> recording(String json) throws IOException {
         SnapshotLog log = new SnapshotLog();
         read(json, "frames", in -> log.frames = VALUES.listOfFrom(String.class, in));
-        read(json, "history", log::history);
+        read(json, "history", in -> read(in, "events", events -> each(events, log::event)));
         if (log.events.isEmpty()) {
             return Optional.empty();
         }
@@ -62,40 +63,28 @@ public final class SnapshotLog {
         }
     }
 
-    /// Reads one field of the snapshot.
     private static void read(String json, String field, Values values) throws IOException {
         try (JsonParser in = FACTORY.createParser(json)) {
             in.nextToken();
-            while (in.nextToken() == JsonToken.FIELD_NAME) {
-                boolean isIt = in.currentName().equals(field);
-                if (in.nextToken().isStructStart() && isIt) {
-                    values.read(in);
-                } else {
-                    in.skipChildren();
-                }
-            }
+            read(in, field, values);
         }
     }
 
-    private interface Fields {
-        void read(Map<String, Object> fields);
-    }
-
-    private static void each(JsonParser in, Fields objects) throws IOException {
-        while (in.nextToken() != JsonToken.END_ARRAY) {
-            objects.read(VALUES.mapFrom(in));
-        }
-    }
-
-    private void history(JsonParser in) throws IOException {
+    /// Reads one field of the object in which a parser stands.
+    private static void read(JsonParser in, String field, Values values) throws IOException {
         while (in.nextToken() == JsonToken.FIELD_NAME) {
-            boolean isIt = in.currentName().equals("events");
-            in.nextToken();
-            if (isIt) {
-                each(in, this::event);
+            boolean isIt = in.currentName().equals(field);
+            if (in.nextToken().isStructStart() && isIt) {
+                values.read(in);
             } else {
                 in.skipChildren();
             }
+        }
+    }
+
+    private static void each(JsonParser in, Consumer<Map<String, Object>> objects) throws IOException {
+        while (in.nextToken() != JsonToken.END_ARRAY) {
+            objects.accept(VALUES.mapFrom(in));
         }
     }
 

@@ -1,11 +1,14 @@
 package io.cistern.cli.replay;
 
+import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.stream.IntStream;
 
 /// Fills each block with its own number and checks before the block is freed that all of it is still there.
 /// Two live blocks that overlap show up as mismatches, and so does a block that was handed out before its last
@@ -41,8 +44,17 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         driver.streams().synchronize(device, streams[0]);
     }
 
+    /// Fills a new block; checks any other on the stream that reads it.
     @Override
-    public void allocated(int row, long address, long byteSize, long stream) {
+    public void play(byte op, int row, long address, long byteSize, long stream) {
+        if (op == Trace.ALLOCATE) {
+            fill(row, address, byteSize, stream);
+        } else {
+            check(row, address, byteSize, stream);
+        }
+    }
+
+    private void fill(int row, long address, long byteSize, long stream) {
         Copies copies = driver.copies();
         copies.fillWords(device, address, pattern(row), byteSize / 4, stream);
         if (byteSize % 4 != 0) {
@@ -52,14 +64,7 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         }
     }
 
-    /// Checks the block on the stream that reads it.
-    @Override
-    public void used(int row, long address, long byteSize, long stream) {
-        freeing(row, address, byteSize, stream);
-    }
-
-    @Override
-    public void freeing(int row, long address, long byteSize, long stream) {
+    private void check(int row, long address, long byteSize, long stream) {
         if (byteSize >= 4) {
             kernels.countMismatches(address, byteSize / 4, pattern(row), scratch, stream);
         }
@@ -103,5 +108,25 @@ final class ContentCheck implements BlockWork, AutoCloseable {
             index++;
         }
         return scratch + COUNTER_BYTES + 4L * index;
+    }
+
+    /// Checks the contents of blocks on all devices of a replay, by a [ContentCheck] each.
+    record OfAll(List<ContentCheck> byDevice) implements AutoCloseable {
+        static OfAll on(ReplayStreams streams) {
+            return new OfAll(IntStream.range(0, streams.ordinals().length)
+                    .mapToObj(device ->
+                            new ContentCheck(streams.driver(), streams.ordinals()[device], streams.handlesOn(device)))
+                    .toList());
+        }
+
+        /// Returns how many words were found changed so far; waits for the devices.
+        long mismatches() {
+            return byDevice.stream().mapToLong(ContentCheck::mismatches).sum();
+        }
+
+        @Override
+        public void close() {
+            byDevice.forEach(ContentCheck::close);
+        }
     }
 }

@@ -9,7 +9,6 @@ public enum Layer {
     /// A [io.cistern.buffers.DeviceBuffer].
     BUFFER;
 
-    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

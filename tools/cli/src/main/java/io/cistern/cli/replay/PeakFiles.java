@@ -80,11 +80,10 @@ record PeakFiles(
         return made;
     }
 
-    /// Writes the report after all replays.
     void finish() {
         if (html != null) {
             try {
-                written.add(ReportPage.write(shown, html));
+                written.add(ReportPage.write(shown, "", html));
             } catch (IOException e) {
                 throw OutputFile.unwritable("--html", html, e);
             }

@@ -44,18 +44,17 @@ public final class PeakSnapshot implements BlockWork {
     }
 
     @Override
-    public void allocated(int row, long address, long byteSize, long stream) {
+    public void play(byte op, int row, long address, long byteSize, long stream) {
+        if (op != Trace.ALLOCATE) {
+            liveBytes -= op == Trace.FREE ? byteSize : 0;
+            return;
+        }
         liveBytes += byteSize;
         boolean isNow = moment.row < 0 ? liveBytes >= peakBytes : row == moment.row;
         if (isNow && taken.isEmpty()) {
             taken = Optional.of(MemorySnapshot.take(memory, "peak of a replay"));
             history.stop();
         }
-    }
-
-    @Override
-    public void freeing(int row, long address, long byteSize, long stream) {
-        liveBytes -= byteSize;
     }
 
     /// Hands the snapshot over. If allocations failed or threads took turns, the trace's peak may not occur; it

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// For each row, the loop does the same as a C program that replays the trace: it allocates and remembers, or
 /// looks up and frees. One thread plays the rows in order, so streams get their work and their waits as in the
 /// trace. A [SpreadReplay] lets several threads play rows, each with its own replay.
-public sealed class Replay implements Walk permits BufferReplay {
+public final class Replay implements Walk {
     /// Replaces the address if the allocation failed, so that its free is skipped.
     private static final long FAILED = -1;
     /// Replaces the address in an empty slot.
@@ -25,18 +25,19 @@ public sealed class Replay implements Walk permits BufferReplay {
     private final int device;
     private final long[] streams;
     private final long event;
-    private final @Nullable BlockWork work;
+    private final BlockWork work;
+    private final boolean hasWork;
     private final Failures onFailure;
 
     // The slots of this replay's device.
     private final long[] addresses;
     private final int[] rows;
+    private final @Nullable DeviceBuffer[] buffers;
 
     private boolean goesOn = true;
     private long failures;
     private long waits;
 
-    /// Hears of allocations that failed.
     public interface Failures {
         /// Called after an allocation failed.
         ///
@@ -47,12 +48,9 @@ public sealed class Replay implements Walk permits BufferReplay {
 
     /// The blocks of a device, by slot.
     ///
-    /// @param addresses the address of each block
-    /// @param rows the row that allocated each block
     /// @param buffers the objects, if blocks are buffers
     @SuppressWarnings("ArrayRecordComponent") // Plain arrays, like those of the trace.
     record Blocks(long[] addresses, int[] rows, @Nullable DeviceBuffer[] buffers) {
-        /// Returns all slots empty.
         static Blocks of(Trace trace, Layer layer) {
             long[] addresses = new long[trace.slotCount()];
             Arrays.fill(addresses, EMPTY);
@@ -66,8 +64,6 @@ public sealed class Replay implements Walk permits BufferReplay {
     /// Prepares a replay.
     ///
     /// @param streams the driver's streams for those of the trace
-    /// @param blocks the slots for blocks
-    /// @param work the work on blocks, or null
     /// @param onFailure hears of failed allocations
     Replay(
             Trace trace,
@@ -76,7 +72,7 @@ public sealed class Replay implements Walk permits BufferReplay {
             int device,
             long[] streams,
             Blocks blocks,
-            @Nullable BlockWork work,
+            BlockWork work,
             Failures onFailure) {
         this.trace = trace;
         this.memory = memory;
@@ -84,10 +80,12 @@ public sealed class Replay implements Walk permits BufferReplay {
         this.device = device;
         this.streams = streams;
         this.work = work;
+        hasWork = !work.isNone();
         this.onFailure = onFailure;
         event = memory.driver().events().create(device);
         addresses = blocks.addresses();
         rows = blocks.rows();
+        buffers = blocks.buffers();
     }
 
     @Override
@@ -105,14 +103,12 @@ public sealed class Replay implements Walk permits BufferReplay {
         leave();
     }
 
-    /// Prepares for a pass.
     void begin() {
         goesOn = true;
         failures = 0;
         waits = 0;
     }
 
-    /// Performs one row.
     void play(int row) {
         int slot = trace.slots()[row];
         switch (trace.ops()[row]) {
@@ -155,8 +151,8 @@ public sealed class Replay implements Walk permits BufferReplay {
         }
         addresses[slot] = address;
         rows[slot] = row;
-        if (work != null && byteSize > 0) {
-            work.allocated(row, address, byteSize, stream);
+        if (hasWork && byteSize > 0) {
+            work.play(Trace.ALLOCATE, row, address, byteSize, stream);
         }
     }
 
@@ -171,20 +167,36 @@ public sealed class Replay implements Walk permits BufferReplay {
         if (address == FAILED) {
             return;
         }
-        if (work != null && address != 0) {
-            work.freeing(rows[slot], address, trace.byteSizes()[rows[slot]], stream);
+        if (hasWork && address != 0) {
+            work.play(Trace.FREE, rows[slot], address, trace.byteSizes()[rows[slot]], stream);
         }
         giveBack(slot, address, stream);
     }
 
-    /// Allocates the block of a slot.
-    long obtain(int slot, long byteSize, long stream) {
-        return memory.allocate(byteSize, device, stream);
+    private long obtain(int slot, long byteSize, long stream) {
+        if (buffers.length == 0) {
+            return memory.allocate(byteSize, device, stream);
+        }
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, byteSize, device, stream);
+        buffers[slot] = buffer;
+        return buffer.address();
     }
 
-    /// Frees the block of a slot.
-    void giveBack(int slot, long address, long stream) {
-        memory.free(address, stream);
+    /// A buffer that is freed on a stream other than its own is recorded as used there.
+    private void giveBack(int slot, long address, long stream) {
+        if (buffers.length == 0) {
+            memory.free(address, stream);
+            return;
+        }
+        DeviceBuffer buffer = buffers[slot];
+        if (buffer == null) {
+            return;
+        }
+        buffers[slot] = null;
+        if (stream != buffer.stream()) {
+            buffer.recordUse(stream);
+        }
+        buffer.close();
     }
 
     private void use(int row, int slot) {
@@ -193,8 +205,8 @@ public sealed class Replay implements Walk permits BufferReplay {
             return;
         }
         long stream = streams[trace.streams()[row]];
-        if (work != null) {
-            work.used(rows[slot], address, trace.byteSizes()[rows[slot]], stream);
+        if (hasWork) {
+            work.play(Trace.USE, rows[slot], address, trace.byteSizes()[rows[slot]], stream);
         }
         memory.recordUse(address, stream);
     }
@@ -228,6 +240,5 @@ public sealed class Replay implements Walk permits BufferReplay {
     /// @param driverCalls the allocator's driver calls in the loop
     /// @param driverNanos on a simulated GPU, the time that a real GPU's driver would have taken for all calls
     ///     of the loop; else 0
-    /// @param failures allocations that failed
     public record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

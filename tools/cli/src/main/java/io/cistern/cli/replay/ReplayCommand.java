@@ -1,22 +1,20 @@
 package io.cistern.cli.replay;
 
 import io.cistern.cli.common.AllocatorChoice;
-import io.cistern.cli.common.DeviceChoice;
+import io.cistern.cli.common.Candidates;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
-import io.cistern.cli.common.MeasureOptions;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.Progress;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.common.UsageException;
-import io.cistern.cli.common.Version;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.BundledTraces;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.trace.TraceCandidates;
 import io.cistern.cli.trace.TraceReader;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.NearestName;
@@ -30,10 +28,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -44,9 +40,6 @@ import picocli.CommandLine.Parameters;
                 "Replays allocation traces through allocators and reports how fast they were, how much memory they"
                         + " reserved, and how often they called the driver. It leaves out requests that were refused during"
                         + " recording; cistern fit makes them again.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
@@ -55,17 +48,36 @@ import picocli.CommandLine.Parameters;
             "  cistern replay --work memset gpt2_train        with work on each block",
             "  cistern replay my.csv --capacity 1.02x         on a device that is nearly full"
         })
-public final class ReplayCommand implements Callable<Integer> {
+public final class ReplayCommand extends Subcommand {
     /// Enough for the JVM to compile the allocator's paths, which differ from trace to trace.
     private static final long WARM_UP_NANOS = 700_000_000;
     private static final int WARM_UP_MAX_SESSIONS = 100;
 
-    @Mixin
-    private MeasureOptions options = new MeasureOptions();
+    @Option(
+            names = "--allocator",
+            paramLabel = "SPEC",
+            completionCandidates = Candidates.Allocators.class,
+            description =
+                    "An allocator, NAME or NAME:key=value,...; repeatable. Default: those of caching, async, direct and the"
+                            + " plug-ins that can run.")
+    private List<String> allocators = new ArrayList<>();
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            completionCandidates = Candidates.Devices.class,
+            defaultValue = "auto",
+            description =
+                    "auto, simulated or cuda:N. auto: what the setting cistern.driver names, else the GPU if there is"
+                            + " one, else a simulated one.")
+    private String device = "auto";
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
+    private OutputFormat format = OutputFormat.TEXT;
 
     @Parameters(
             paramLabel = "FILE",
-            completionCandidates = TraceCandidates.class,
+            completionCandidates = BundledTraces.Candidates.class,
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train,"
                     + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five).")
     private List<Path> files = new ArrayList<>();
@@ -162,7 +174,6 @@ public final class ReplayCommand implements Callable<Integer> {
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
-    /// The specs through which an allocation failed.
     private final Set<String> failed = new HashSet<>();
 
     @Override
@@ -183,16 +194,16 @@ public final class ReplayCommand implements Callable<Integer> {
         OutputFile.check("--snapshot", snapshot, files);
         OutputFile.check("--html", html, files);
         List<Trace> traces = readTraces();
-        try (ReplayDevice gpu = DeviceChoice.open(
-                options.device(),
+        try (ReplayDevice gpu = ReplayDevice.open(
+                device,
                 capacity == null || capacity.isOfEachTrace()
                         ? OptionalLong.empty()
                         : OptionalLong.of(capacity.bytes()))) {
             Catalog catalog = Plugins.catalog();
-            List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
-            AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
+            List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(allocators);
+            AllocatorChoice.leftOut(catalog, allocators).ifPresent(this::tell);
             List<ReplayResult> results = replayAll(spread(traces, gpu), specs, gpu, catalog);
-            return report(results, options.judged(specs));
+            return report(results, allocators.isEmpty() ? specs.subList(0, 1) : specs);
         } catch (IOException e) {
             throw OutputFile.unwritable("--series", series, e);
         }
@@ -200,9 +211,7 @@ public final class ReplayCommand implements Callable<Integer> {
 
     private List<Trace> spread(List<Trace> traces, ReplayDevice gpu) {
         Spread spread = new Spread(threads, devices);
-        return traces.stream()
-                .map(trace -> spread.of(trace, gpu, options::tell))
-                .toList();
+        return traces.stream().map(trace -> spread.of(trace, gpu, this::tell)).toList();
     }
 
     private List<Trace> readTraces() throws InputException {
@@ -246,31 +255,17 @@ public final class ReplayCommand implements Callable<Integer> {
         return out;
     }
 
-    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice device, Catalog catalog)
+    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice opened, Catalog catalog)
             throws IOException {
-        try (PrintWriter reserved = openSeries()) {
-            device.notice().ifPresent(options::tell);
-            List<ReplayResult> results = replayAll(traces, specs, device, catalog, reserved);
-            if (reserved != null && reserved.checkError()) {
-                throw new IOException("a write failed; is the disk full?");
-            }
-            return results;
-        }
-    }
-
-    private List<ReplayResult> replayAll(
-            List<Trace> traces,
-            List<String> specs,
-            ReplayDevice device,
-            Catalog catalog,
-            @Nullable PrintWriter reserved) {
+        opened.notice().ifPresent(this::tell);
         List<ReplayResult> results = new ArrayList<>();
         PeakFiles peaks = new PeakFiles(snapshot, html, files, traces.size() * specs.size() * layers.size() > 1);
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
-        try (ResultWriter writer = options.results();
-                Progress progress = new Progress("replay", sessions * repeat, options.err())) {
+        try (PrintWriter reserved = openSeries();
+                ResultWriter writer = new ResultWriter(format, out());
+                Progress progress = new Progress("replay", sessions * repeat)) {
             for (Trace trace : traces) {
-                ReplayDevice gpu = deviceFor(trace, device);
+                ReplayDevice gpu = deviceFor(trace, opened);
                 for (String spec : specs) {
                     progress.message(trace.name() + " " + spec);
                     for (Layer layer : layers) {
@@ -294,15 +289,18 @@ public final class ReplayCommand implements Callable<Integer> {
                 }
             }
             peaks.finish();
+            if (reserved != null && reserved.checkError()) {
+                throw new IOException("a write failed; is the disk full?");
+            }
         }
-        peaks.written().forEach(options::tell);
+        peaks.written().forEach(this::tell);
         return results;
     }
 
-    private ReplayDevice deviceFor(Trace trace, ReplayDevice device) {
+    private ReplayDevice deviceFor(Trace trace, ReplayDevice opened) {
         return capacity == null
-                ? device
-                : device.withCapacity(capacity.bytesFor(trace.origins().largestPeakBytes()));
+                ? opened
+                : opened.withCapacity(capacity.bytesFor(trace.origins().largestPeakBytes()));
     }
 
     private Routing.Plan plan(Layer layer) {
@@ -319,14 +317,8 @@ public final class ReplayCommand implements Callable<Integer> {
         ReplaySession.Outcome reported = work == Work.CHECK ? observed : timed(session, observed);
         boolean alone = session.gpu() instanceof ReplayDevice.Simulated;
         return new ReplayResult(
-                session.trace().name(),
-                session.spec(),
-                session.gpu().label(),
+                session,
                 work,
-                session.plan().layer(),
-                session.trace().operations(),
-                session.trace().origins().sumOfPeakBytes(),
-                session.trace().skippedRefusals(),
                 reported,
                 observed.reservedPeakBytes().orElseThrow(),
                 alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty(),
@@ -360,19 +352,18 @@ public final class ReplayCommand implements Callable<Integer> {
     }
 
     private int report(List<ReplayResult> results, List<String> judged) {
-        if (options.format() == OutputFormat.TEXT) {
-            options.out().print(ResultTable.format(results));
-            options.out().flush();
+        if (format == OutputFormat.TEXT) {
+            out().print(ResultTable.format(results));
+            out().flush();
         }
         if (firstFailure != null) {
-            options.err().println("cistern: " + firstFailure);
+            tell(firstFailure);
         }
         long mismatches = results.stream()
                 .mapToLong(result -> result.outcome().mismatches())
                 .sum();
         if (mismatches > 0) {
-            options.err()
-                    .println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
+            tell("contents lost: " + mismatches + " words of blocks changed while they were live");
             return ExitCode.CONTENTS_LOST;
         }
         return judged.stream().anyMatch(failed::contains) ? ExitCode.ALLOCATION_FAILED : ExitCode.OK;

@@ -24,11 +24,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The passes of one trace through one allocator, with their own memory, streams and allocator.
 ///
-/// @param trace the trace
-/// @param spec the allocator
 /// @param plan how allocations are routed
-/// @param gpu the device
-/// @param catalog finds the allocator
 /// @param passCount number of passes, at least 1
 /// @param onPass called after each pass
 /// @param onFailure hears of failed allocations
@@ -65,7 +61,7 @@ public record ReplaySession(
         int devices = trace.origins().deviceCount();
         CudaDriver driver = gpu.driver(devices, work == Work.CHECK ? ContentCheck.DEVICE_BYTES : 0);
         try (ReplayStreams streams = ReplayStreams.create(driver, trace, gpu.ordinal());
-                ContentChecks checks = work == Work.CHECK ? ContentChecks.on(streams) : null;
+                ContentCheck.OfAll checks = work == Work.CHECK ? ContentCheck.OfAll.on(streams) : null;
                 ReplayDevice.Rest _ = gpu.holdRest(devices)) {
             long[] freeBytesBefore = streams.freeBytes();
             Outcome outcome = withAllocator(streams, blockWork(work, streams, checks), observed, freeBytesBefore);
@@ -79,24 +75,25 @@ public record ReplaySession(
         }
     }
 
-    /// Returns the work on the blocks of each device.
-    private static @Nullable BlockWork[] blockWork(Work work, ReplayStreams streams, @Nullable ContentChecks checks) {
-        @Nullable BlockWork[] works = new BlockWork[streams.ordinals().length];
+    private static BlockWork[] blockWork(Work work, ReplayStreams streams, ContentCheck.@Nullable OfAll checks) {
+        BlockWork[] works = new BlockWork[streams.ordinals().length];
         for (int device = 0; device < works.length; device++) {
             works[device] = checks != null
                     ? checks.byDevice().get(device)
-                    : work == Work.MEMSET ? memset(streams.driver(), streams.ordinals()[device]) : null;
+                    : work == Work.MEMSET ? memset(streams.driver(), streams.ordinals()[device]) : BlockWork.NONE;
         }
         return works;
     }
 
     private static BlockWork memset(CudaDriver driver, int ordinal) {
-        return (_, address, byteSize, stream) ->
+        return (op, _, address, byteSize, stream) -> {
+            if (op == Trace.ALLOCATE) {
                 driver.copies().fillBytes(ordinal, address, (byte) 1, byteSize, stream);
+            }
+        };
     }
 
-    private Outcome withAllocator(
-            ReplayStreams streams, @Nullable BlockWork[] works, boolean observed, long[] freeBytesBefore) {
+    private Outcome withAllocator(ReplayStreams streams, BlockWork[] works, boolean observed, long[] freeBytesBefore) {
         try (DeviceMemory memory = gpu.open(streams.driver(), catalog);
                 Registration _ = plan.pauses() ? memory.listeners().onCompaction(pause(works)) : () -> {}) {
             Routing routing = new Routing(memory, spec, streams, plan);
@@ -108,7 +105,7 @@ public record ReplaySession(
                             streams.driver(), streams.ordinals()[device], routing, plan, freeBytesBefore[device]))
                     .toList();
             PeakSnapshot peak = shown == null ? null : new PeakSnapshot(memory, trace, shown);
-            observe(works, meters, peak);
+            observe(works, meters, peak == null ? BlockWork.NONE : peak);
             List<Replay.Pass> passes = passes(memory, routing, streams, works);
             if (peak != null) {
                 peak.handOver();
@@ -120,31 +117,24 @@ public record ReplaySession(
 
     /// Returns how the replay rests. One thread does all work, or threads do theirs under the shared side of a
     /// lock from now on.
-    private WorkPause pause(@Nullable BlockWork[] works) {
+    private WorkPause pause(BlockWork[] works) {
         if (trace.origins().threadCount() == 1) {
             return WorkPause.ofOneThread();
         }
         ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
-        for (int device = 0; device < works.length; device++) {
-            @Nullable BlockWork work = works[device];
-            works[device] = work == null ? null : work.under(lock.readLock());
-        }
+        Arrays.setAll(works, device -> works[device].under(lock.readLock()));
         return WorkPause.of(lock);
     }
 
     /// Puts the measurements before the work on blocks. They count across threads, so several
     /// threads take turns.
-    private void observe(@Nullable BlockWork[] works, List<ReservedMeter> meters, @Nullable BlockWork peak) {
+    private void observe(BlockWork[] works, List<ReservedMeter> meters, BlockWork peak) {
         Lock lock = new ReentrantLock();
-        @Nullable BlockWork overTime = series == null ? null : series(series, meters);
-        for (int device = 0; device < works.length; device++) {
-            BlockWork measures = meters.get(device);
-            measures = overTime == null ? measures : measures.then(overTime);
-            measures = peak == null ? measures : measures.then(peak);
-            @Nullable BlockWork work = works[device];
-            measures = work == null ? measures : measures.then(work);
-            works[device] = trace.origins().threadCount() == 1 ? measures : measures.under(lock);
-        }
+        BlockWork overTime = series == null ? BlockWork.NONE : series(series, meters);
+        Arrays.setAll(works, device -> {
+            BlockWork all = meters.get(device).then(overTime).then(peak).then(works[device]);
+            return trace.origins().threadCount() == 1 ? all : all.under(lock);
+        });
     }
 
     private ReservedSeries series(PrintWriter out, List<ReservedMeter> meters) {
@@ -168,8 +158,7 @@ public record ReplaySession(
                 0);
     }
 
-    private List<Replay.Pass> passes(
-            DeviceMemory memory, Routing routing, ReplayStreams streams, @Nullable BlockWork[] works) {
+    private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, ReplayStreams streams, BlockWork[] works) {
         try (Walk walk = walk(memory, routing, streams, works)) {
             List<Replay.Pass> passes = new ArrayList<>();
             for (int i = 0; i < passCount; i++) {
@@ -180,17 +169,12 @@ public record ReplaySession(
         }
     }
 
-    private Walk walk(DeviceMemory memory, Routing routing, ReplayStreams streams, @Nullable BlockWork[] works) {
+    private Walk walk(DeviceMemory memory, Routing routing, ReplayStreams streams, BlockWork[] works) {
         int threads = trace.origins().threadCount();
         Trace played = threads == 1 ? trace : trace.withOwnSlots();
         SpreadReplay.Factory factory = (device, blocks) -> {
             int ordinal = streams.ordinals()[device];
-            long[] handles = streams.handles();
-            return switch (plan.layer()) {
-                case RAW -> new Replay(played, memory, routing, ordinal, handles, blocks, works[device], onFailure);
-                case BUFFER ->
-                    new BufferReplay(played, memory, routing, ordinal, handles, blocks, works[device], onFailure);
-            };
+            return new Replay(played, memory, routing, ordinal, streams.handles(), blocks, works[device], onFailure);
         };
         return threads == 1 && works.length == 1
                 ? factory.replay(0, Replay.Blocks.of(played, plan.layer()))
@@ -199,7 +183,6 @@ public record ReplaySession(
 
     /// The outcome of the passes.
     ///
-    /// @param passes the cost of each pass
     /// @param reservedPeakBytes the most bytes reserved, if the passes were observed
     /// @param metered the framework's counts over all passes
     /// @param routed how often allocators were exchanged, and how many of them drained

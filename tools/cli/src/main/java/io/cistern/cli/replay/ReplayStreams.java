@@ -25,12 +25,10 @@ record ReplayStreams(CudaDriver driver, long[] handles, int[] ordinals, int[] de
         return new ReplayStreams(driver, handles, ordinals, devices);
     }
 
-    /// Returns the ordinal of a stream's device.
     int ordinal(int stream) {
         return ordinals[devices[stream]];
     }
 
-    /// Returns the handles of one device's streams.
     long[] handlesOn(int device) {
         return IntStream.range(0, handles.length)
                 .filter(stream -> devices[stream] == device)
@@ -38,14 +36,12 @@ record ReplayStreams(CudaDriver driver, long[] handles, int[] ordinals, int[] de
                 .toArray();
     }
 
-    /// Returns the free bytes of each device.
     long[] freeBytes() {
         return Arrays.stream(ordinals)
                 .mapToLong(ordinal -> driver.memory().freeBytes(ordinal))
                 .toArray();
     }
 
-    /// Waits for all devices.
     void synchronize() {
         for (int ordinal : ordinals) {
             driver.devices().synchronize(ordinal);

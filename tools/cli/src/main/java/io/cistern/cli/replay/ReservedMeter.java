@@ -1,5 +1,6 @@
 package io.cistern.cli.replay;
 
+import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.MemoryStatistics;
 import java.util.List;
@@ -42,13 +43,12 @@ final class ReservedMeter implements BlockWork {
     }
 
     @Override
-    public void allocated(int row, long address, long byteSize, long stream) {
-        if (exact.isEmpty()) {
+    public void play(byte op, int row, long address, long byteSize, long stream) {
+        if (op == Trace.ALLOCATE && exact.isEmpty()) {
             peakBytes = Math.max(peakBytes, reservedBytes());
         }
     }
 
-    /// Returns the bytes held now.
     long reservedBytes() {
         List<OptionalLong> each =
                 routing.open().map(allocator -> allocator.reservedBytes(device)).toList();
@@ -57,7 +57,6 @@ final class ReservedMeter implements BlockWork {
                 : freeBytesBefore - driver.memory().freeBytes(device);
     }
 
-    /// Returns the most bytes held so far.
     long peakBytes() {
         return exact.map(own -> own.reservedPeakBytes(device).orElse(0)).orElse(peakBytes);
     }

@@ -1,5 +1,6 @@
 package io.cistern.cli.replay;
 
+import io.cistern.cli.trace.Trace;
 import java.io.PrintWriter;
 import java.util.function.LongSupplier;
 
@@ -19,8 +20,6 @@ final class ReservedSeries implements BlockWork {
     private long mostRequestedBytes;
     private long mostReservedBytes;
 
-    /// @param labels the first three cells
-    /// @param operations the operations of one pass
     ReservedSeries(PrintWriter out, String labels, int operations, LongSupplier reservedBytes) {
         this.out = out;
         this.labels = labels;
@@ -28,20 +27,13 @@ final class ReservedSeries implements BlockWork {
         this.reservedBytes = reservedBytes;
     }
 
-    @Override
-    public void allocated(int row, long address, long byteSize, long stream) {
-        requestedBytes += byteSize;
-        count();
-    }
-
-    @Override
-    public void freeing(int row, long address, long byteSize, long stream) {
-        requestedBytes -= byteSize;
-        count();
-    }
-
     /// Keeps the maxima between two rows, so that even a short peak shows.
-    private void count() {
+    @Override
+    public void play(byte op, int row, long address, long byteSize, long stream) {
+        if (op == Trace.USE) {
+            return;
+        }
+        requestedBytes += op == Trace.ALLOCATE ? byteSize : -byteSize;
         operation++;
         mostRequestedBytes = Math.max(mostRequestedBytes, requestedBytes);
         if (operation > operations) {

@@ -83,7 +83,7 @@ final class ResultTable {
 
     private List<String> row(ReplayResult result) {
         List<String> row = new ArrayList<>(List.of(
-                "  " + result.allocator() + (result.layer() == Layer.RAW ? "" : " (buffers)"),
+                "  " + result.session().spec() + (result.session().plan().layer() == Layer.RAW ? "" : " (buffers)"),
                 number("%,.0f", result.nanosPerOperation()),
                 number("%,.1f", result.firstPassMillis()),
                 number("%,.1f", result.wallMillis()),
@@ -116,10 +116,13 @@ final class ResultTable {
 
     private static String skippedRefusals(List<ReplayResult> results) {
         return results.stream()
-                .filter(result -> result.skippedRefusals() > 0)
+                .filter(result -> result.session().trace().skippedRefusals() > 0)
                 .map(result -> result.trace() + ": "
-                        + String.format(Locale.ROOT, "%,d", result.skippedRefusals())
-                        + (result.skippedRefusals() == 1 ? " refused request is" : " refused requests are")
+                        + String.format(
+                                Locale.ROOT, "%,d", result.session().trace().skippedRefusals())
+                        + (result.session().trace().skippedRefusals() == 1
+                                ? " refused request is"
+                                : " refused requests are")
                         + " not replayed: see cistern fit\n")
                 .distinct()
                 .collect(Collectors.joining());

@@ -74,7 +74,6 @@ public final class Routing {
         }
     }
 
-    /// Opens the first allocator, unless each stream gets its own.
     Routing(DeviceMemory memory, String spec, ReplayStreams streams, Plan plan) {
         this.memory = memory;
         this.spec = spec;
@@ -116,7 +115,6 @@ public final class Routing {
         scopeStream = stream;
     }
 
-    /// Leaves the scope, if one is open.
     void leave() {
         if (scope != null) {
             scope.close();
@@ -171,7 +169,6 @@ public final class Routing {
         return open().map(this::statistics).reduce(drained, Routing::sum);
     }
 
-    /// Returns the counts so far.
     Counts counts() {
         sumDrained();
         int pools = plan.scopes()

@@ -112,12 +112,10 @@ final class RowDependencies {
         return row == 0 ? 0 : ends[row - 1];
     }
 
-    /// Returns the index after a row's last dependency.
     int end(int row) {
         return ends[row];
     }
 
-    /// Returns the row at an index.
     int at(int index) {
         return needed[index];
     }

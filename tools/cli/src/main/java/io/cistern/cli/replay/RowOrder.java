@@ -4,6 +4,7 @@ import io.cistern.cli.trace.Trace;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
 
 /// Holds threads back until their next row's [dependencies][RowDependencies] have been played and no thread is
 /// too many rows behind. A program's threads are ordered by more than its memory: a thread that ran far ahead
@@ -53,12 +54,6 @@ final class RowOrder {
         return rows;
     }
 
-    /// Plays a row.
-    @FunctionalInterface
-    interface Player {
-        void play(int row);
-    }
-
     /// Prepares for a pass. Called before its threads begin.
     void begin() {
         for (int thread = 0; thread < rows.length; thread++) {
@@ -69,14 +64,14 @@ final class RowOrder {
     /// Plays all rows of a thread. An error stops the other threads too.
     ///
     /// @throws CancellationException if another thread had an error
-    void play(int thread, Player player) {
+    void play(int thread, IntConsumer player) {
         int slowest = 0;
         try {
             for (int i = 0; i < rows[thread].length; i++) {
                 int row = rows[thread][i];
                 slowest = awaitOthers(row, slowest);
                 awaitDependencies(row);
-                player.play(row);
+                player.accept(row);
                 publish(thread, i + 1);
             }
         } catch (RuntimeException | Error e) {

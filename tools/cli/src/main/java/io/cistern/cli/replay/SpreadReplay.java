@@ -24,7 +24,6 @@ final class SpreadReplay implements Walk {
     private final RowOrder order;
     private final List<ExecutorService> threads;
 
-    /// Creates the replay of one thread on one device.
     interface Factory {
         Replay replay(int device, Replay.Blocks blocks);
     }

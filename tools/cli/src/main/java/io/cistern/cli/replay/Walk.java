@@ -8,10 +8,8 @@ interface Walk extends AutoCloseable {
     /// A wait of the trace makes two driver calls, which are not the allocator's.
     int CALLS_A_WAIT = 2;
 
-    /// Waits for the devices.
     void synchronize();
 
-    /// Plays each row once.
     void walk();
 
     /// Frees the blocks that are live after the last row.

@@ -40,13 +40,6 @@ public final class ReportPage {
 
     private ReportPage() {}
 
-    /// Writes the page to a file.
-    ///
-    /// @return the file and its size, for people
-    public static String write(List<Snapshot> snapshots, Path file) throws IOException {
-        return write(snapshots, "", file);
-    }
-
     /// Writes the page to a file. A name in a snapshot may hold half a surrogate pair, which is
     /// replaced.
     ///

@@ -40,7 +40,6 @@ final class SchemaCopy {
 
     /// Copies the whole input.
     ///
-    /// @param file its name, for errors
     /// @throws InputException if it is JSON, but not a snapshot
     /// @throws IOException if it is not JSON, or can't be read
     static void copy(String file, JsonParser in, JsonGenerator out) throws InputException, IOException {

@@ -61,7 +61,6 @@ record ShownHistory(List<Shown> traces, String note) {
                 traces, "most blocks below " + ByteSize.format(largest) + " that were freed are drawn as one");
     }
 
-    /// The events of one device.
     private static final class Trace {
         private final List<Event> events;
         /// For the free of a block that may be put together, its allocation, and vice versa; else -1.

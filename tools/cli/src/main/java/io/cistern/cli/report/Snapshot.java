@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
+import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.InputFile;
 import io.cistern.cli.imports.SnapshotLog;
@@ -21,19 +22,18 @@ import java.util.List;
 
 /// A snapshot in the form that a page contains.
 ///
-/// @param name the file's name
 /// @param json its contents without spaces and without any `<`, so that nothing in it can end an HTML element
 public record Snapshot(String name, String json) {
-    private static final JsonFactory JSON =
+    private static final JsonFactory FACTORY =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
+
+    private static final JSON WRITER = JSON.builder(FACTORY).build();
 
     /// Reads a Cistern snapshot in JSON.
     ///
-    /// @param file the file's name, for errors
-    /// @param name the snapshot's name
     /// @throws InputException if it is not a snapshot
     public static Snapshot read(String file, String name, InputStream in) throws InputException, IOException {
-        try (JsonParser parser = JSON.createParser(in)) {
+        try (JsonParser parser = FACTORY.createParser(in)) {
             return new Snapshot(name, copy(file, parser));
         }
     }
@@ -43,30 +43,21 @@ public record Snapshot(String name, String json) {
     /// @param reason what it shows
     /// @param fit how the program fits
     public static Snapshot of(String name, TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
-        return new Snapshot(name, json(snapshot, reason, fit));
-    }
-
-    private static String json(TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
-        StringWriter written = new StringWriter();
-        try (JsonGenerator out = JSON.createGenerator(written)) {
-            TorchJson.write(snapshot, reason, fit, out);
-        }
-        return written.toString();
+        return new Snapshot(name, WRITER.asString(TorchJson.of(snapshot, reason, fit)));
     }
 
     /// Returns a snapshot from JSON text.
     ///
-    /// @param name the snapshot's name
     /// @throws InputException if the text is not a snapshot
     public static Snapshot of(String name, String json) throws InputException, IOException {
-        try (JsonParser parser = JSON.createParser(json)) {
+        try (JsonParser parser = FACTORY.createParser(json)) {
             return new Snapshot(name, copy(name, parser));
         }
     }
 
     private static String copy(String file, JsonParser parser) throws InputException {
         StringWriter copy = new StringWriter();
-        try (JsonGenerator out = JSON.createGenerator(copy)) {
+        try (JsonGenerator out = FACTORY.createGenerator(copy)) {
             SchemaCopy.copy(file, parser, out);
         } catch (JsonProcessingException e) {
             throw new InputException(file, "is not a snapshot: " + place(parser) + ": " + e.getOriginalMessage());
@@ -78,13 +69,15 @@ public record Snapshot(String name, String json) {
 
     /// Adds what looks like a leak in the history, as the last field.
     private static String withLeaks(String json) {
-        StringWriter leaks = new StringWriter();
-        try (JsonGenerator out = JSON.createGenerator(leaks)) {
-            ShownLeaks.write(SnapshotLog.recording(json).map(ShownLeaks::of).orElse(List.of()), out);
+        try {
+            List<ShownFit.Leaking> leaks =
+                    SnapshotLog.recording(json).map(ShownFit.Leaking::of).orElse(List.of());
+            return json.substring(0, json.length() - 1) + ",\"leaks\":"
+                    + WRITER.asString(
+                            leaks.stream().map(ShownFit.Leaking::fields).toList()) + "}";
         } catch (IOException e) {
             throw new UncheckedIOException(e); // In memory.
         }
-        return json.substring(0, json.length() - 1) + ",\"leaks\":" + leaks + "}";
     }
 
     private static String place(JsonParser parser) {

@@ -1,16 +1,17 @@
 package io.cistern.cli.report;
 
-import com.fasterxml.jackson.core.JsonGenerator;
+import static io.cistern.cli.common.ResultWriter.array;
+import static io.cistern.cli.common.ResultWriter.object;
+
 import io.cistern.cli.report.ShownHistory.Place;
 import io.cistern.cli.report.ShownHistory.Shown;
 import io.cistern.cli.torch.TorchSnapshot;
-import io.cistern.cli.torch.TorchSnapshot.Annotation;
 import io.cistern.cli.torch.TorchSnapshot.Block;
 import io.cistern.cli.torch.TorchSnapshot.Event;
 import io.cistern.cli.torch.TorchSnapshot.Frames;
 import io.cistern.cli.torch.TorchSnapshot.Segment;
 import io.cistern.cli.trace.CallStacks;
-import java.io.IOException;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -18,6 +19,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /// Writes a snapshot of PyTorch's as the page reads Cistern's own. PyTorch does not say when it was taken, nor how
 /// much memory the devices have.
@@ -34,74 +36,37 @@ final class TorchJson {
     /// A line of a page shows less, and events that share a long stack would make a huge file.
     private static final int MAX_FRAMES = 64;
 
-    private final JsonGenerator json;
     private final CallStacks stacks = new CallStacks();
     private final IdentityHashMap<Object, Integer> stackNumbers = new IdentityHashMap<>();
 
-    private TorchJson(JsonGenerator json) {
-        this.json = json;
-    }
+    private TorchJson() {}
 
+    /// Returns the fields of a JSON object; those that are null are left out. Parts get their call stacks' numbers as
+    /// they are written, so the stacks come last.
+    ///
     /// @param reason what the snapshot shows
     /// @param fit how the program fits
-    static void write(TorchSnapshot snapshot, String reason, ShownFit fit, JsonGenerator json) throws IOException {
-        new TorchJson(json).write(snapshot, reason, fit);
+    static Map<String, @Nullable Object> of(TorchSnapshot snapshot, String reason, ShownFit fit) {
+        return new TorchJson().fields(snapshot, reason, fit);
     }
 
-    private void write(TorchSnapshot snapshot, String reason, ShownFit fit) throws IOException {
+    private Map<String, @Nullable Object> fields(TorchSnapshot snapshot, String reason, ShownFit fit) {
         ShownHistory history = ShownHistory.of(snapshot);
-        json.writeStartObject();
-        json.writeStringField("reason", reason);
-        if (!history.note().isEmpty()) {
-            json.writeStringField("note", history.note());
-        }
-        if (!fit.facts().isEmpty()) {
-            write(fit);
-        }
-        json.writeFieldName("leaks");
-        ShownLeaks.write(fit.leaks(), json);
-        json.writeObjectFieldStart("settings");
-        for (Map.Entry<String, String> setting : snapshot.settings().entrySet()) {
-            json.writeStringField(setting.getKey(), setting.getValue());
-        }
-        json.writeEndObject();
-        json.writeArrayFieldStart("devices");
-        for (int device : devices(snapshot)) {
-            json.writeStartObject();
-            json.writeNumberField("device", device);
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("segments");
-        for (Segment segment : snapshot.segments()) {
-            write(segment);
-        }
-        json.writeEndArray();
-        if (snapshot.eventCount() > 0) {
-            writeHistory(snapshot, history);
-        }
-        json.writeArrayFieldStart("frames");
-        for (String frame : stacks.frames()) {
-            json.writeString(frame);
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("stacks");
-        for (List<Integer> stack : stacks.stacks()) {
-            json.writeArray(stack.stream().mapToInt(Integer::intValue).toArray(), 0, stack.size());
-        }
-        json.writeEndArray();
-        json.writeEndObject();
+        return object(
+                "reason", reason,
+                "note", unlessEmpty(history.note()),
+                "fit", fit.facts().isEmpty() ? null : object("verdicts", fit.verdicts(), "facts", fit.facts()),
+                "leaks", array(fit.leaks(), ShownFit.Leaking::fields),
+                "settings", snapshot.settings(),
+                "devices", array(devices(snapshot), device -> object("device", device)),
+                "segments", array(snapshot.segments(), this::segment),
+                "history", snapshot.eventCount() > 0 ? history(snapshot, history) : null,
+                "frames", stacks.frames(),
+                "stacks", stacks.stacks());
     }
 
-    private void write(ShownFit fit) throws IOException {
-        json.writeObjectFieldStart("fit");
-        json.writeArrayFieldStart("verdicts");
-        for (String verdict : fit.verdicts()) {
-            json.writeString(verdict);
-        }
-        json.writeEndArray();
-        json.writeStringField("facts", fit.facts());
-        json.writeEndObject();
+    private static @Nullable String unlessEmpty(String text) {
+        return text.isEmpty() ? null : text;
     }
 
     private static Set<Integer> devices(TorchSnapshot snapshot) {
@@ -113,139 +78,128 @@ final class TorchJson {
         return devices;
     }
 
-    private void write(Segment segment) throws IOException {
-        json.writeStartObject();
-        json.writeStringField("allocator", segment.pool());
-        json.writeNumberField("device", segment.device());
-        json.writeNumberField("address", segment.address());
-        json.writeNumberField("byteSize", segment.byteSize());
-        json.writeNumberField("stream", segment.stream());
-        json.writeArrayFieldStart("blocks");
-        for (Block block : segment.blocks()) {
-            String state = block.isWaiting() ? "waiting" : block.isActive() ? "live" : "idle";
-            json.writeStartObject();
-            json.writeNumberField("address", block.address());
-            json.writeNumberField("byteSize", block.byteSize());
-            json.writeNumberField("requestedBytes", state.equals("idle") ? 0 : block.requestedBytes());
-            json.writeStringField("state", state);
-            writeStack(block.frames());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeEndObject();
+    private Map<String, @Nullable Object> segment(Segment segment) {
+        return object(
+                "allocator", segment.pool(),
+                "device", segment.device(),
+                "address", segment.address(),
+                "byteSize", segment.byteSize(),
+                "stream", segment.stream(),
+                "blocks", array(segment.blocks(), this::block));
     }
 
-    private void writeHistory(TorchSnapshot snapshot, ShownHistory history) throws IOException {
-        json.writeObjectFieldStart("history");
-        json.writeNumberField("capacity", snapshot.eventCount());
-        json.writeNumberField("lost", 0);
-        json.writeArrayFieldStart("events");
-        for (int device = 0; device < snapshot.traces().size(); device++) {
-            writeEvents(device, history.traces().get(device));
-        }
-        for (Annotation annotation : snapshot.annotations()) {
-            json.writeStartObject();
-            json.writeStringField("event", "annotated");
-            json.writeNumberField("nanos", annotation.nanos());
-            json.writeStringField("text", annotation.text());
-            json.writeEndObject();
-        }
-        json.writeEndArray();
-        json.writeArrayFieldStart("together");
-        for (int device = 0; device < snapshot.traces().size(); device++) {
-            for (Map.Entry<Place, long[]> each :
-                    history.traces().get(device).together().entrySet()) {
-                writeTogether(device, each.getKey(), each.getValue());
-            }
-        }
-        json.writeEndArray();
-        json.writeEndObject();
+    private Map<String, @Nullable Object> block(Block block) {
+        String state = block.isWaiting() ? "waiting" : block.isActive() ? "live" : "idle";
+        return object(
+                "address", block.address(),
+                "byteSize", block.byteSize(),
+                "requestedBytes", state.equals("idle") ? 0 : block.requestedBytes(),
+                "state", state,
+                "callStack", stack(block.frames()));
     }
 
-    private void writeTogether(int device, Place place, long[] counts) throws IOException {
-        json.writeStartObject();
-        json.writeNumberField("device", device);
-        json.writeStringField("allocator", place.pool());
-        json.writeNumberField("stream", place.stream());
-        json.writeNumberField("freedOn", place.freedOn());
-        writeThread("thread", place.thread());
-        writeThread("freedBy", place.freedBy());
-        json.writeNumberField("blocks", counts[0]);
-        json.writeNumberField("byteSize", counts[1]);
-        json.writeNumberField("lastNanos", counts[2]);
-        writeStack(place.frames());
-        json.writeEndObject();
+    private Map<String, @Nullable Object> history(TorchSnapshot snapshot, ShownHistory history) {
+        Iterable<Map<String, @Nullable Object>> events =
+                () -> events(snapshot, history).iterator();
+        Iterable<Map<String, @Nullable Object>> together =
+                () -> together(history).iterator();
+        return object("capacity", snapshot.eventCount(), "lost", 0, "events", events, "together", together);
     }
 
-    private void writeThread(String name, String thread) throws IOException {
-        if (!thread.isEmpty()) {
-            json.writeStringField(name, thread);
+    private List<Map<String, @Nullable Object>> events(TorchSnapshot snapshot, ShownHistory history) {
+        List<Map<String, @Nullable Object>> events = new ArrayList<>();
+        for (int device = 0; device < history.traces().size(); device++) {
+            addEvents(device, history.traces().get(device), events);
         }
+        snapshot.annotations()
+                .forEach(each -> events.add(object("event", "annotated", "nanos", each.nanos(), "text", each.text())));
+        return events;
     }
 
-    private void writeEvents(int device, Shown shown) throws IOException {
+    private List<Map<String, @Nullable Object>> together(ShownHistory history) {
+        List<Map<String, @Nullable Object>> all = new ArrayList<>();
+        for (int device = 0; device < history.traces().size(); device++) {
+            int ordinal = device;
+            history.traces()
+                    .get(device)
+                    .together()
+                    .forEach((place, counts) -> all.add(together(ordinal, place, counts)));
+        }
+        return all;
+    }
+
+    private Map<String, @Nullable Object> together(int device, Place place, long[] counts) {
+        return object(
+                "device", device,
+                "allocator", place.pool(),
+                "stream", place.stream(),
+                "freedOn", place.freedOn(),
+                "thread", unlessEmpty(place.thread()),
+                "freedBy", unlessEmpty(place.freedBy()),
+                "blocks", counts[0],
+                "byteSize", counts[1],
+                "lastNanos", counts[2],
+                "callStack", stack(place.frames()));
+    }
+
+    private void addEvents(int device, Shown shown, List<Map<String, @Nullable Object>> events) {
         List<Event> trace = shown.events();
         Set<Long> freedAtOnce = new HashSet<>();
         for (int i = 0; i < trace.size(); i++) {
             Event event = trace.get(i);
             switch (event.action()) {
-                case "alloc" -> write("allocated", i == shown.peak(), device, event);
-                case "free" -> write("freed", device, event);
+                case "alloc" -> events.add(event("allocated", i == shown.peak(), device, event));
+                case "free" -> events.add(event("freed", false, device, event));
                 case "free_requested" -> {
-                    write("freed", device, event);
+                    events.add(event("freed", false, device, event));
                     if (TorchSnapshot.isFreedAtOnce(trace, i)) {
                         freedAtOnce.add(event.address());
                     } else {
-                        write("freeDeferred", device, event);
+                        events.add(event("freeDeferred", false, device, event));
                     }
                 }
                 case "free_completed" -> {
                     if (!freedAtOnce.remove(event.address())) {
-                        write("freeCompleted", device, event);
+                        events.add(event("freeCompleted", false, device, event));
                     }
                 }
-                case "segment_alloc", "segment_map" -> write("segmentAcquired", device, event);
-                case "segment_free", "segment_unmap" -> write("segmentReleased", device, event);
-                case "oom" -> write("outOfMemory", i == shown.refusedPeak(), device, event);
+                case "segment_alloc", "segment_map" -> events.add(event("segmentAcquired", false, device, event));
+                case "segment_free", "segment_unmap" -> events.add(event("segmentReleased", false, device, event));
+                case "oom" -> events.add(event("outOfMemory", i == shown.refusedPeak(), device, event));
                 default -> {} // A page shows nothing like it.
             }
         }
     }
 
-    private void write(String name, int device, Event event) throws IOException {
-        write(name, false, device, event);
+    private Map<String, @Nullable Object> event(String name, boolean isPeak, int device, Event event) {
+        boolean isOfBlock = !event.action().equals("oom");
+        return object(
+                "event",
+                name,
+                "peak",
+                isPeak ? true : null,
+                "nanos",
+                event.nanos(),
+                "thread",
+                unlessEmpty(event.thread()),
+                "device",
+                device,
+                "allocator",
+                event.pool(),
+                "address",
+                isOfBlock ? event.address() : null,
+                "together",
+                (isOfBlock && event.address() == ShownHistory.TOGETHER) ? true : null,
+                "byteSize",
+                event.byteSize(),
+                "stream",
+                event.stream() == TorchSnapshot.NO_STREAM ? null : event.stream(),
+                "callStack",
+                name.equals("freed") ? null : stack(event.frames())); // A free shows that of the allocation.
     }
 
-    private void write(String name, boolean isPeak, int device, Event event) throws IOException {
-        json.writeStartObject();
-        json.writeStringField("event", name);
-        if (isPeak) {
-            json.writeBooleanField("peak", true);
-        }
-        json.writeNumberField("nanos", event.nanos());
-        writeThread("thread", event.thread());
-        json.writeNumberField("device", device);
-        json.writeStringField("allocator", event.pool());
-        if (!event.action().equals("oom")) {
-            json.writeNumberField("address", event.address());
-            if (event.address() == ShownHistory.TOGETHER) {
-                json.writeBooleanField("together", true);
-            }
-        }
-        json.writeNumberField("byteSize", event.byteSize());
-        if (event.stream() != TorchSnapshot.NO_STREAM) {
-            json.writeNumberField("stream", event.stream());
-        }
-        if (!name.equals("freed")) { // Whose stack is that of its allocation.
-            writeStack(event.frames());
-        }
-        json.writeEndObject();
-    }
-
-    private void writeStack(Frames frames) throws IOException {
+    private @Nullable Integer stack(Frames frames) {
         int number = stackNumbers.computeIfAbsent(frames, _ -> stacks.of(frames.lines(MAX_FRAMES)));
-        if (number != CallStacks.NONE) {
-            json.writeNumberField("callStack", number);
-        }
+        return number == CallStacks.NONE ? null : number;
     }
 }

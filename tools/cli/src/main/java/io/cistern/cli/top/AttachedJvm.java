@@ -4,6 +4,7 @@ import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import io.cistern.cli.common.UsageException;
 import io.cistern.observability.jmx.DeviceMemoryMXBean;
+import io.cistern.observability.jmx.MemoryBeans;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
@@ -29,7 +30,6 @@ import javax.management.remote.JMXServiceURL;
 /// Watches a JVM on this machine through JMX. Attaching starts the JVM's management agent, which listens only
 /// on this machine and stays.
 final class AttachedJvm implements WatchedProgram {
-    private static final String BEANS = "io.cistern:type=DeviceMemory,name=*";
     private static final String SNAPSHOT = "snapshot";
 
     private final String pid;
@@ -77,14 +77,13 @@ final class AttachedJvm implements WatchedProgram {
         return title;
     }
 
-    /// Returns the names of its device memories.
     List<String> memories() throws IOException {
         return names().stream().map(AttachedJvm::shown).toList();
     }
 
     private Set<ObjectName> names() throws IOException {
         try {
-            return new TreeSet<>(server.queryNames(new ObjectName(BEANS), null));
+            return new TreeSet<>(server.queryNames(new ObjectName(MemoryBeans.PATTERN), null));
         } catch (JMException e) {
             throw new IllegalStateException(e);
         }

@@ -93,7 +93,6 @@ public enum Column {
                 .orElseGet(() -> new WordConverter<>(Column.class).convert(text));
     }
 
-    /// Formats bytes for people.
     static String bytes(long bytes) {
         return bytes < 0 ? "-" : ByteSize.format(bytes);
     }
@@ -132,7 +131,6 @@ public enum Column {
         return all.get(Math.floorMod(all.indexOf(this) + steps, all.size()));
     }
 
-    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

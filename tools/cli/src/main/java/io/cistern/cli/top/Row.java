@@ -1,17 +1,21 @@
 package io.cistern.cli.top;
 
+import static io.cistern.cli.common.ResultWriter.object;
+import static io.cistern.cli.common.ResultWriter.orNull;
+
 import io.cistern.observability.MemoryFigures.OfAllocator;
 import io.cistern.observability.MemoryFigures.OfDevice;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
 /// An allocator on a device, with its rates since the previous reading.
 ///
-/// @param memory the bean's name
-/// @param device the device's ordinal
 /// @param allocationsPerSecond empty if there was no previous reading
 /// @param freesPerSecond empty if there was no previous reading
 record Row(
@@ -66,7 +70,30 @@ record Row(
         return OptionalDouble.of((total.applyAsLong(figures) - before) / seconds);
     }
 
-    /// Returns whether figures are of the same allocator at two times.
+    Map<String, @Nullable Object> fields() {
+        Map<String, Integer> hitPercents = new LinkedHashMap<>();
+        figures.tiers().stream()
+                .filter(tier -> tier.hitPercent() >= 0)
+                .forEach(tier -> hitPercents.put(tier.tier(), tier.hitPercent()));
+        return object(
+                "device", device,
+                "allocator", figures.name(),
+                "id", figures.id(),
+                "pool", figures.pool(),
+                "current", figures.current(),
+                "liveBlocks", figures.liveBlocks(),
+                "allocations", figures.allocations(),
+                "frees", figures.frees(),
+                "allocationsPerSecond", orNull(allocationsPerSecond),
+                "freesPerSecond", orNull(freesPerSecond),
+                "requestedBytes", figures.requestedBytes(),
+                "requestedPeakBytes", figures.requestedPeakBytes(),
+                "reservedBytes", Reading.known(figures.reservedBytes()),
+                "largestFreeBytes", Reading.known(figures.largestFreeBytes()),
+                "strandedBytes", Reading.known(figures.strandedBytes()),
+                "hitPercents", hitPercents);
+    }
+
     private static boolean isSame(OfAllocator one, OfAllocator other) {
         return one.id() == other.id()
                 && one.name().equals(other.name())

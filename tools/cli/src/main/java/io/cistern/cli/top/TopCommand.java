@@ -1,40 +1,33 @@
 package io.cistern.cli.top;
 
+import static io.cistern.cli.common.ResultWriter.object;
+
 import com.sun.tools.attach.VirtualMachine;
 import com.sun.tools.attach.VirtualMachineDescriptor;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.Subcommand;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cli.common.UsageException;
-import io.cistern.cli.common.Version;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.time.Duration;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jline.terminal.Terminal;
 import org.jline.terminal.TerminalBuilder;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /// `cistern top`: shows a running program's use of device memory.
 @Command(
         name = "top",
         description = "Shows how a running JVM uses device memory: devices, allocators and pools, rates, cache"
                 + " hits, free and stranded memory, and waiting threads.",
-        mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
-        sortOptions = false,
         footer = {
             "",
             "Examples:",
@@ -50,14 +43,11 @@ import picocli.CommandLine.Spec;
             "q quits. The program must register a bean of its device memory, by",
             "-Dcistern.observe=jmx or MemoryBeans.register."
         })
-public final class TopCommand implements Callable<Integer> {
+public final class TopCommand extends Subcommand {
     private static final int MAX_INTERVAL_SECONDS = 3600;
     private static final int MILLIS_A_SECOND = 1000;
     private static final String HOW =
             "; a program shows it with -Dcistern.observe=jmx, or once it calls MemoryBeans.register";
-
-    @Spec
-    private @Nullable CommandSpec command;
 
     @Parameters(
             arity = "0..1",
@@ -112,7 +102,6 @@ public final class TopCommand implements Callable<Integer> {
         }
     }
 
-    /// Lists the processes that show device memory.
     void list(Stream<String> pids) {
         String own = Long.toString(ProcessHandle.current().pid());
         List<Listed> found = pids.filter(each -> !each.equals(own))
@@ -137,11 +126,7 @@ public final class TopCommand implements Callable<Integer> {
 
     private record Listed(String pid, List<String> memories, String command) {
         Map<String, @Nullable Object> fields() {
-            Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-            fields.put("pid", Long.parseLong(pid));
-            fields.put("memories", memories);
-            fields.put("program", command);
-            return fields;
+            return object("pid", Long.parseLong(pid), "memories", memories, "program", command);
         }
     }
 
@@ -167,7 +152,7 @@ public final class TopCommand implements Callable<Integer> {
             return;
         }
         try (ResultWriter writer = new ResultWriter(format, out())) {
-            now.forEach(reading -> writer.write(TopJson.fields(program.pid(), reading, rows, waiting)));
+            now.forEach(reading -> writer.write(reading.fields(program.pid(), rows, waiting)));
         }
     }
 
@@ -183,9 +168,5 @@ public final class TopCommand implements Callable<Integer> {
 
     private Duration interval() {
         return Duration.ofMillis(Math.max(1, (long) (interval * MILLIS_A_SECOND)));
-    }
-
-    private PrintWriter out() {
-        return Objects.requireNonNull(command).commandLine().getOut();
     }
 }

@@ -104,7 +104,6 @@ final class TopTable {
                         .count());
     }
 
-    /// Lists the waiting threads.
     static String format(List<WaitingThread> waiting) {
         return waiting.isEmpty()
                 ? "no thread waits in Cistern\n"

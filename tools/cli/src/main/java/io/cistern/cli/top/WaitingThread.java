@@ -1,14 +1,17 @@
 package io.cistern.cli.top;
 
+import static io.cistern.cli.common.ResultWriter.object;
+
 import java.lang.management.ThreadInfo;
 import java.lang.management.ThreadMXBean;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// A thread of the watched program that waits in a call of Cistern: for a lock, for memory, or for the GPU.
 ///
-/// @param name the thread's name
 /// @param state its state, by the name of the `Thread.State` constant
 /// @param in the method of Cistern in which it waits
 record WaitingThread(String name, String state, String in) {
@@ -17,13 +20,16 @@ record WaitingThread(String name, String state, String in) {
     private static final String OWN_THREADS = "cistern-";
     private static final int DEPTH = 32;
 
-    /// Finds the waiting threads of a program.
     static List<WaitingThread> of(ThreadMXBean threads) {
         return Arrays.stream(threads.dumpAllThreads(false, false, DEPTH))
                 .filter(thread -> thread.getThreadState() != Thread.State.RUNNABLE
                         && !thread.getThreadName().startsWith(OWN_THREADS))
                 .flatMap(thread -> of(thread).stream())
                 .toList();
+    }
+
+    Map<String, @Nullable Object> fields() {
+        return object("thread", name, "state", state, "in", in);
     }
 
     /// A thread waits in Cistern if its innermost method outside the JDK is Cistern's.

@@ -7,7 +7,6 @@ import java.util.List;
 
 /// A program that `cistern top` watches.
 interface WatchedProgram extends AutoCloseable {
-    /// Returns the program's name for people.
     String title();
 
     /// Reads the figures of all its device memories.
@@ -15,12 +14,10 @@ interface WatchedProgram extends AutoCloseable {
     /// @throws IOException if the program has ended
     List<Reading> read() throws IOException;
 
-    /// Returns the threads that wait now.
     List<WaitingThread> waiting() throws IOException;
 
     /// Makes each device memory write a snapshot to a file.
     ///
-    /// @param folder the folder for the files
     /// @return a message that names the files, for people
     /// @throws UsageException if the program can't write them
     String snapshot(Path folder) throws IOException;

@@ -22,7 +22,6 @@ import org.jspecify.annotations.Nullable;
 /// @param segments the memory now
 /// @param traces the history of each device, by ordinal; empty lists if none was recorded
 /// @param annotations marks that the program set
-/// @param settings the allocator's settings
 public record TorchSnapshot(
         List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
     /// The stream of an event that does not say.
@@ -35,7 +34,6 @@ public record TorchSnapshot(
 
     /// A range of memory that the allocator manages.
     ///
-    /// @param device the device's ordinal
     /// @param pool the id of its pool, in words
     /// @param stream the stream that it serves
     /// @param blocks its blocks by address
@@ -117,7 +115,6 @@ public record TorchSnapshot(
 
     /// Reads a snapshot.
     ///
-    /// @param file its name, for errors
     /// @throws InputException if the file is not a PyTorch snapshot, or has impossible values
     public static TorchSnapshot read(String file, InputStream in) throws InputException {
         Object top = new PickleReader(file, in).read();
@@ -138,7 +135,6 @@ public record TorchSnapshot(
         return "Cistern".equals(settings.get("recorded_by")) ? "Cistern" : "PyTorch";
     }
 
-    /// Returns how many events the history has.
     public int eventCount() {
         return traces.stream().mapToInt(List::size).sum();
     }
@@ -340,7 +336,6 @@ public record TorchSnapshot(
             return entries.get(name) != null;
         }
 
-        /// Returns an address or a handle.
         long number(String name) throws InputException {
             return number(name, MAX_ADDRESS);
         }
@@ -360,7 +355,6 @@ public record TorchSnapshot(
             return number;
         }
 
-        /// Returns where a block ends.
         long end(long address, long byteSize) throws InputException {
             if (address + byteSize > MAX_ADDRESS) {
                 throw error("ends past the last address");
@@ -445,7 +439,6 @@ public record TorchSnapshot(
                     : null;
         }
 
-        /// Returns the dictionaries of a list.
         List<Fields> maps(String name) throws InputException {
             return maps(file, inner(name), entries.get(name));
         }

@@ -5,6 +5,7 @@ import io.cistern.cli.common.InputFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 
@@ -16,6 +17,14 @@ public final class BundledTraces {
 
     private BundledTraces() {}
 
+    /// The names that shells complete. If none fits, the shell completes files.
+    public static final class Candidates implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return NAMES.iterator();
+        }
+    }
+
     public static List<Trace> readAll() throws InputException {
         List<Trace> traces = new ArrayList<>();
         for (String name : NAMES) {
@@ -24,7 +33,6 @@ public final class BundledTraces {
         return traces;
     }
 
-    /// Reads a trace by its name.
     public static Trace read(String name) throws InputException {
         return open(name, TraceReader::parse);
     }

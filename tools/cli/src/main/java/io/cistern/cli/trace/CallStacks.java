@@ -2,8 +2,10 @@ package io.cistern.cli.trace;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /// The call stacks of a recording, each once, by number. [#NONE] is the empty one: nothing is known.
 ///
@@ -59,6 +61,21 @@ public final class CallStacks {
                 .findFirst()
                 .or(() -> lines.stream().filter(line -> line.contains(".py:")).findFirst())
                 .orElse(lines.isEmpty() ? "" : lines.getFirst());
+    }
+
+    /// The sites of all stacks, each once.
+    ///
+    /// @param names by number; one is empty, for stacks that are not known
+    /// @param numbers by the number of a stack
+    @SuppressWarnings("ArrayRecordComponent") // As in a recording.
+    public record Sites(List<String> names, int[] numbers) {}
+
+    public Sites sites() {
+        Map<String, Integer> known = new LinkedHashMap<>();
+        int[] numbers = IntStream.range(0, stacks.size())
+                .map(stack -> known.computeIfAbsent(site(stack), _ -> known.size()))
+                .toArray();
+        return new Sites(new ArrayList<>(known.keySet()), numbers);
     }
 
     /// Returns whether a frame is neither a library's nor native code.

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.trace.CallStacks.Sites;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -23,18 +24,14 @@ public record Leaks(String unknown, List<Leak> found) {
     ///
     /// @param byteSize its live bytes at the end
     /// @param rises in how many parts of ten they were more than in the part before
-    /// @param made its allocations
-    /// @param freed those that were freed
     public record Leak(String site, long byteSize, int rises, long made, long freed) {}
 
-    /// Looks for the leaks of a program on one device.
     public static Leaks of(Recording recording) {
         Search search = new Search(recording);
         String unknown = search.whyUnknown();
         return new Leaks(unknown, unknown.isEmpty() ? search.leaks() : List.of());
     }
 
-    /// The search in one recording.
     private static final class Search {
         /// Equal parts of the recording, for growth.
         private static final int PARTS = 10;
@@ -55,7 +52,7 @@ public record Leaks(String unknown, List<Leak> found) {
         Search(Recording recording) {
             this.recording = recording;
             trace = recording.trace();
-            sites = Sites.of(recording.callStacks());
+            sites = recording.callStacks().sites();
             recording.refusals().forEach(each -> refusedRows.set(each.row()));
         }
 
@@ -111,7 +108,6 @@ public record Leaks(String unknown, List<Leak> found) {
             return growths.leaks();
         }
 
-        /// The memory of each site over time.
         private final class Growths {
             private final long[] now = new long[sites.names().size()];
             private long[] atHalf = new long[sites.names().size()];
@@ -133,7 +129,6 @@ public record Leaks(String unknown, List<Leak> found) {
                 atHalf = now.clone();
             }
 
-            /// @param row the row that allocated the block
             void change(int row, boolean isMade, int part) {
                 if (refusedRows.get(row)) {
                     return;

@@ -10,8 +10,6 @@ import java.util.OptionalLong;
 /// @param olderBlocks blocks that were live before the recording began
 /// @param reserved the bytes that it held from the driver, by time; empty if the recording does not say
 /// @param refused the memory at each refused request, in the order of their rows; the last ones may be missing
-/// @param marks notes of the program
-/// @param settings the allocator's settings
 public record Recorder(
         String name,
         long olderBlocks,
@@ -19,12 +17,9 @@ public record Recorder(
         List<Refused> refused,
         List<Mark> marks,
         Map<String, String> settings) {
-    /// A recorder of which nothing is known.
     public static final Recorder UNKNOWN = named("");
 
     /// The bytes that an allocator held on a device from a moment on.
-    ///
-    /// @param device the device's ordinal
     public record Reserved(long nanos, long device, long byteSize) {}
 
     /// The memory at a refused request. −1 is unknown.
@@ -38,12 +33,10 @@ public record Recorder(
     /// A note of the program.
     public record Mark(long nanos, String text) {}
 
-    /// Returns a recorder of which only the name is known.
     public static Recorder named(String name) {
         return new Recorder(name, 0, List.of(), List.of(), List.of(), Map.of());
     }
 
-    /// Returns the same with another count of older blocks.
     public Recorder withOlderBlocks(long count) {
         return new Recorder(name, count, reserved, refused, marks, settings);
     }

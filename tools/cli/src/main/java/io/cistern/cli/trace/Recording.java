@@ -15,7 +15,6 @@ import java.util.stream.IntStream;
 /// @param waitingSince for each allocation whose block the program freed while another stream still used it,
 ///     how many rows came before; else 0
 /// @param refusals the requests that were refused, in the order of their rows
-/// @param handles the handle of each stream
 /// @param ordinals the ordinals of the trace's devices
 @SuppressWarnings("ArrayRecordComponent") // As in the trace.
 public record Recording(

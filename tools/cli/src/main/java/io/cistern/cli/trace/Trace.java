@@ -26,8 +26,6 @@ import java.util.Arrays;
 /// @param slots one for each row
 /// @param byteSizes one for each row
 /// @param streams one for each row
-/// @param slotCount number of slots
-/// @param streamCount number of streams
 /// @param operations number of rows that allocate or free
 /// @param requestedPeakBytes the most requested bytes live at once, on all devices together
 /// @param skippedRefusals requests that were refused during recording and that no row makes again
@@ -61,9 +59,6 @@ public record Trace(
 
     /// The threads and devices of a trace's rows. Both are numbered from 0 in the order of their first row.
     ///
-    /// @param threads the thread of each row
-    /// @param threadCount number of threads
-    /// @param devices the device of each stream
     /// @param devicePeakBytes the most requested bytes live at once, by device
     /// @param mixed whether a block is used or freed on a device other than its own
     public record Origins(int[] threads, int threadCount, int[] devices, long[] devicePeakBytes, boolean mixed) {
@@ -71,18 +66,15 @@ public record Trace(
             return devicePeakBytes.length;
         }
 
-        /// Returns the highest peak of requested bytes among the devices.
         public long largestPeakBytes() {
             return Arrays.stream(devicePeakBytes).max().orElse(0);
         }
 
-        /// Returns the sum of the devices' peaks of requested bytes.
         public long sumOfPeakBytes() {
             return Arrays.stream(devicePeakBytes).sum();
         }
     }
 
-    /// Returns the same rows, all on one thread.
     public Trace onOneThread() {
         return with(
                 slots,
@@ -90,7 +82,6 @@ public record Trace(
                 new Origins(new int[ops.length], 1, origins.devices, origins.devicePeakBytes, origins.mixed));
     }
 
-    /// Returns the same rows, all on one device.
     public Trace onOneDevice() {
         return with(
                 slots,
@@ -163,7 +154,18 @@ public record Trace(
                 otherOrigins);
     }
 
-    /// Returns whether a row allocates or frees.
+    /// Returns the rows that allocated the blocks that are live before a row.
+    public int[] liveBefore(int end) {
+        int[] madeBy = new int[slotCount];
+        Arrays.fill(madeBy, -1);
+        for (int row = 0; row < end; row++) {
+            if (isOperation(ops[row])) {
+                madeBy[slots[row]] = ops[row] == ALLOCATE ? row : -1;
+            }
+        }
+        return Arrays.stream(madeBy).filter(row -> row >= 0).toArray();
+    }
+
     public static boolean isOperation(byte op) {
         return op <= FREE;
     }

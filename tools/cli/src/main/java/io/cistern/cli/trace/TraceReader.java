@@ -46,7 +46,6 @@ public final class TraceReader {
         this.stackCount = stackCount;
     }
 
-    /// Reads a file.
     public static Trace read(Path file) throws InputException {
         return InputFile.read(file, TraceReader::parse);
     }
@@ -68,7 +67,6 @@ public final class TraceReader {
 
     /// Reads a trace as a recording, in which refused requests are made again.
     ///
-    /// @param file the file's name
     /// @param text its content, unpacked
     /// @param callStacks the stacks that the last column of format 3 numbers; those that are missing are not known
     public static Recording recording(String file, InputStream text, CallStacks callStacks, Recorder recorder)
@@ -107,7 +105,6 @@ public final class TraceReader {
         }
     }
 
-    /// Reads a row of format 1.
     private void readFirst(String line) throws InputException {
         int[] commas = commas(line, COLUMNS, HEADER);
         long id = number("id", line, commas[0] + 1, commas[1]);
@@ -124,7 +121,6 @@ public final class TraceReader {
         }
     }
 
-    /// Reads a row of format 3.
     private void readThird(String line) throws InputException {
         int[] commas = commas(line, COLUMNS_3, HEADER_3);
         long stack = number("stack", line, commas[6] + 1, line.length());

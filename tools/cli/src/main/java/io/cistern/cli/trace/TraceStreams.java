@@ -60,7 +60,6 @@ final class TraceStreams {
         return number == null ? NO_STREAM : firsts.get(number);
     }
 
-    /// Returns the number of a stream's device.
     int device(int stream) {
         return devices.get(stream);
     }
@@ -86,12 +85,10 @@ final class TraceStreams {
         return (long) stream << Integer.SIZE | awaited;
     }
 
-    /// Returns how many numbers there are.
     int count() {
         return devices.size();
     }
 
-    /// Returns how many devices have streams.
     int deviceCount() {
         return ended.size();
     }
@@ -101,14 +98,12 @@ final class TraceStreams {
         return handles.stream().mapToLong(Long::longValue).toArray();
     }
 
-    /// Returns the ordinal of each device.
     long[] ordinals() {
         long[] ordinals = new long[deviceNumbers.size()];
         deviceNumbers.forEach((ordinal, number) -> ordinals[number] = ordinal);
         return ordinals;
     }
 
-    /// Returns the device of each number.
     int[] devices() {
         return devices.stream().mapToInt(Integer::intValue).toArray();
     }

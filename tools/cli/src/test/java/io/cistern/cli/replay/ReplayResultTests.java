@@ -3,8 +3,11 @@ package io.cistern.cli.replay;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.AllocatorStatistics;
+import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.ResultWriter;
 import io.cistern.cli.common.Work;
+import io.cistern.cli.trace.Trace;
+import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -59,15 +62,32 @@ final class ReplayResultTests {
 
     private static ReplayResult result(Work work, List<Replay.Pass> passes) {
         AllocatorStatistics metered = new AllocatorStatistics(5, 4, 1, 100, 1000, 4000, OptionalLong.empty());
-        return new ReplayResult(
+        Trace trace = new Trace(
                 "t",
-                "caching:a=b",
-                "simulated",
-                work,
-                Layer.RAW,
+                new byte[0],
+                new int[0],
+                new long[0],
+                new int[0],
+                0,
+                0,
                 10,
                 1000,
                 2,
+                new Trace.Origins(new int[0], 1, new int[0], new long[] {1000}, false));
+        ReplaySession session = new ReplaySession(
+                trace,
+                "caching:a=b",
+                Routing.Plan.ONE_ALLOCATOR,
+                new ReplayDevice.Simulated(OptionalLong.empty()),
+                Catalog.of(List.of(), List.of()),
+                passes.size(),
+                () -> {},
+                (_, _) -> true,
+                null,
+                null);
+        return new ReplayResult(
+                session,
+                work,
                 new ReplaySession.Outcome(
                         passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
                 1500,
