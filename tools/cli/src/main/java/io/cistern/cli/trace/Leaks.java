@@ -60,8 +60,12 @@ public record Leaks(String unknown, List<Leak> found) {
             return sites.numbers()[recording.stacks()[row]];
         }
 
+        private boolean isAllocationWithSite(int row) {
+            return trace.ops()[row] == Trace.ALLOCATE && site(row) != 0 && !refusedRows.get(row);
+        }
+
         String whyUnknown() {
-            if (sites.numbers().length < 2) {
+            if (IntStream.range(0, trace.ops().length).noneMatch(this::isAllocationWithSite)) {
                 return "no call stacks";
             }
             if (trace.ops().length < MIN_ROWS) {

@@ -780,6 +780,19 @@ class FitCommandTests {
     }
 
     @Test
+    void stacksOfOtherEventsDoNotTellWhetherBlocksLeak() throws Exception {
+        TorchProgram program = new TorchProgram(0);
+        for (int block = 0; block < 80; block++) {
+            long address = 0x7f00_0000_0000L + block * 32 * MIB;
+            program.segment(address, 20 * MIB).allocate(address, 18 * MIB, 0);
+            program.allocate(address + 18 * MIB, MIB, 0).free(address + 18 * MIB);
+        }
+        Path file = program.refused(100 * MIB, MIB, 41).write(folder.resolve("one-stack.pickle"));
+
+        assertThat(fit(file, "--allocator=direct").out()).contains("looks like a leak     unknown: no call stacks\n");
+    }
+
+    @Test
     void loadingAModelIsNoLeak() throws Exception {
         TorchProgram program = new TorchProgram(0);
         for (int layer = 0; layer < 60; layer++) {
