@@ -217,7 +217,7 @@ class LeakTests {
     }
 
     @Test
-    void aReplacedAllocatorReportsItsBlocksOnlyWhenTheDeviceMemoryCloses() {
+    void aReplacedAllocatorReportsItsBlocksAtTheEnd() {
         DeviceMemory memory = open(LeakLevel.SITES);
         long freed = memory.allocate(100, 0, 0);
         long leaked = memory.allocate(7000, 0, 0);
