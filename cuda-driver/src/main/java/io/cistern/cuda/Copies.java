@@ -72,16 +72,14 @@ public interface Copies {
     ///     [CudaResult#INVALID_VALUE] for a default stream
     void batch(int device, List<Piece> pieces, long stream);
 
-    /// Sets every byte (`cuMemsetD8Async`).
+    /// Sets `byteSize` bytes from `target` on to `value` (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);
 
-    /// Sets every 16-bit value (`cuMemsetD16Async`); `target` must be a multiple of 2.
-    ///
-    /// @param count number of values
+    /// Sets `count` 16-bit words from `target` on to `value` (`cuMemsetD16Async`); `target` must be a multiple
+    /// of 2.
     void fillShorts(int device, long target, short value, long count, long stream);
 
-    /// Sets every 32-bit word (`cuMemsetD32Async`); `target` must be a multiple of 4.
-    ///
-    /// @param count number of words
+    /// Sets `count` 32-bit words from `target` on to `value` (`cuMemsetD32Async`); `target` must be a multiple
+    /// of 4.
     void fillWords(int device, long target, int value, long count, long stream);
 }

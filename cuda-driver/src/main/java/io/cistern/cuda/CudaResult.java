@@ -81,8 +81,8 @@ public enum CudaResult {
         return BY_CODE.getOrDefault(code, UNKNOWN);
     }
 
-    /// Returns whether this result ends the context: the context's memory is gone, and every later call in it
-    /// fails.
+    /// Returns whether the context is unusable after this result: its memory is lost, and every later call in
+    /// it fails.
     public boolean endsContext() {
         return switch (this) {
             case DEINITIALIZED,

@@ -97,7 +97,8 @@ public final class CudaFunction {
 
     /// Launches the kernel with dynamic shared memory, on a stream given by its handle.
     ///
-    /// @param grid blocks, threads in a block, and shared bytes of each block
+    /// @param grid the number of blocks, the threads in each block, and the dynamic shared memory of each block
+    ///     in bytes
     /// @param stream a `CUstream` of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws NullPointerException for a null argument; the message gives its position

@@ -20,10 +20,10 @@ import org.bytedeco.javacpp.FloatPointer;
 
 /// Multiplies matrices in two Cistern blocks by cuBLAS, called through JavaCPP's presets with a pooled handle.
 ///
-/// Without the presets' native parts, or CUDA's libraries, it prints why.
+/// Without the presets' native libraries, or CUDA's libraries, it prints why.
 ///
 /// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-javacpp`,
-/// and the native parts that docs/javacpp.md names.
+/// and the native libraries that docs/javacpp.md names.
 public final class MatrixProductWithJavaCpp {
     private static final int SIDE = 256;
 

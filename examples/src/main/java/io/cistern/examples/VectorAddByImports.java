@@ -37,7 +37,7 @@ public final class VectorAddByImports {
         try {
             JCudaDriver.setExceptionsEnabled(true);
         } catch (LinkageError absent) {
-            System.err.println("JCuda needs its native parts and a driver");
+            System.err.println("JCuda needs its native libraries and a driver");
             System.exit(1);
         }
         cuInit(0);

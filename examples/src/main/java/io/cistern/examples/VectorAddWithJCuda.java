@@ -18,7 +18,7 @@ import jcuda.driver.CUfunction;
 import jcuda.driver.CUmodule;
 import jcuda.driver.JCudaDriver;
 
-/// Adds the same vectors by a kernel that JCuda loads and launches. Needs a GPU, and JCuda's native parts on
+/// Adds the same vectors by a kernel that JCuda loads and launches. Needs a GPU, and JCuda's native libraries on
 /// the class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
 ///
 /// **Dependencies:** `io.cistern:cistern`, `io.cistern:cistern-jcuda`, and those of JCuda that docs/jcuda.md names.

@@ -100,7 +100,7 @@ class ExamplesTests {
     @CsvSource(delimiter = '|', textBlock = """
         OnnxRuntimeSessions | 1 | no memory for ONNX Runtime here: .*onnxruntime_gpu.*
         VectorAddWithJCuda  | 1 | JCuda needs a GPU
-        VectorAddByImports  | 1 | JCuda needs its native parts and a driver
+        VectorAddByImports  | 1 | JCuda needs its native libraries and a driver
         TwoGpus             | 1 | only one GPU; to simulate a second one: -Dcistern.simulated.devices=2
         TwoDevices          | 1 | this needs two devices; to simulate a second one: -Dcistern.simulated.devices=2
         LoadSharedLibrary   | 2 | one argument: the path of the library .*liballoc.so.*

@@ -123,7 +123,7 @@ public final class CudaLibraries {
             String remedy = isDriverMissing()
                     ? "the presets need the CUDA driver's libcuda.so.1, which this machine lacks: run this on a machine"
                             + " with a GPU and its driver"
-                    : "add the native parts of org.bytedeco:javacpp and org.bytedeco:cuda for this system, and put the"
+                    : "add the native libraries of org.bytedeco:javacpp and org.bytedeco:cuda for this system, and put the"
                             + " folder of CUDA's libraries into LD_LIBRARY_PATH";
             throw new UnsupportedOperationException(
                     name + " can't be loaded: " + remedy + "; " + absent.getMessage(), absent);

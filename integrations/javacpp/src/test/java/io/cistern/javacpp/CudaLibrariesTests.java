@@ -176,7 +176,7 @@ class CudaLibrariesTests {
         }
     }
 
-    /// In a class loader that has no native parts.
+    /// In a class loader that has no native libraries.
     @Test
     void aLibraryThatCannotBeLoadedSaysWhatToDo() throws Exception {
         URL[] withoutNativeParts = Stream.of(
@@ -212,7 +212,7 @@ class CudaLibrariesTests {
                 .hasSize(2)
                 .allSatisfy(line -> assertThat(line)
                         .contains("cuSPARSE can't be loaded", "libcuda.so.1, which this machine lacks")
-                        .doesNotContain("add the native parts"));
+                        .doesNotContain("add the native libraries"));
     }
 
     static final class WithoutDriver {

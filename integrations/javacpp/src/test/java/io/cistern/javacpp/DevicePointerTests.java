@@ -29,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// Pointers over blocks, which need neither the presets' native parts nor a GPU.
+/// Pointers over blocks, which need neither the presets' native libraries nor a GPU.
 @Timeout(60)
 class DevicePointerTests {
     private static final int DEVICE = 0;

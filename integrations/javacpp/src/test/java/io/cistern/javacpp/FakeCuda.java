@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/// CUDA's libraries with the few functions that tests reach: enough for the presets' native parts to load without a
+/// CUDA's libraries with the few functions that tests reach: enough for the presets' native libraries to load without a
 /// GPU. They have to come before the first use of the presets' functions.
 final class FakeCuda {
     private static final String RUNTIME = """

@@ -38,7 +38,7 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
             JCublas2.initialize();
         } catch (LinkageError absent) {
             throw new UnsupportedOperationException(
-                    "the native parts of JCublas can't be loaded: add org.jcuda:jcublas-natives for this system, and"
+                    "the native libraries of JCublas can't be loaded: add org.jcuda:jcublas-natives for this system, and"
                             + " install the cuBLAS of the CUDA version that it was built for",
                     absent);
         }

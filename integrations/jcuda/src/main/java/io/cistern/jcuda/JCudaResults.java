@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// No public member of JCuda says whether exceptions are enabled. So this class binds, once, the method with
 /// which each of JCuda's own calls ends, like the field of [HandleField]. It calls that method for failures
-/// only, so a program without failures needs none of JCuda's native parts.
+/// only, so a program without failures needs none of JCuda's native libraries.
 final class JCudaResults {
     private static final MethodHandle DRIVER = bind(JCudaDriver.class);
     private static final MethodHandle RUNTIME = bind(JCuda.class);
@@ -47,7 +47,7 @@ final class JCudaResults {
             }
             throw enabled;
         } catch (LinkageError withoutNativeParts) {
-            return result; // without native parts, no program could enable exceptions
+            return result; // without native libraries, no program could enable exceptions
         } catch (Throwable other) {
             throw new IllegalStateException(other); // checkResult declares no checked exceptions
         }

@@ -28,7 +28,7 @@ import jcuda.runtime.cudaStream_t;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/// Conversions, which need neither JCuda's native parts nor a GPU.
+/// Conversions, which need neither JCuda's native libraries nor a GPU.
 class JCudaInteropTests {
     private static final int DEVICE = 0;
 
