@@ -11,7 +11,7 @@ final class SitesLeftOut {
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
                     + "|\\.OwnedAllocators\\.|OpenContext\\.openAllocator$"
-                    + "|Leaks\\.(levelIn|reportBy)|Events\\.trimmed|Registry\\.reload"
+                    + "|Leaks\\.(levelIn|reportBy)|Events\\.(trimmed|refused)|Registry\\.reload"
                     + "|CurrentAllocators\\.configured|DriverPool\\.prime"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
