@@ -22,9 +22,9 @@ import org.junit.jupiter.api.Tag;
 /// back, and the simulated GPU must have reported no misuse.
 ///
 /// The suite allocates up to five eighths of the device's memory as one block. After frees in other sizes, three
-/// quarters of the device's memory must fit as 2 to 64 blocks of equal size. So an allocator that rounds sizes up must
-/// bound what it wastes: to try the exact size last is too late once rounded blocks fill the device. An allocator that
-/// caches blocks by size must give idle ones back.
+/// quarters of the device's memory must fit as blocks of equal size: the suite tries nine counts from 2 to 64. So an
+/// allocator that rounds sizes up must bound what it wastes: to try the exact size last is too late once rounded blocks
+/// fill the device. An allocator that caches blocks by size must give idle ones back.
 ///
 /// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-trim`, `-order`,
 /// `-use`, `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
