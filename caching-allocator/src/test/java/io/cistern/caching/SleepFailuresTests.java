@@ -7,6 +7,7 @@ import io.cistern.MemoryPool;
 import io.cistern.buffers.PinnedMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
@@ -61,6 +62,21 @@ final class SleepFailuresTests extends PoolFixture {
         pool.extension(CachingAllocator.class).orElseThrow().checkInvariants();
         var info = gpu.memory().info(DEVICE);
         assertThat(pool.reservedBytes(DEVICE)).hasValue(info.totalBytes() - info.freeBytes());
+    }
+
+    @Test
+    void anEventThatTheDriverKeepsCostsNoOtherEvent() {
+        try (MemoryPool pool = pool("")) {
+            long block = filled(pool);
+            gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, DeadContext.MOST_TRIES, CudaResult.UNKNOWN);
+            pool.sleep(SleepMode.KEEP);
+            assertThat(gpu.faults().failedCalls()).isEqualTo(DeadContext.MOST_TRIES);
+            keptEvents = 1;
+            assertThat(gpu.heldObjects()).containsEntry("events", keptEvents);
+            pool.wake();
+            assertIntact(block);
+            memory.free(block, stream);
+        }
     }
 
     @ParameterizedTest

@@ -20,7 +20,7 @@ final class SleepCopies implements AutoCloseable {
     // Made in advance: what remains to be done after a failure needs no Java heap.
     private final Runnable awaiting = this::await;
     private final Runnable awaitingDevice;
-    private final Runnable destroyingMarks = this::destroyMarks;
+    private final Runnable[] destroyingMarks = {() -> destroyMark(0), () -> destroyMark(1)};
     private final Runnable destroyingStream = this::destroyStream;
 
     SleepCopies(CudaDriver driver, int device, List<SleepingPage> pages) {
@@ -91,16 +91,15 @@ final class SleepCopies implements AutoCloseable {
             return;
         }
         tryAwait();
-        boolean _ = DeadContext.isDoneAtLast(destroyingMarks);
+        for (Runnable destroying : destroyingMarks) {
+            boolean _ = DeadContext.isDoneAtLast(destroying);
+        }
         boolean _ = DeadContext.isDoneAtLast(destroyingStream);
     }
 
-    private void destroyMarks() {
-        for (int at = 0; at < marks.length; at++) {
-            if (marks[at] != 0) {
-                driver.events().destroy(device, marks[at]);
-                marks[at] = 0;
-            }
+    private void destroyMark(int at) {
+        if (marks[at] != 0) {
+            driver.events().destroy(device, marks[at]);
         }
     }
 
