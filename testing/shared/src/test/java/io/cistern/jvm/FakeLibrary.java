@@ -8,8 +8,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/// A library that is made for tests and loaded for good, so that native libraries of other libraries find it in place of
-/// the real one. It has to come before they do.
+/// A library that is made for tests and loaded for good, so that native libraries of other libraries find it in place
+/// of the real one. It has to come before they do.
 @SuppressWarnings("restricted")
 public final class FakeLibrary {
     private final SymbolLookup symbols;
