@@ -16,6 +16,10 @@ public final class Threshold {
     final int device;
     private final boolean ofReserved;
     private final long byteSize;
+
+    /// Sums above this count as above the threshold once one was above it.
+    private final long nearBytes;
+
     private final @Nullable Route only;
     private final Runnable whenAbove;
 
@@ -31,6 +35,7 @@ public final class Threshold {
         this.device = device;
         this.ofReserved = ofReserved;
         this.byteSize = byteSize;
+        this.nearBytes = byteSize - (byteSize >> Meter.SLACK_SHIFT);
         this.only = only;
         this.whenAbove = whenAbove;
     }
@@ -62,7 +67,7 @@ public final class Threshold {
     /// counted already, and the next move tells the crossing.
     void moved() {
         try {
-            if (mostBytes() > byteSize != above) {
+            if (mostBytes() > (above ? nearBytes : byteSize) != above) {
                 fire();
             }
         } catch (OutOfMemoryError full) {
@@ -72,9 +77,9 @@ public final class Threshold {
 
     /// Returns whether the sum is above the threshold, or so little below it that threads would have to ask their
     /// meter at each allocation. Before it says so for the first time, threads give back what they may request
-    /// without asking.
+    /// without asking. A crossing that was told that early is not told again by the bytes that were still missing.
     private boolean isAbove() {
-        return mostBytes() > byteSize && (above || settledBytes() > byteSize - (byteSize >> Meter.SLACK_SHIFT));
+        return above ? mostBytes() > nearBytes : mostBytes() > byteSize && settledBytes() > nearBytes;
     }
 
     /// Takes back what threads may request without asking their meter.
