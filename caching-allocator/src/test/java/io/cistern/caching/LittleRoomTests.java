@@ -53,4 +53,24 @@ class LittleRoomTests {
             caching.trim();
         }
     }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"caching", "caching:expandable_segments=false", "caching:source=linear"})
+    void anyNumberOfEqualBlocksFillsThreeQuarters(String spec) {
+        long deviceBytes = 448 * MIB;
+        try (SimulatedCaching caching = new SimulatedCaching(deviceBytes, spec)) {
+            long stream = caching.newStream();
+            List<Long> blocks = new ArrayList<>();
+            for (int count = 1; count <= 128; count++) {
+                long byteSize = deviceBytes * 3 / 4 / count;
+                for (int i = 0; i < count; i++) {
+                    blocks.add(caching.allocate(byteSize, stream));
+                }
+                blocks.forEach(block -> caching.free(block, stream));
+                blocks.clear();
+                caching.trim();
+            }
+        }
+    }
 }

@@ -114,7 +114,7 @@ abstract class CapacityContractTests extends ConformanceContractTests {
     void memoryFreedInOneSizeIsUsableInAnother() {
         long stream = stream();
         long capacity = capacity();
-        for (int part : new int[] {32, 5, 17, 2, 33, 3, 64, 16, 4}) {
+        for (int part : new int[] {32, 5, 17, 2, 47, 3, 64, 16, 4}) {
             List<Block> blocks = new ArrayList<>();
             long byteSize = capacity * 3 / 4 / part;
             for (int i = 0; i < part; i++) {

@@ -17,10 +17,10 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 
-/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
-/// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
-/// segment, the growth asks for one that is just large enough. If blocks are not split, each block has a segment of
-/// its own, in whole 2 MiB.
+/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. For larger blocks
+/// below 10 MiB, a segment holds as many blocks of the request's size as fit into 20 MiB, so that equal blocks waste
+/// little; others get a segment of their own size. If the source has no room for a shared segment, the growth asks
+/// for one that is just large enough. If blocks are not split, each block has a segment of its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
@@ -28,7 +28,7 @@ public final class SegmentGrowth implements Growth {
     /// PyTorch's limit, too.
     private static final long SMALL_SEGMENT_LIMIT = 1L << 20;
 
-    /// PyTorch's size, too.
+    /// PyTorch's size of a segment for all of them.
     private static final long LARGE_SEGMENT_BYTES = 20L << 20;
 
     private final RangeSource source;
@@ -192,6 +192,7 @@ public final class SegmentGrowth implements Growth {
         if (byteSize <= SMALL_SEGMENT_LIMIT) {
             return Sizes.SLOT;
         }
-        return byteSize < LARGE_SEGMENT_BYTES / 2 ? LARGE_SEGMENT_BYTES : Sizes.roundUp(byteSize, Sizes.SLOT);
+        long blocks = byteSize < LARGE_SEGMENT_BYTES / 2 ? LARGE_SEGMENT_BYTES / byteSize : 1;
+        return Sizes.roundUp(blocks * byteSize, Sizes.SLOT);
     }
 }
