@@ -88,7 +88,7 @@ final class CacheCompaction {
     }
 
     private CompactionResult unlessObstacle(Function<PageTable, CompactionResult> compaction) {
-        PageTable table = growth.pages().orElse(null);
+        PageTable table = growth.pageTable().orElse(null);
         String obstacle = obstacle(table);
         return table == null || !obstacle.isEmpty() ? CompactionResult.nothing(obstacle) : compaction.apply(table);
     }
@@ -115,7 +115,7 @@ final class CacheCompaction {
     private CompactionResult planAndRun(PageTable table, long asked) {
         long begun = driver.nanoTime();
         driver.devices().synchronize(counters.device);
-        table.pages.idle();
+        table.physical.idle();
         growth.releaseRefused();
         for (Shard shard : shards.all()) {
             reclaim.settle(shard, false);
@@ -145,16 +145,16 @@ final class CacheCompaction {
     private long room(PageTable table) {
         long held = counters.reservedBytes();
         long left = capBytes - held;
-        if (table.pages.onDevice) {
+        if (table.physical.onDevice) {
             left = Math.min(left, freeMemory.freeBytes(held));
         }
-        return Math.max(0, left) & -table.pages.slotBytes;
+        return Math.max(0, left) & -table.physical.slotBytes;
     }
 
     /// Returns the bytes that must become free before the request fits, at worst all in new pages. A driver
     /// may refuse the last page that it counts as free; the request was refused, so it lacks a slot at least.
     private long lacking(PageTable table, long asked, long room) {
-        long slot = table.pages.slotBytes;
+        long slot = table.physical.slotBytes;
         return Math.max(slot, (shards.rounded(asked) + slot - 1) / slot * slot - room);
     }
 }

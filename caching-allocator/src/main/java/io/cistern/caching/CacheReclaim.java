@@ -187,7 +187,7 @@ final class CacheReclaim {
     }
 
     private long deviceBytes() {
-        return growth.pages().map(table -> table.pages.mostBytes()).orElse(Long.MAX_VALUE);
+        return growth.pageTable().map(table -> table.physical.mostBytes()).orElse(Long.MAX_VALUE);
     }
 
     private DeviceOutOfMemoryException nothingHelped(

@@ -148,7 +148,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
         DeviceCache cache = caches.get(device);
         if (cache == null) {
             DeviceCache opened = open(device, source);
-            opened.growth.pages().ifPresent(table -> sleep.add(new PageSleep(driver, opened, table)));
+            opened.growth.pageTable().ifPresent(table -> sleep.add(new PageSleep(driver, opened, table)));
             caches.set(device, opened);
             return opened;
         }
@@ -242,7 +242,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     @Override
     public Availability grant(int device, int peer) {
         DeviceCache cache = cache(device);
-        PageTable table = cache.growth.pages().orElse(null);
+        PageTable table = cache.growth.pageTable().orElse(null);
         if (table == null && source instanceof MemorySharing sharing) {
             return sharing.grant(device, peer);
         }
@@ -302,11 +302,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     /// Pins the pages under a range of live blocks, for programs that captured its addresses. A plain segment
     /// needs no pin: it never moves, and goes back only when none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
-        used(device).ifPresent(cache -> cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason)));
+        used(device)
+                .ifPresent(cache -> cache.growth.pageTable().ifPresent(table -> table.pin(address, byteSize, reason)));
     }
 
     void unpinAll(Page.Pin reason) {
-        forEachUsed(cache -> cache.growth.pages().ifPresent(table -> table.unpinAll(reason)));
+        forEachUsed(cache -> cache.growth.pageTable().ifPresent(table -> table.unpinAll(reason)));
     }
 
     /// Like [#streamClosing], but the stream's memory stays.

@@ -7,6 +7,7 @@ import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.growth.PageGrowth;
 import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.heap.SmallerRuns;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.PageTable;
@@ -81,7 +82,7 @@ final class DeviceCache {
         this.growth = growth(driver, source, options, ranges, clock);
         this.threadCaches = new ThreadCaches(threadCaches, device, options.threadCacheBytes(), counters, ranges);
         this.shards = new DeviceShards(
-                growth.pages().orElse(null),
+                growth.pageTable().orElse(null),
                 fences,
                 order,
                 new Shards(growth.splitPolicy(), clock, counters),
@@ -136,8 +137,8 @@ final class DeviceCache {
         if (address > 0) {
             return address;
         }
-        if (address == 0) { // else pages of this stream come back, whatever threads keep
-            refill.giveBack(threadCache, shard);
+        if (address != SmallerRuns.OWN_PAGES) { // blocks that threads keep would not help
+            refill.emptyCaches(threadCache, shard);
         }
         return allocateMissed(shard, size, byteSize);
     }
@@ -219,7 +220,7 @@ final class DeviceCache {
     /// thrown after all shards have been handled.
     void close() {
         fences.finishAll();
-        growth.pages().ifPresent(table -> table.pages.idle());
+        growth.pageTable().ifPresent(table -> table.physical.idle());
         CudaException failed = reclaim.giveBackAll();
         growth.abandon();
         order.close();
@@ -232,7 +233,7 @@ final class DeviceCache {
     /// Checks the shards, and that the reserved bytes are those of the shards.
     void checkInvariants() {
         threadCaches.checkInvariants();
-        growth.pages().ifPresent(PageTable::checkInvariants);
+        growth.pageTable().ifPresent(PageTable::checkInvariants);
         long mapped = 0;
         for (Shard shard : shards.all()) {
             mapped += shard.checkInvariants();

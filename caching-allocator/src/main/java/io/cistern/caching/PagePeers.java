@@ -25,7 +25,7 @@ final class PagePeers {
     PagePeers(DeviceShards shards, PageTable table) {
         this.shards = shards;
         this.table = table;
-        this.pages = table.pages;
+        this.pages = table.physical;
     }
 
     /// @throws CudaException if the driver refuses; then nothing changes

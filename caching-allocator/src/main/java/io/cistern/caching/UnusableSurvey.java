@@ -46,7 +46,7 @@ final class UnusableSurvey {
     /// Returns all of it, the most bytes first.
     List<UnusableMemory> list() {
         Map<Long, Long> explained = new TreeMap<>();
-        PageTable table = cache.growth.pages().orElse(null);
+        PageTable table = cache.growth.pageTable().orElse(null);
         if (table != null) {
             surveyPages(table, explained);
         }

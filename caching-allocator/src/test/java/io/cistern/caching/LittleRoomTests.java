@@ -55,8 +55,7 @@ class LittleRoomTests {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {"caching", "caching:expandable_segments=false", "caching:source=linear"})
+    @ValueSource(strings = {"caching", "caching:expandable_segments=false", "caching:source=linear"})
     void anyNumberOfEqualBlocksFillsThreeQuarters(String spec) {
         long deviceBytes = 448 * MIB;
         try (SimulatedCaching caching = new SimulatedCaching(deviceBytes, spec)) {

@@ -30,14 +30,14 @@ public final class Compaction implements AutoCloseable {
     public Compaction(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
-        this.space = new CopySpace(driver, table.pages.counters.device, table.pages.slotBytes);
+        this.space = new CopySpace(driver, table.physical.counters.device, table.physical.slotBytes);
     }
 
     /// Replaces the pages of a plan; `begun` is the time when compaction began, on the driver's clock.
     ///
     /// @throws CudaException if the driver refuses
     public CompactionResult run(CompactionPlan plan, long begun) {
-        DeviceCounters counters = table.pages.counters;
+        DeviceCounters counters = table.physical.counters;
         counters.count(CacheEvent.COMPACTION);
         try {
             for (SparsePage each : plan.pages) {
@@ -53,7 +53,7 @@ public final class Compaction implements AutoCloseable {
 
     private void split(SparsePage sparse) {
         if (isReplaced(sparse, canUseHost(table))) {
-            table.pages.counters.count(CacheEvent.PAGE_SPLIT);
+            table.physical.counters.count(CacheEvent.PAGE_SPLIT);
             freedBytes += sparse.freeBytes();
             movedBytes += sparse.keptBytes();
             pages++;
@@ -62,7 +62,7 @@ public final class Compaction implements AutoCloseable {
 
     /// Whether bytes may wait on the host: those of one page at a time.
     public static boolean canUseHost(PageTable table) {
-        return table.onHost().isEmpty() && table.pages.canUseHost();
+        return table.onHost().isEmpty() && table.physical.canUseHost();
     }
 
     /// Moves the pages on the host to the device, as far as it has room.

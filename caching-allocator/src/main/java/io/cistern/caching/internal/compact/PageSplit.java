@@ -64,7 +64,7 @@ final class PageSplit {
     /// @param mayUseHost whether smaller pages that the device has no room for may be on the host
     PageSplit(PageTable table, CopySpace space, SparsePage sparse, boolean mayUseHost) {
         this.table = table;
-        this.pages = table.pages;
+        this.pages = table.physical;
         this.space = space;
         this.page = sparse.page;
         this.home = sparse.home;
@@ -172,7 +172,7 @@ final class PageSplit {
             pages.map(target, each.page);
             mappedElsewhere++;
         }
-        pages.open(scratch, total);
+        pages.setAccess(scratch, total);
         space.copy(homes);
     }
 
@@ -198,9 +198,9 @@ final class PageSplit {
         for (Mapping each : homes) {
             pages.map(each.address, each.page);
             mappedHome++;
-            pages.open(each.address, each.page.byteSize);
+            pages.setAccess(each.address, each.page.byteSize);
         }
-        homes.forEach(pages::mapped);
+        homes.forEach(pages::announceMapped);
     }
 
     private void publish() {
@@ -247,7 +247,7 @@ final class PageSplit {
     /// Tells the source, which let the page go, that it is still mapped.
     private void tell(Throwable failure) {
         try {
-            pages.mapped(home);
+            pages.announceMapped(home);
         } catch (RuntimeException second) {
             failure.addSuppressed(second);
         }
@@ -287,8 +287,8 @@ final class PageSplit {
                 pages.map(home.address, page);
                 isAway = false;
             }
-            pages.open(home.address, page.byteSize);
-            pages.mapped(home);
+            pages.setAccess(home.address, page.byteSize);
+            pages.announceMapped(home);
             return true;
         } catch (CudaException refusal) {
             failure.addSuppressed(refusal);

@@ -28,18 +28,18 @@ public interface Growth {
     void abandon();
 
     /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
-    default Optional<PageTable> pages() {
+    default Optional<PageTable> pageTable() {
         return Optional.empty();
     }
 
     /// Bytes of pages that have no memory, because they sleep.
     default long asleepBytes() {
-        return pages().map(PageTable::asleepBytes).orElse(0L);
+        return pageTable().map(PageTable::asleepBytes).orElse(0L);
     }
 
     /// Bytes of pages whose memory is on the host.
     default long hostBytes() {
-        return pages().stream()
+        return pageTable().stream()
                 .flatMap(table -> table.onHost().stream())
                 .mapToLong(page -> page.byteSize)
                 .sum();

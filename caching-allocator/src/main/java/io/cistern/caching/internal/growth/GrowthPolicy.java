@@ -71,7 +71,7 @@ final class GrowthPolicy {
 
     /// The bytes of all pages that moved to new places of another stream since then. A page that comes back to a former
     /// place does not count: that place did help.
-    long movedBytes;
+    private long movedBytes;
 
     /// The share of the device that is too little to save.
     private final long leastPeakBytes;
@@ -121,6 +121,11 @@ final class GrowthPolicy {
     boolean creates(long reservedBytes) {
         boolean repeats = movedBytes / AliasMappings.MAX_A_PAGE <= reservedBytes;
         return reservedBytes < peakBytes || (!repeats && hasPlenty(reservedBytes, 2 * peakBytes));
+    }
+
+    /// Records that pages of so many bytes moved to new places of another stream.
+    void moved(long byteSize) {
+        movedBytes += byteSize;
     }
 
     /// Whether so little is reserved that memory costs less than time.

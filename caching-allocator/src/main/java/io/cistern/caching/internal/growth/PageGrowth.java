@@ -27,11 +27,11 @@ import java.util.concurrent.atomic.AtomicLong;
 /// may have several.
 public final class PageGrowth implements Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
-    private static final int MAX_REFUSED = 16;
+    private static final int MAX_CAPTURED = 16;
 
     /// Surveys that may fail because other threads took the pages found. Each time some thread makes progress;
     /// after this many, the growth creates new pages, which no other thread can take.
-    private static final int MAX_CHANGED = 64;
+    private static final int MAX_LOST = 64;
 
     /// This many arenas get all the room that they may need.
     private static final int ROOMY_ARENAS = 64;
@@ -44,7 +44,7 @@ public final class PageGrowth implements Growth {
     private final CrossStreamOrder order;
     private final Fences fences;
     private final GrowthPolicy growthPolicy;
-    private final IdlePages idle;
+    private final PageSurvey survey;
     private final long deviceBytes;
 
     /// @param capBytes the most that may be reserved
@@ -60,109 +60,125 @@ public final class PageGrowth implements Growth {
         this.clock = clock;
         this.order = order;
         this.fences = fences;
-        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes, deviceBytes, capBytes);
+        this.growthPolicy = new GrowthPolicy(policy, table.physical.slotBytes, deviceBytes, capBytes);
         this.deviceBytes = deviceBytes;
-        this.idle = new IdlePages(order);
+        this.survey = new PageSurvey(order);
     }
 
     @Override
     public long grow(Shard shard, long byteSize, boolean idleFirst) {
         try (HeldLock _ = shard.holdDriver()) {
             shard.settle(fences);
-            if (byteSize > deviceBytes && table.pages.onDevice) {
+            if (byteSize > deviceBytes && table.physical.onDevice) {
                 throw new DeviceOutOfMemoryException(
-                        byteSize, table.pages.counters.device, "the device has " + deviceBytes + " bytes");
+                        byteSize, table.physical.counters.device, "the device has " + deviceBytes + " bytes");
             }
             askWhatIsLeft();
             WindowFill.Way way = idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
             Attempts attempts = new Attempts(table.stable ? WindowFill.Way.CREATE : way);
-            long address = 0;
-            while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
-                address = attempt(shard, byteSize, attempts);
+            while (true) {
+                Outcome outcome;
+                try (WindowFill fill = new WindowFill(table, survey, growthPolicy, shard, byteSize, attempts.way)) {
+                    outcome = attempt(fill, shard, byteSize, attempts);
+                    if (outcome == Outcome.SERVED) {
+                        return fill.keep(order);
+                    }
+                }
+                prepareNext(outcome, shard, byteSize, attempts);
             }
-            return address;
         }
     }
 
-    /// The outcomes of one request's attempts, which decide the next one.
+    /// How an attempt ended. All but [#SERVED] undo what they did, and are followed by another attempt.
+    private enum Outcome {
+        SERVED,
+        /// No free run has a window. The next attempt finds one in a new arena.
+        NO_WINDOW,
+        /// Another thread took a page of the window; after [#MAX_LOST] times, no page of others is wanted.
+        PAGE_LOST,
+        /// No idle page fits; once, blocks whose fences have passed are freed first.
+        NOT_IDLE,
+        /// The stream would wait for others though memory is plenty. The next attempt wants only pages without a wait.
+        WOULD_WAIT,
+        /// A capture forbids the wait: it began after the survey. Happens up to [#MAX_CAPTURED] times.
+        CAPTURED
+    }
+
+    /// What the attempts for one request have in common.
     private static final class Attempts {
-        private final WindowFill.Way chosen;
-        private int changed;
-        private int refused;
+        private WindowFill.Way way;
+        private int lost;
+        private int captured;
         private boolean hasSettled;
 
         /// Whether the stream may be made to wait for others.
-        private boolean waits = true;
+        private boolean mayWait = true;
 
-        Attempts(WindowFill.Way chosen) {
-            this.chosen = chosen;
+        Attempts(WindowFill.Way way) {
+            this.way = way;
         }
     }
 
-    /// @return the block's address; 0 if another attempt is due
-    private long attempt(Shard shard, long byteSize, Attempts attempts) {
+    private Outcome attempt(WindowFill fill, Shard shard, long byteSize, Attempts attempts) {
         order.poll();
-        WindowFill.Way way = attempts.changed > MAX_CHANGED ? WindowFill.Way.CREATE : attempts.chosen;
-        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, way)) {
-            return switch (plan(fill, shard, byteSize, attempts.waits)) {
-                case FOUND -> fill.keep(order);
-                case PLANNED -> fill(fill, attempts);
-                case NO_WINDOW -> {
-                    addArena(shard, byteSize);
-                    yield 0;
-                }
-                case CHANGED -> {
-                    attempts.changed++;
-                    yield 0;
-                }
-            };
-        }
-    }
-
-    private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
         try (HeldLock _ = table.hold()) {
             clock.getAndIncrement(); // what is freed from now on is newer than this survey
-            idle.survey(table.owners, shard, waits);
-            growthPolicy.setPeak(idle.liveBytes + byteSize, idle.liveLarge > 1, table.pages.counters.reservedBytes());
+            survey.begin(table.owners, shard, attempts.mayWait);
+            growthPolicy.setPeak(
+                    survey.liveBytes + byteSize, survey.liveLarge > 1, table.physical.counters.reservedBytes());
             // Blocks that fences held, thread caches gave back or others freed since the first search may serve now.
             // Searched in each attempt, and before a window is claimed, for which all free runs are searched.
-            return fill.find() ? WindowFill.State.FOUND : fill.plan();
+            if (fill.find()) {
+                return Outcome.SERVED;
+            }
+            if (!fill.claimWindow()) {
+                return Outcome.NO_WINDOW;
+            }
+            if (!fill.planPages()) {
+                return Outcome.PAGE_LOST;
+            }
         }
-    }
-
-    private long fill(WindowFill fill, Attempts attempts) {
         if (fill.lacksIdle && !attempts.hasSettled) {
-            attempts.hasSettled = true;
-            fill.close();
-            settleAll();
-            return 0;
+            return Outcome.NOT_IDLE;
         }
-        if (attempts.waits
-                && attempts.chosen == WindowFill.Way.USUAL
-                && growthPolicy.hasPlenty(table.pages.counters.reservedBytes())
+        if (attempts.mayWait
+                && attempts.way == WindowFill.Way.USUAL
+                && growthPolicy.hasPlenty(table.physical.counters.reservedBytes())
                 && fill.wouldWait(order)) {
-            attempts.waits = false;
-            return 0;
+            return Outcome.WOULD_WAIT;
         }
         try {
             fill.fill(order);
+            return Outcome.SERVED;
         } catch (CudaException failure) {
-            // A giver's capture began after the survey; the next survey sees it.
-            if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++attempts.refused > MAX_REFUSED) {
+            if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || attempts.captured == MAX_CAPTURED) {
                 throw failure;
             }
-            return 0;
+            return Outcome.CAPTURED;
         }
-        return fill.keep(order);
+    }
+
+    private void prepareNext(Outcome outcome, Shard shard, long byteSize, Attempts attempts) {
+        switch (outcome) {
+            case NO_WINDOW -> addArena(shard, byteSize);
+            case PAGE_LOST -> attempts.way = ++attempts.lost > MAX_LOST ? WindowFill.Way.CREATE : attempts.way;
+            case NOT_IDLE -> {
+                attempts.hasSettled = true;
+                settleAll();
+            }
+            case WOULD_WAIT -> attempts.mayWait = false;
+            case CAPTURED -> attempts.captured++;
+            case SERVED -> {}
+        }
     }
 
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void askWhatIsLeft() {
-        long reserved = table.pages.counters.reservedBytes();
-        if (!table.pages.onDevice || reserved < growthPolicy.lookAtBytes) {
+        long reserved = table.physical.counters.reservedBytes();
+        if (!table.physical.onDevice || reserved < growthPolicy.lookAtBytes) {
             return;
         }
-        long free = table.pages.freeBytes();
+        long free = table.physical.freeBytes();
         try (HeldLock _ = table.hold()) {
             growthPolicy.setRoom(reserved, free);
         }
@@ -179,13 +195,13 @@ public final class PageGrowth implements Growth {
 
     @Override
     public long refusedBytes() {
-        return table.pages.refusedBytes() + table.stuckBytes();
+        return table.physical.refusedBytes() + table.stuckBytes();
     }
 
     @Override
     public void releaseRefused() {
         table.releaseStuck();
-        table.pages.releaseRefused();
+        table.physical.releaseRefused();
     }
 
     @Override
@@ -194,7 +210,7 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public Optional<PageTable> pages() {
+    public Optional<PageTable> pageTable() {
         return Optional.of(table);
     }
 

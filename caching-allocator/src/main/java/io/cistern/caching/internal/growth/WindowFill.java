@@ -7,7 +7,6 @@ import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.MappingWindow;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.HeldLock;
@@ -16,15 +15,16 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Claims a window for one request and puts pages under it. [#close] undoes all that was not [kept][#keep].
+/// Claims a window for one request and puts pages under it.
 ///
-/// 1. **Plan**, under the page table's lock: the idle pages of aliased blocks come home; each hole gets idle pages of
-///    other places, or new pages. A page that is taken leaves its giver's free blocks at once.
-/// 2. **Act**, without that lock: make the stream wait for the streams that pages come from; create → map for
-///    each page; one setAccess for each run of pages.
+/// 1. **Plan**, under the page table's lock: idle pages of aliased blocks will return to them; each hole gets idle
+///    pages of other places, or new pages. A page that is taken leaves its giver's free blocks at once.
+/// 2. **Act**, without that lock: make the stream wait for the streams that pages come from, then
+///    [create and map][NewMappings#map].
 /// 3. **Publish**, under the lock again: the pages have their home here.
 ///
-/// Nothing is unmapped, except in a rollback.
+/// If a driver call fails, [#fill] unmaps what it mapped. [#close] then undoes the plan, without a driver call: all
+/// pages are where they were. Otherwise nothing is unmapped.
 final class WindowFill implements AutoCloseable {
     /// Where the pages for holes come from.
     enum Way {
@@ -36,20 +36,8 @@ final class WindowFill implements AutoCloseable {
         CREATE
     }
 
-    /// How far the request is.
-    enum State {
-        /// No window is large enough.
-        NO_WINDOW,
-        /// Another thread took a page of the window meanwhile.
-        CHANGED,
-        /// [#fill] is next.
-        PLANNED,
-        /// A block had become free.
-        FOUND
-    }
-
     private final PageTable table;
-    private final IdlePages idle;
+    private final PageSurvey survey;
     private final GrowthPolicy policy;
     private final Shard shard;
     private final long byteSize;
@@ -58,19 +46,8 @@ final class WindowFill implements AutoCloseable {
     /// Mappings that their pages return to; the pages are out of their homes' free blocks.
     private final List<Mapping> returning = new ArrayList<>();
 
-    /// New mappings in holes, by address: of idle pages, out of their homes' free blocks, or of new pages. The first
-    /// [#withMemory] have memory, the first [#mapped] are mapped, and the source knows the first [#announced].
-    private final ArrayList<Mapping> added = new ArrayList<>(0);
-
-    private int withMemory;
-    private int mapped;
-    private int announced;
-
-    /// For how many of them the table has room.
-    private int inFill;
-
-    /// Those of [#added] that could not be unmapped.
-    private final ArrayList<Mapping> stuck = new ArrayList<>(0);
+    /// Mappings in holes; their idle pages are out of their homes' free blocks.
+    private final NewMappings added;
 
     /// Taken pages of other streams.
     private final ArrayList<Page> foreign = new ArrayList<>(0);
@@ -97,16 +74,17 @@ final class WindowFill implements AutoCloseable {
     private long address;
 
     /// Whether the block was handed out, or all was undone.
-    private boolean isSettled;
+    private boolean isDone;
 
     /// Makes a fill, before the first page is claimed: from then on, all that it does can be undone.
-    WindowFill(PageTable table, IdlePages idle, GrowthPolicy policy, Shard shard, long byteSize, Way way) {
+    WindowFill(PageTable table, PageSurvey survey, GrowthPolicy policy, Shard shard, long byteSize, Way way) {
         this.table = table;
-        this.idle = idle;
+        this.survey = survey;
         this.policy = policy;
         this.shard = shard;
         this.byteSize = byteSize;
         this.way = way;
+        this.added = new NewMappings(table);
     }
 
     /// Searches the shard again, and allocates a block if one fits.
@@ -115,21 +93,20 @@ final class WindowFill implements AutoCloseable {
         return address != 0;
     }
 
-    /// Plans the pages of a window. The caller holds the page table's lock.
-    State plan() {
-        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle.usable);
-        if (window == null) {
-            return State.NO_WINDOW;
-        }
-        return plan(window) ? State.PLANNED : State.CHANGED;
+    /// Claims a window; returns false if no free run has one. The caller holds the page table's lock.
+    boolean claimWindow() {
+        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : survey.usable);
+        return window != null;
     }
 
-    private boolean plan(MappingWindow claimed) {
+    /// Plans the pages of the window, under the same lock; returns false if another thread has taken one.
+    boolean planPages() {
+        MappingWindow claimed = Objects.requireNonNull(window);
         end = claimed.bounds[claimed.count];
         for (int i = 0; i < claimed.count; i++) {
             if (claimed.states[i] == Blocks.ALIASED) {
                 Mapping mapping = Objects.requireNonNull(claimed.arena.mappingAt(claimed.bounds[i]));
-                if (!idle.has(mapping.page) || !takeIdle(mapping, returning)) {
+                if (!survey.has(mapping.page) || !takeIdle(mapping, returning)) {
                     return false;
                 }
             }
@@ -139,13 +116,14 @@ final class WindowFill implements AutoCloseable {
                 planHole(claimed, claimed.bounds[i], claimed.bounds[i + 1]);
             }
         }
-        putNewestFirst();
-        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters.reservedBytes());
+        awaitNewestFirst();
+        seemsTooMuch = createdBytes > policy.leftBytes(table.physical.counters.reservedBytes());
         return true;
     }
 
-    /// Puts the page first that was freed last: its stream may have waited for the others.
-    private void putNewestFirst() {
+    /// Puts the page that was freed last before the others: its stream may have waited for theirs, so that waiting for
+    /// it covers them.
+    private void awaitNewestFirst() {
         int newest = 0;
         for (int i = 1; i < foreign.size(); i++) {
             newest = foreign.get(i).home.freedAt > foreign.get(newest).home.freedAt ? i : newest;
@@ -165,7 +143,7 @@ final class WindowFill implements AutoCloseable {
         into.add(mapping);
         boolean isTaken = false;
         try {
-            isTaken = home.owner.alias(home, shard);
+            isTaken = home.owner.takePage(home, shard);
         } finally {
             if (!isTaken) {
                 into.removeLast();
@@ -186,7 +164,7 @@ final class WindowFill implements AutoCloseable {
         long at = from;
         while (at < wanted) {
             next = planPage(claimed, at, wanted - at, holeEnd - at, next);
-            at = added.getLast().end;
+            at = added.all.getLast().end;
         }
         if (holeEnd == claimed.bounds[claimed.count]) {
             end = at;
@@ -198,9 +176,9 @@ final class WindowFill implements AutoCloseable {
     /// @param next where the search among idle pages goes on
     /// @return where it goes on after this page
     private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
-        long reserved = table.pages.counters.reservedBytes() + createdBytes;
+        long reserved = table.physical.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
-        boolean moves = way != Way.CREATE; // in a stable table, each way is that
+        boolean moves = way != Way.CREATE; // always CREATE where pages must not move
         if (way == Way.USUAL && policy.creates(reserved)) {
             create(claimed, at, usual);
             return next;
@@ -215,7 +193,7 @@ final class WindowFill implements AutoCloseable {
     }
 
     private void create(MappingWindow claimed, long at, long size) {
-        added.add(new Page(0, size, claimed.arena, at).home);
+        added.all.add(new Page(0, size, claimed.arena, at).home);
         createdBytes += size;
         cameBytes += size;
     }
@@ -224,12 +202,12 @@ final class WindowFill implements AutoCloseable {
     ///
     /// @return where the search goes on; [Integer#MAX_VALUE] if there is none
     private int take(MappingWindow claimed, long at, long atMost, int next) {
-        List<Page> pages = idle.bySize();
+        List<Page> pages = survey.idleBySize();
         int ofOthers = foreign.size();
         for (int i = next; i < pages.size(); i++) {
             Page page = pages.get(i);
-            boolean fits = page.byteSize <= atMost && idle.has(page);
-            if (fits && takeIdle(new Mapping(page, claimed.arena, at), added)) {
+            boolean fits = page.byteSize <= atMost && survey.has(page);
+            if (fits && takeIdle(new Mapping(page, claimed.arena, at), added.all)) {
                 movedBytes += foreign.size() > ofOthers ? page.byteSize : 0;
                 return i + 1;
             }
@@ -251,106 +229,53 @@ final class WindowFill implements AutoCloseable {
     void fill(CrossStreamOrder order) {
         MappingWindow claimed = Objects.requireNonNull(window);
         try {
-            stuck.ensureCapacity(added.size());
-            try (HeldLock _ = table.hold()) { // under which alone a thread that pins pages reads the arena
+            try (HeldLock _ = table.hold()) { // the arena's map grows: a thread that pins pages may be reading it
                 shard.reserve(claimed.arena, end);
-                table.beginFill(added);
-                inFill = added.size();
+                added.reserve();
             }
-            if (seemsTooMuch && added.size() > 1) { // a refusal then comes before many pages are created and given back
-                table.pages.release(table.pages.create(createdBytes), createdBytes);
+            if (seemsTooMuch && added.all.size() > 1) {
+                table.physical.probe(createdBytes);
             }
             for (Page page : foreign) {
                 order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
             }
-            map();
+            added.map();
             publish(claimed);
         } catch (RuntimeException | Error failure) {
             if (address == 0) {
-                unmap(failure);
+                added.unmap(failure);
             }
             throw failure;
         }
     }
 
-    private void map() {
-        PhysicalPages pages = table.pages;
-        int opened = 0;
-        for (int i = 0; i < added.size(); i++) {
-            Mapping mapping = added.get(i);
-            if (mapping.isHome()) {
-                mapping.page.handle = pages.create(mapping.page.byteSize);
-            }
-            withMemory++;
-            pages.map(mapping.address, mapping.page);
-            mapped++;
-            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end;
-            if (runEnds) {
-                long from = added.get(opened).address;
-                pages.open(from, mapping.end - from);
-                opened = i + 1;
-            }
-        }
-        while (announced < added.size()) {
-            pages.mapped(added.get(announced));
-            announced++;
-        }
-    }
-
     private void publish(MappingWindow claimed) {
         try (HeldLock _ = table.hold()) {
-            for (int i = 0; i < added.size(); i++) {
-                Mapping mapping = added.get(i);
+            List<Mapping> mappings = added.all;
+            for (int i = 0; i < mappings.size(); i++) {
+                Mapping mapping = mappings.get(i);
                 table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);
             }
-            address = shard.fillAndAllocate(claimed, added, cameBytes, end, byteSize);
+            address = shard.fillAndAllocate(claimed, mappings, cameBytes, end, byteSize);
             for (int i = 0; i < returning.size(); i++) {
                 table.comesHome(returning.get(i));
             }
-            for (int i = 0; i < added.size(); i++) {
-                table.comesHome(added.get(i));
-            }
-            table.endFill(inFill);
-            policy.movedBytes += movedBytes;
+            added.publish();
+            policy.moved(movedBytes);
             if (createdBytes > 0) {
-                table.pages.counters.count(CacheEvent.DEVICE_ALLOC);
+                table.physical.counters.count(CacheEvent.DEVICE_ALLOC);
             }
-        }
-    }
-
-    private void unmap(Throwable failure) {
-        for (int i = 0; i < added.size(); i++) {
-            Mapping mapping = added.get(i);
-            table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
-            if (i < mapped && !tryUnmap(mapping, i < announced, failure)) {
-                stuck.add(mapping);
-            } else if (i < withMemory && mapping.isHome()) {
-                table.pages.release(mapping.page.handle, mapping.page.byteSize);
-            }
-        }
-    }
-
-    private boolean tryUnmap(Mapping mapping, boolean isAnnounced, Throwable failure) {
-        try {
-            if (isAnnounced) {
-                return table.pages.tryUnmap(mapping);
-            }
-            table.pages.unmap(mapping.address, mapping.page.byteSize);
-            return true;
-        } catch (RuntimeException | Error second) {
-            failure.addSuppressed(second);
-            return false;
         }
     }
 
     /// Hands the block to the caller, which owns it from now on; returns its address.
     long keep(CrossStreamOrder order) {
-        boolean isMiss = !added.isEmpty() || !foreign.isEmpty();
-        table.pages.counters.count(isMiss ? CacheEvent.PAGES_MISS : CacheEvent.PAGES_HIT);
+        boolean isMiss = !added.all.isEmpty() || !foreign.isEmpty();
+        table.physical.counters.count(isMiss ? CacheEvent.PAGES_MISS : CacheEvent.PAGES_HIT);
         if (isMiss) {
             table.aliases.unmapOld(order);
         }
-        isSettled = true;
+        isDone = true;
         return address;
     }
 
@@ -358,10 +283,10 @@ final class WindowFill implements AutoCloseable {
     /// driver call.
     @Override
     public void close() {
-        if (isSettled) {
+        if (isDone) {
             return;
         }
-        isSettled = true;
+        isDone = true;
         if (address != 0) {
             shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
             return;
@@ -374,21 +299,11 @@ final class WindowFill implements AutoCloseable {
     private void undo() {
         for (int i = 0; i < returning.size(); i++) {
             Mapping home = returning.get(i).page.home;
-            home.owner.takeBack(home, shard);
-        }
-        for (int i = 0; i < added.size(); i++) {
-            Mapping home = added.get(i).page.home;
-            if (home != added.get(i)) {
-                home.owner.takeBack(home, shard);
-            }
+            home.owner.returnPage(home, shard);
         }
         if (window != null) {
             shard.abandon(window);
         }
-        for (int i = 0; i < stuck.size(); i++) {
-            shard.spend(stuck.get(i));
-            table.stuck(stuck.get(i));
-        }
-        table.endFill(inFill);
+        added.undo(shard);
     }
 }

@@ -42,10 +42,12 @@ public final class StreamTimeline {
     /// The value of [#awaited] when the fence was recorded: a stream that waits for the fence waits for that too.
     final Map<StreamTimeline, Long> awaitedByFence = new WeakHashMap<>();
 
-    /// The current survey may take pages that were freed up to this time. Guarded by the lock of the `PageTable`.
+    // Scratch of `PageSurvey`, guarded by the lock of the `PageTable`.
+
+    /// The current survey may take pages that were freed up to this time.
     public long newestTakeable = -1;
-    /// The number of that survey.
-    public long seenIn;
+
+    public long surveyNumber;
 
     /// @param key the stream's key; that of a thread must be the calling thread's
     /// @param now the current time; nothing was freed on the stream before

@@ -182,14 +182,14 @@ public final class AliasMappings {
     }
 
     private boolean unmap(Mapping mapping) {
-        if (!table.pages.tryUnmap(mapping)) {
+        if (!table.physical.tryUnmap(mapping)) {
             return false;
         }
         table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
         try (HeldLock _ = table.hold()) {
             remove(mapping);
             table.unmapped(mapping);
-            table.pages.counters.count(CacheEvent.PAGE_UNALIASED);
+            table.physical.counters.count(CacheEvent.PAGE_UNALIASED);
         }
         return true;
     }

@@ -47,7 +47,7 @@ public final class Page {
     public boolean hasMemory = true;
     public boolean isMapped = true;
 
-    /// The value of [Mapping#freedAt] when the current survey of idle pages saw this page.
+    /// Scratch of `PageSurvey`: the value of [Mapping#freedAt] when the current survey saw this page.
     public long seenFreedAt;
     /// Where it is mapped, if it is [stranded][PhysicalPages#strand].
     long strandedAt;

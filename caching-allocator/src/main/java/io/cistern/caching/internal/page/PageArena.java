@@ -35,7 +35,7 @@ public final class PageArena extends AddressRange {
         super(owner, address, byteSize);
         this.pageOwner = owner;
         this.table = table;
-        this.slotBytes = table.pages.slotBytes;
+        this.slotBytes = table.physical.slotBytes;
         this.slotShift = Long.numberOfTrailingZeros(slotBytes);
     }
 
@@ -43,7 +43,7 @@ public final class PageArena extends AddressRange {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver has no addresses left
     public static PageArena open(PageOwner owner, long byteSize, PageTable table) {
-        PhysicalPages pages = table.pages;
+        PhysicalPages pages = table.physical;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
         OPEN.incrementAndGet();
         try {
@@ -153,7 +153,7 @@ public final class PageArena extends AddressRange {
 
     /// Leaves the addresses to the source.
     void abandon() {
-        table.pages.abandon(address, byteSize);
+        table.physical.abandon(address, byteSize);
         OPEN.decrementAndGet();
     }
 
@@ -162,7 +162,7 @@ public final class PageArena extends AddressRange {
     public void close() {
         table.forget(this);
         try {
-            table.pages.memory.freeReservation(table.pages.device, address, byteSize);
+            table.physical.memory.freeReservation(table.physical.device, address, byteSize);
             OPEN.decrementAndGet();
         } catch (CudaException failure) {
             System.getLogger(PageArena.class.getName())

@@ -35,10 +35,10 @@ public interface PageOwner extends RangeOwner {
     ///
     /// @param taker the owner that will be the page's new home
     /// @return whether the page is still idle
-    boolean alias(Mapping home, PageOwner taker);
+    boolean takePage(Mapping home, PageOwner taker);
 
-    /// Undoes [#alias]: the page stays.
-    void takeBack(Mapping home, PageOwner taker);
+    /// Undoes [#takePage]: the page stays.
+    void returnPage(Mapping home, PageOwner taker);
 
     /// Claims parts of pages with their home here, if each part lies in a free block.
     ///

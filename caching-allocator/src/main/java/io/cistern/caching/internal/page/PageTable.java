@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// locks. Only a thread that holds this lock may hold several short locks. Across a driver call it is held only by a
 /// survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks which.
 public final class PageTable {
-    public final PhysicalPages pages;
+    public final PhysicalPages physical;
     public final AddressRangeMap ranges;
     /// Whether each virtual page keeps its physical page for life: no page moves, and no address is used twice.
     public final boolean stable;
@@ -42,8 +42,8 @@ public final class PageTable {
 
     public final AliasMappings aliases = new AliasMappings(this);
 
-    public PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
-        this.pages = pages;
+    public PageTable(PhysicalPages physical, AddressRangeMap ranges, boolean stable) {
+        this.physical = physical;
         this.ranges = ranges;
         this.stable = stable;
     }
@@ -111,7 +111,7 @@ public final class PageTable {
     /// new. The caller holds the lock.
     public void comesHome(Mapping mapping) {
         Page page = mapping.page;
-        DeviceCounters counters = pages.counters;
+        DeviceCounters counters = physical.counters;
         if (mapping.isHome()) {
             add(page);
             counters.announceAcquired(mapping.address, page.byteSize);
@@ -163,7 +163,7 @@ public final class PageTable {
         }
         for (Page page : tried) {
             try {
-                pages.unmap(page.home.address, page.byteSize);
+                physical.unmap(page.home.address, page.byteSize);
             } catch (CudaException refusal) {
                 continue; // retried later
             }
@@ -171,7 +171,7 @@ public final class PageTable {
                 remove(page);
                 page.home.owner.unmapped(page.home);
             }
-            pages.release(page);
+            physical.release(page);
         }
     }
 
@@ -200,21 +200,21 @@ public final class PageTable {
             page.home.owner.erase(page.home);
         }
         if (page.hasMemory) {
-            pages.release(page);
+            physical.release(page);
         }
         if (page.isAsleep()) {
             return 0;
         }
-        pages.counters.announceReleased(from, to - from);
+        physical.counters.announceReleased(from, to - from);
         return page.isOnHost() ? 0 : to - from;
     }
 
     private boolean tryUnmapHome(Page page) {
         if (!page.isAsleep()) {
-            return pages.tryUnmap(page.home);
+            return physical.tryUnmap(page.home);
         }
         if (page.isMapped) {
-            pages.unmap(page.home.address, page.byteSize);
+            physical.unmap(page.home.address, page.byteSize);
         }
         return true;
     }

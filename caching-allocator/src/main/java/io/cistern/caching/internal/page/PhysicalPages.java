@@ -68,6 +68,13 @@ public final class PhysicalPages {
         }
     }
 
+    /// Creates so many bytes as one piece and releases them, so that a driver with less memory refuses before many
+    /// small
+    /// pages are created and given back.
+    public void probe(long byteSize) {
+        release(create(byteSize), byteSize);
+    }
+
     /// Whether a page's bytes can wait on the host while the device has no room.
     public boolean canUseHost() {
         try {
@@ -98,7 +105,7 @@ public final class PhysicalPages {
         return driver.memory().freeBytes(device);
     }
 
-    /// Maps a page; nobody may use it there until the addresses are [open][#open].
+    /// Maps a page; nobody may use it there until the addresses are [accessible][#setAccess].
     public void map(long address, Page page) {
         memory.map(device, address, page.byteSize, page.handle);
     }
@@ -109,7 +116,7 @@ public final class PhysicalPages {
     }
 
     /// Lets all [#accessors] use mapped addresses.
-    public void open(long address, long byteSize) {
+    public void setAccess(long address, long byteSize) {
         memory.setAccess(device, address, byteSize, accessors, AccessRights.READ_WRITE);
     }
 
@@ -119,7 +126,7 @@ public final class PhysicalPages {
     }
 
     /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the host.
-    public void mapped(Mapping mapping) {
+    public void announceMapped(Mapping mapping) {
         if (!mapping.page.isOnHost()) {
             source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
         }
@@ -146,7 +153,7 @@ public final class PhysicalPages {
             return true;
         } catch (CudaException refusal) {
             if (!refusal.result().endsContext()) {
-                mapped(mapping);
+                announceMapped(mapping);
             }
             throw refusal;
         }

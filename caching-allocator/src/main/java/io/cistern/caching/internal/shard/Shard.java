@@ -415,7 +415,7 @@ public final class Shard implements PageOwner {
     }
 
     @Override
-    public boolean alias(Mapping home, PageOwner taker) {
+    public boolean takePage(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
             if (!marks.kept || !home.idle || !home.isHome()) {
                 return false;
@@ -434,7 +434,7 @@ public final class Shard implements PageOwner {
     }
 
     @Override
-    public void takeBack(Mapping home, PageOwner taker) {
+    public void returnPage(Mapping home, PageOwner taker) {
         try (ShortLock _ = lock.hold()) {
             if (taker != this) {
                 counters.reservedBytes.add(home.page.byteSize);

@@ -49,7 +49,7 @@ public final class SleepingPages {
     public SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
-        this.pages = table.pages;
+        this.pages = table.physical;
     }
 
     public int count() {
@@ -193,7 +193,7 @@ public final class SleepingPages {
                 page.isMapped = true;
             }
         }
-        SleepingPage.forEachRun(batch, (begin, byteSize) -> pages.open(begin.address(), byteSize));
+        SleepingPage.forEachRun(batch, (begin, byteSize) -> pages.setAccess(begin.address(), byteSize));
     }
 
     /// Undoes a wake that was not [finished][#settle], or the part of it that an earlier call could not undo.
@@ -263,7 +263,7 @@ public final class SleepingPages {
     /// Tells the source and counts the page; the call that may fail comes first.
     private boolean announced(SleepingPage sleeper) {
         Page page = sleeper.page;
-        pages.mapped(page.home);
+        pages.announceMapped(page.home);
         if (sleeper.hasGone) {
             page.home.owner.sleeps(page.byteSize, false);
             pages.counters.announceAcquired(sleeper.address(), page.byteSize);

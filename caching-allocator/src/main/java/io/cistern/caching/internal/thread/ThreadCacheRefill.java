@@ -159,7 +159,7 @@ public final class ThreadCacheRefill {
     /// sees the blocks as without thread caches. Thread caches hold different blocks each time, and a program that
     /// repeats would else come to rest late. Other threads' caches are emptied of blocks of the shard, if they hold
     /// enough.
-    public void giveBack(@Nullable ThreadCache threadCache, Shard shard) {
+    public void emptyCaches(@Nullable ThreadCache threadCache, Shard shard) {
         if (threadCache != null) {
             emptyOwn(threadCache, shard);
         }

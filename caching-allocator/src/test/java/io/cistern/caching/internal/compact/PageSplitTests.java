@@ -199,7 +199,7 @@ final class PageSplitTests extends PagesFixture {
                     .isInstanceOf(CudaException.class);
             gpu.faults().clear();
             assertUnchanged();
-            table.pages.idle();
+            table.physical.idle();
             growth.releaseRefused();
             assertThat(growth.refusedBytes()).isZero();
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(CAPACITY - SLOTS * PAGE);
@@ -219,7 +219,7 @@ final class PageSplitTests extends PagesFixture {
         assertThat(growth.refusedBytes()).isEqualTo(3 * PAGE);
         growth.releaseRefused();
         assertThat(growth.refusedBytes()).isEqualTo(3 * PAGE);
-        table.pages.idle();
+        table.physical.idle();
         growth.releaseRefused();
         assertThat(growth.refusedBytes()).isZero();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(CAPACITY - SLOTS * PAGE);

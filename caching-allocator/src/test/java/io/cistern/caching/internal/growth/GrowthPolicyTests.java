@@ -56,11 +56,11 @@ class GrowthPolicyTests {
         GrowthPolicy growthPolicy = new GrowthPolicy(
                 new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
         growthPolicy.setPeak(GIB, true, GIB);
-        growthPolicy.movedBytes += 32 * GIB;
+        growthPolicy.moved(32 * GIB);
         assertThat(growthPolicy.creates(GIB)).as("each page moved 32 times").isFalse();
-        growthPolicy.movedBytes += SLOT;
+        growthPolicy.moved(SLOT);
         assertThat(growthPolicy.creates(GIB)).isTrue();
-        growthPolicy.movedBytes += 99 * GIB;
+        growthPolicy.moved(99 * GIB);
         assertThat(growthPolicy.creates(2 * GIB)).as("twice the peak").isFalse();
         growthPolicy.setPeak(GIB, true, GIB - SLOT);
         assertThat(growthPolicy.creates(GIB)).as("after memory went back").isFalse();

@@ -128,18 +128,18 @@ class FreeRunsTests {
         heap.addHole(range);
         int first = range.firstBlock;
         fill(first);
-        int lent = runs.alias(first, START + 4096, START + 8192);
-        int inner = blocks.next[lent];
+        int aliased = runs.alias(first, START + 4096, START + 8192);
+        int inner = blocks.next[aliased];
         runs.alias(inner, START + 12288, START + 16384);
         int last = blocks.next[blocks.next[inner]];
         assertThat(runs.checkInvariants()).isEqualTo(3);
         runs.check(first);
 
         breaks(blocks.state, inner, Blocks.HOLE, "a listed block is free", runs::checkInvariants);
-        breaks(blocks.state, lent, Blocks.LIVE, "does not begin its free run", runs::checkInvariants);
+        breaks(blocks.state, aliased, Blocks.LIVE, "does not begin its free run", runs::checkInvariants);
         blocks.listPrevious[inner] = inner;
         assertBroken("the list is linked both ways", runs::checkInvariants);
-        blocks.runEnd[first] = lent;
+        blocks.runEnd[first] = aliased;
         assertBroken("first block knows its last", () -> runs.check(first));
         blocks.runEnd[first] = last;
         blocks.runEnd[last] = inner;
@@ -217,17 +217,17 @@ class FreeRunsTests {
         with(random, Blocks.FREE, block -> {
             long from = from(random, block);
             long to = to(random, block);
-            int lent = runs.alias(block, from, to);
-            assertThat(blocks.address[lent]).isEqualTo(from);
-            assertThat(blocks.end(lent)).isEqualTo(to);
+            int aliased = runs.alias(block, from, to);
+            assertThat(blocks.address[aliased]).isEqualTo(from);
+            assertThat(blocks.end(aliased)).isEqualTo(to);
         });
     }
 
-    private void takeBack(int lent) {
-        int from = granule(blocks.address[lent]);
-        int to = granule(blocks.end(lent));
-        heap.claim(lent);
-        heap.restore(lent);
+    private void takeBack(int aliased) {
+        int from = granule(blocks.address[aliased]);
+        int to = granule(blocks.end(aliased));
+        heap.claim(aliased);
+        heap.restore(aliased);
         assertThat(observed.anew.get(from, to).isEmpty()).isTrue();
     }
 

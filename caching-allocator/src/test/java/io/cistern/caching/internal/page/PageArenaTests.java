@@ -108,7 +108,7 @@ final class PageArenaTests extends PagesFixture {
 
     @Test
     void addressesAreUsedAgainUnlessMappingsAreStable() {
-        PageTable stable = new PageTable(table.pages, ranges, true);
+        PageTable stable = new PageTable(table.physical, ranges, true);
         PageArena arena = PageArena.open(shard, PAGE, stable);
         assertThat(arena.reusesAddresses()).isFalse();
         assertThat(arena.keepsAddresses()).isTrue();

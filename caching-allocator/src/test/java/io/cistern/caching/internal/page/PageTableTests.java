@@ -165,9 +165,9 @@ final class PageTableTests extends PagesFixture {
         assertThat(page.isPinned(Page.Pin.CHANGING)).isTrue();
         if (unmapped) {
             source.unmapping(0, address, PAGE);
-            table.pages.unmap(address, PAGE);
+            table.physical.unmap(address, PAGE);
             page.isMapped = false;
-            table.pages.release(page);
+            table.physical.release(page);
             page.hasMemory = false;
         }
         table.endChange(page, true);
@@ -216,11 +216,11 @@ final class PageTableTests extends PagesFixture {
         long block = grow(shard, 1);
         Page page = page(block);
         assertThat(table.onHost()).isEmpty();
-        table.pages.unmap(block, PAGE);
+        table.physical.unmap(block, PAGE);
         source.unmapping(0, block, PAGE);
-        table.pages.release(page);
-        table.pages.createOnHost(page);
-        table.pages.map(block, page);
+        table.physical.release(page);
+        table.physical.createOnHost(page);
+        table.physical.map(block, page);
         shard.sleeps(PAGE, true);
         assertThat(table.onHost()).containsExactly(page);
         assertThat(growth.hostBytes()).isEqualTo(PAGE);
@@ -279,13 +279,13 @@ final class PageTableTests extends PagesFixture {
         assertThat(shard.claimFree(home.arena, froms, tos, parts)).isTrue();
         List<Mapping> homes = new ArrayList<>();
         for (long at : new long[] {rest[0], rest[2]}) {
-            homes.add(new Page(table.pages.create(PAGE), PAGE, home.arena, at).home);
+            homes.add(new Page(table.physical.create(PAGE), PAGE, home.arena, at).home);
         }
         table.reserve(2);
-        assertThat(table.pages.tryUnmap(home)).isTrue();
-        homes.forEach(each -> table.pages.map(each.address, each.page));
+        assertThat(table.physical.tryUnmap(home)).isTrue();
+        homes.forEach(each -> table.physical.map(each.address, each.page));
         table.exchange(page, homes, parts);
-        table.pages.release(page);
+        table.physical.release(page);
         assertThat(ranges.find(block)).isNull();
         assertThat(ranges.find(rest[0])).isSameAs(home.arena);
         assertThat(ranges.find(rest[1])).isNull();
@@ -310,12 +310,12 @@ final class PageTableTests extends PagesFixture {
         int[] parts = new int[1];
         assertThat(shard.claimFree(home.arena, new long[] {block + PAGE}, new long[] {block + 2 * PAGE}, parts))
                 .isTrue();
-        Mapping next = new Page(table.pages.create(PAGE), PAGE, home.arena, block).home;
+        Mapping next = new Page(table.physical.create(PAGE), PAGE, home.arena, block).home;
         table.reserve(1);
-        table.pages.unmap(block, 2 * PAGE);
-        table.pages.map(block, next.page);
+        table.physical.unmap(block, 2 * PAGE);
+        table.physical.map(block, next.page);
         table.exchange(home.page, List.of(next), parts);
-        table.pages.release(home.page);
+        table.physical.release(home.page);
         assertThat(ranges.find(block)).isSameAs(home.arena);
         assertThat(ranges.find(block + PAGE)).isNull();
     }
@@ -326,12 +326,12 @@ final class PageTableTests extends PagesFixture {
         long block = grow(shard, 1);
         free(block);
         Mapping home = mapping(block);
-        Mapping next = new Page(table.pages.create(PAGE), PAGE, home.arena, block).home;
+        Mapping next = new Page(table.physical.create(PAGE), PAGE, home.arena, block).home;
         table.reserve(1);
-        table.pages.unmap(block, PAGE);
-        table.pages.map(block, next.page);
+        table.physical.unmap(block, PAGE);
+        table.physical.map(block, next.page);
         table.exchange(home.page, List.of(next), new int[0]);
-        table.pages.release(home.page);
+        table.physical.release(home.page);
         shard.checkInvariants();
         assertThat(shard.reservedBytes()).isEqualTo(PAGE);
         shard.lookedAt();

@@ -126,13 +126,13 @@ final class ShardTests extends PagesFixture {
 
     private boolean lend(Mapping home, Shard taker) {
         try (HeldLock _ = table.hold()) {
-            return shard.alias(home, taker);
+            return shard.takePage(home, taker);
         }
     }
 
-    private void takeBack(Mapping home, Shard taker) {
+    private void returnPage(Mapping home, Shard taker) {
         try (HeldLock _ = table.hold()) {
-            shard.takeBack(home, taker);
+            shard.returnPage(home, taker);
         }
     }
 
@@ -147,7 +147,7 @@ final class ShardTests extends PagesFixture {
         assertThat(mapping(taken).idle).isTrue();
         other.marks.kept = false;
         try (HeldLock _ = table.hold()) {
-            assertThat(other.alias(mapping(taken), shard)).as("nobody knows").isFalse();
+            assertThat(other.takePage(mapping(taken), shard)).as("nobody knows").isFalse();
         }
     }
 
@@ -159,11 +159,11 @@ final class ShardTests extends PagesFixture {
         assertThat(lend(middle, other)).isTrue();
         assertThat(shard.reservedBytes()).isEqualTo(2 * PAGE);
         assertThat(shard.allocate(2 * PAGE, 0)).isZero();
-        takeBack(middle, other);
+        returnPage(middle, other);
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
         assertThat(lend(middle, shard)).isTrue();
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
-        takeBack(middle, shard);
+        returnPage(middle, shard);
         assertThat(shard.reservedBytes()).isEqualTo(3 * PAGE);
         assertThat(shard.allocate(3 * PAGE, 0)).isEqualTo(block);
     }
@@ -303,7 +303,7 @@ final class ShardTests extends PagesFixture {
         Page page = mapping(block).page;
         assertThat(pages).containsExactly(page);
         gpu.virtualMemory().unmap(0, block, PAGE);
-        table.pages.release(page);
+        table.physical.release(page);
         source.known.remove(block);
         page.isMapped = false;
         page.hasMemory = false;
@@ -369,7 +369,7 @@ final class ShardTests extends PagesFixture {
         Mapping home = mapping(block);
         assertThat(lend(home, other)).isTrue();
         assertThat(shard.isVacant()).isFalse();
-        takeBack(home, other);
+        returnPage(home, other);
         assertThat(shard.isVacant()).isTrue();
     }
 

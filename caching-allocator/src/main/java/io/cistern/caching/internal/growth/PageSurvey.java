@@ -11,11 +11,11 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 
-/// Lists the pages that may serve a stream, as one miss sees them. A page can change at any time, so a taker
-/// asks its owner [again][PageOwner#alias].
+/// What one attempt to grow sees: the bytes that are live, and the idle pages that may serve the stream. A page can
+/// change at any time, so a taker asks its owner [again][PageOwner#takePage].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-final class IdlePages implements PageOwner.FreeBlocks {
+final class PageSurvey implements PageOwner.FreeBlocks {
     final Predicate<Page> usable = this::has;
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
@@ -27,14 +27,14 @@ final class IdlePages implements PageOwner.FreeBlocks {
     int liveLarge;
     private boolean sorted;
 
-    IdlePages(CrossStreamOrder order) {
+    PageSurvey(CrossStreamOrder order) {
         this.order = order;
     }
 
-    /// Begins a survey of shards for one of them.
+    /// Surveys all shards for one of them.
     ///
     /// @param waits whether the taker's stream may be made to wait for others
-    void survey(List<PageOwner> shards, PageOwner taker, boolean waits) {
+    void begin(List<PageOwner> shards, PageOwner taker, boolean waits) {
         number++;
         this.shards = shards;
         sorted = false;
@@ -43,8 +43,8 @@ final class IdlePages implements PageOwner.FreeBlocks {
         for (PageOwner shard : shards) {
             shard.lookedAt();
             StreamTimeline giver = shard.timeline();
-            if (giver.seenIn != number) {
-                giver.seenIn = number;
+            if (giver.surveyNumber != number) {
+                giver.surveyNumber = number;
                 giver.newestTakeable = order.newestTakeable(taker.timeline(), giver, waits);
             }
             long live = shard.liveBytes();
@@ -53,7 +53,7 @@ final class IdlePages implements PageOwner.FreeBlocks {
         }
     }
 
-    /// Whether a page is idle and may be taken. An [aliased][PageOwner#alias] block has no idle page.
+    /// Whether a page is idle and may be taken. An [aliased][PageOwner#takePage] block has no idle page.
     boolean has(Page page) {
         Mapping home = page.home;
         return home.idle && !page.isPinned() && home.freedAt <= home.owner.timeline().newestTakeable;
@@ -61,7 +61,7 @@ final class IdlePages implements PageOwner.FreeBlocks {
 
     /// Returns all idle pages, the largest first. Among equals the longest idle come first, since they are the
     /// least likely to be needed where they are. Some may have been [taken][#has].
-    List<Page> bySize() {
+    List<Page> idleBySize() {
         if (!sorted) {
             sorted = true;
             pages.clear();
@@ -70,7 +70,7 @@ final class IdlePages implements PageOwner.FreeBlocks {
                     shard.findIdle(this);
                 }
             }
-            pages.sort(IdlePages::compare);
+            pages.sort(PageSurvey::compare);
         }
         return pages;
     }
