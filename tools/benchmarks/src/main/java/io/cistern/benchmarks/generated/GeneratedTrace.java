@@ -9,40 +9,27 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.SplittableRandom;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /// Traces that are generated, not recorded. Two traces with the same seed and capacity are equal.
 ///
-/// The first five fragment memory on purpose; all but [#SHORT_STREAMS] of these leave blocks behind. The others
+/// The first five are [Fragmenting] on purpose; all but [#SHORT_STREAMS] of these leave blocks behind. The others
 /// imitate kinds of programs: the seed draws their shapes, counts and lifetimes, and they free all their blocks.
 enum GeneratedTrace {
-    /// Blocks that stay between large, short-lived ones: [LongLived].
-    LONG_LIVED,
-    /// Caches that grow from ever larger starts: [Drifting].
-    DRIFTING,
-    /// A thousand streams: [ShortStreams].
-    SHORT_STREAMS,
-    /// Growth to nearly the whole device and back: [Sawtooth].
-    SAWTOOTH,
-    /// Alternating training and evaluation: [Phases].
-    PHASES,
-    /// Steps of varying shapes: [Training].
-    TRAINING,
-    /// Gradients that outlive micro-batches: [Accumulation].
-    ACCUMULATION,
-    /// Caches that grow with each token: [Generation].
-    GENERATION,
-    /// Requests that arrive and end: [Serving].
-    SERVING,
-    /// Memory that graphs keep: [Graphs].
-    GRAPHS,
-    /// One program on several streams: [Streams].
-    STREAMS,
-    /// Tables in a query engine: [Columns].
-    COLUMNS,
-    /// Pictures of every size: [Images].
-    IMAGES;
+    LONG_LIVED(Fragmenting::longLived),
+    DRIFTING(Fragmenting::drifting),
+    SHORT_STREAMS(Fragmenting::shortStreams),
+    SAWTOOTH(Fragmenting::sawtooth),
+    PHASES(Fragmenting::phases),
+    TRAINING(Training::run),
+    ACCUMULATION(Accumulation::run),
+    GENERATION(program -> new Generation(program).run()),
+    SERVING(program -> new Serving(program).run()),
+    GRAPHS(program -> new Graphs(program).run()),
+    STREAMS(program -> new Streams(program).run()),
+    COLUMNS(Columns::run),
+    IMAGES(program -> new Images(program).run());
 
     /// The seed if nobody asks for another one.
     static final long USUAL_SEED = 1;
@@ -52,6 +39,13 @@ enum GeneratedTrace {
 
     /// Below this capacity, the smallest of those shares are no longer blocks.
     static final long MIN_CAPACITY_BYTES = 64L << 20;
+
+    @SuppressWarnings("ImmutableEnumChecker") // The functions have no state.
+    private final Consumer<Program> family;
+
+    GeneratedTrace(Consumer<Program> family) {
+        this.family = family;
+    }
 
     /// Returns the names of all generated traces.
     static List<String> labels() {
@@ -68,22 +62,17 @@ enum GeneratedTrace {
         return Stream.of(values()).filter(each -> each.label().equals(label)).findFirst();
     }
 
-    /// Writes the rows of the trace.
+    /// Returns the rows as CSV of format 2.
     ///
     /// @param capacityBytes the memory of the device; at most 95 percent of it is live at once
     /// @throws IllegalArgumentException if the device has less than [#MIN_CAPACITY_BYTES]
-    void write(long seed, long capacityBytes, TraceSink sink) {
+    String csv(long seed, long capacityBytes) {
         if (capacityBytes < MIN_CAPACITY_BYTES) {
             throw new IllegalArgumentException(capacityBytes + " bytes are too few for a generated trace");
         }
-        family(new Program(new SplittableRandom(seed), capacityBytes, sink)).run();
-    }
-
-    /// Returns the rows as CSV of format 2.
-    String csv(long seed, long capacityBytes) {
-        CsvRows rows = new CsvRows();
-        write(seed, capacityBytes, rows);
-        return rows.toString();
+        Program program = new Program(seed, capacityBytes);
+        family.accept(program);
+        return program.csv();
     }
 
     /// Builds the trace for replays.
@@ -94,23 +83,5 @@ enum GeneratedTrace {
         } catch (InputException | IOException e) {
             throw new IllegalStateException(e);
         }
-    }
-
-    private Runnable family(Program program) {
-        return switch (this) {
-            case LONG_LIVED -> new LongLived(program);
-            case DRIFTING -> new Drifting(program);
-            case SHORT_STREAMS -> new ShortStreams(program);
-            case SAWTOOTH -> new Sawtooth(program);
-            case PHASES -> new Phases(program);
-            case TRAINING -> new Training(program);
-            case ACCUMULATION -> new Accumulation(program);
-            case GENERATION -> new Generation(program);
-            case SERVING -> new Serving(program);
-            case GRAPHS -> new Graphs(program);
-            case STREAMS -> new Streams(program);
-            case COLUMNS -> new Columns(program);
-            case IMAGES -> new Images(program);
-        };
     }
 }

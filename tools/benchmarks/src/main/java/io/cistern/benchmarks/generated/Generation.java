@@ -6,7 +6,7 @@ import java.util.List;
 /// A language model that generates text for one batch of prompts after another. With every token, each
 /// layer's key and value caches grow by copying, beside small buffers for the token itself, until the batch
 /// has its last token.
-final class Generation implements Runnable {
+final class Generation {
     private static final long STREAM = Program.MAIN_STREAM;
 
     private final Program program;
@@ -29,8 +29,7 @@ final class Generation implements Runnable {
         rows = program.between(15_000, 45_000);
     }
 
-    @Override
-    public void run() {
+    void run() {
         while (program.rows() < rows) {
             int sequences = program.between(1, 8);
             network.infer(program, Math.max(1, promptTokens * program.between(1, 8) / 8), STREAM);

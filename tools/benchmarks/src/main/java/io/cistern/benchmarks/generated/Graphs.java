@@ -6,7 +6,7 @@ import java.util.List;
 /// Inference by captured graphs, one for each batch size. A capture on a stream of its own leaves a graph's
 /// inputs, outputs and private memory in place while the graph lives; replays allocate only the buffers around
 /// them. A batch without a graph runs directly, and may then be captured instead of an older graph.
-final class Graphs implements Runnable {
+final class Graphs {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long CAPTURE_STREAM = 2;
 
@@ -32,8 +32,7 @@ final class Graphs implements Runnable {
         rows = program.between(12_000, 40_000);
     }
 
-    @Override
-    public void run() {
+    void run() {
         while (program.rows() < rows) {
             long samples = Math.max(1, mostSamples * program.between(1, sizes) / sizes);
             graphs.stream()

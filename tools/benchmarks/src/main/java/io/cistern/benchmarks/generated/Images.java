@@ -6,7 +6,7 @@ import java.util.List;
 /// A service that decodes pictures of every size on one stream and processes them on another. It scales each
 /// picture down step by step, filters it with a workspace, and puts it into a batch of equal ones. Small
 /// previews stay in a cache, which drops random ones.
-final class Images implements Runnable {
+final class Images {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long DECODER = 2;
 
@@ -29,8 +29,7 @@ final class Images implements Runnable {
         rows = program.between(15_000, 45_000);
     }
 
-    @Override
-    public void run() {
+    void run() {
         while (program.rows() < rows) {
             Block batch = program.allocate(batchBytes, STREAM);
             for (int round = program.between(1, 4); round > 0; round--) {

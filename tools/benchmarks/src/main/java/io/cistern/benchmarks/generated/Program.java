@@ -11,15 +11,14 @@ final class Program {
 
     private final SplittableRandom random;
     private final long capacityBytes;
-    private final TraceSink sink;
+    private final StringBuilder csv = new StringBuilder("op,id,bytes,stream,device,thread,nanos\n");
     private long blocks;
     private long liveBytes;
     private int rows;
 
-    Program(SplittableRandom random, long capacityBytes, TraceSink sink) {
-        this.random = random;
+    Program(long seed, long capacityBytes) {
+        this.random = new SplittableRandom(seed);
         this.capacityBytes = capacityBytes;
-        this.sink = sink;
     }
 
     long capacityBytes() {
@@ -66,16 +65,14 @@ final class Program {
 
     Block allocate(long byteSize, long stream) {
         Block block = new Block(++blocks, byteSize, stream);
-        sink.allocate(block.id(), byteSize, stream);
+        row('a', block.id(), byteSize, stream);
         liveBytes += byteSize;
-        rows++;
         return block;
     }
 
     void free(Block block) {
-        sink.free(block.id(), block.stream());
+        row('f', block.id(), 0, block.stream());
         liveBytes -= block.byteSize();
-        rows++;
     }
 
     /// Allocates and frees a buffer that a single operation needs.
@@ -102,21 +99,30 @@ final class Program {
     /// Uses a block on another stream, which first waits for the block's own stream.
     void use(Block block, long stream) {
         await(stream, block.stream());
-        sink.use(block.id(), stream);
-        rows++;
+        row('u', block.id(), 0, stream);
     }
 
     /// Makes a stream wait for another one.
     void await(long stream, long awaited) {
-        sink.await(stream, awaited);
-        rows++;
+        row('w', awaited, 0, stream);
     }
 
     /// Frees all blocks of a stream and ends it.
     void end(List<Block> own) {
         own.forEach(this::free);
         if (!own.isEmpty()) {
-            sink.end(own.getFirst().stream());
+            row('e', 0, 0, own.getFirst().stream());
         }
+    }
+
+    private void row(char op, long id, long byteSize, long stream) {
+        csv.append(op).append(',').append(id).append(',').append(byteSize).append(',');
+        csv.append(stream).append(",0,0,0\n");
+        rows++;
+    }
+
+    /// Returns the rows as CSV of format 2.
+    String csv() {
+        return csv.toString();
     }
 }

@@ -6,7 +6,7 @@ import java.util.List;
 /// A language model server. Requests arrive at a rate that rises and falls, and many run at once. Each takes a
 /// pass over its prompt and then a block of keys and values for every few tokens, until its answer is complete.
 /// Buffers of each step are proportional to the number of requests.
-final class Serving implements Runnable {
+final class Serving {
     private static final long STREAM = Program.MAIN_STREAM;
 
     /// A request that is being answered.
@@ -34,8 +34,7 @@ final class Serving implements Runnable {
         rows = program.between(20_000, 50_000);
     }
 
-    @Override
-    public void run() {
+    void run() {
         int day = program.between(50, 400);
         for (int step = 0; program.rows() < rows; step++) {
             double load = 0.5 + 0.5 * Math.sin(2 * Math.PI * step / day);

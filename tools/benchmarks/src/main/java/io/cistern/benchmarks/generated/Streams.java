@@ -6,7 +6,7 @@ import java.util.List;
 /// Training spread over streams: one copies the next batches, one sums gradients up in buckets for other
 /// devices, and each side branch of the model has its own. A stream that takes over data waits for the stream
 /// that made it, and a block's use on a second stream is recorded.
-final class Streams implements Runnable {
+final class Streams {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long COPIES = 2;
     private static final long SUMS = 3;
@@ -40,8 +40,7 @@ final class Streams implements Runnable {
         rows = program.between(15_000, 45_000);
     }
 
-    @Override
-    public void run() {
+    void run() {
         while (program.rows() < rows) {
             copyAhead();
             Block input = ahead.removeFirst();

@@ -7,7 +7,6 @@ import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
-import java.util.SplittableRandom;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
@@ -62,23 +61,24 @@ final class ProgramFamilyTests {
     @ParameterizedTest
     @MethodSource("seeds")
     void aBackwardPassFreesActivationsInReverse(long seed) {
-        Recording rows = new Recording();
-        Trainee trainee = trainee(seed, rows);
+        Program program = new Program(seed, CAPACITY_BYTES);
+        Trainee trainee = trainee(program);
         List<Block> kept = trainee.forward(4);
         String[] frees = kept.reversed().stream()
                 .map(block -> "f" + block.id() + " " + Program.MAIN_STREAM)
                 .toArray(String[]::new);
-        int forwardRows = rows.rows().size();
+        int forwardRows = program.rows();
         trainee.backward(kept);
 
         assertThat(frees).hasSizeGreaterThan(10);
-        assertThat(rows.rows().subList(forwardRows, rows.rows().size())).containsSubsequence(frees);
+        assertThat(Recording.of(program.csv()).rows().subList(forwardRows, program.rows()))
+                .containsSubsequence(frees);
     }
 
     @ParameterizedTest
     @MethodSource("seeds")
     void aSecondBackwardPassAddsToTheGradientsUntilAStep(long seed) {
-        Trainee trainee = trainee(seed, new Recording());
+        Trainee trainee = trainee(new Program(seed, CAPACITY_BYTES));
         trainee.backward(trainee.forward(2));
         List<Block> made = List.copyOf(trainee.gradients());
         trainee.backward(trainee.forward(3));
@@ -89,8 +89,7 @@ final class ProgramFamilyTests {
         assertThat(trainee.gradients()).isEmpty();
     }
 
-    private static Trainee trainee(long seed, Recording rows) {
-        Program program = new Program(new SplittableRandom(seed), CAPACITY_BYTES, rows);
+    private static Trainee trainee(Program program) {
         return new Trainee(program, Network.any(program, CAPACITY_BYTES / 50), Program.MAIN_STREAM);
     }
 

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Set;
 
 /// The rows of a generated trace, and what can be told of its blocks.
-final class Recording implements TraceSink {
+final class Recording {
     /// A block.
     ///
     /// @param from the row that allocates it
@@ -29,41 +29,40 @@ final class Recording implements TraceSink {
     private long peakBytes;
 
     static Recording of(GeneratedTrace trace, long seed, long capacityBytes) {
+        return of(trace.csv(seed, capacityBytes));
+    }
+
+    /// @param csv a trace of format 2
+    static Recording of(String csv) {
         Recording recording = new Recording();
-        trace.write(seed, capacityBytes, recording);
+        csv.lines().skip(1).forEach(row -> recording.add(row.split(",")));
         return recording;
     }
 
-    @Override
-    public void allocate(long id, long byteSize, long stream) {
+    private void add(String... fields) {
+        String op = fields[0];
+        Long id = Long.valueOf(fields[1]);
+        String byteSize = op.equals("a") ? " " + fields[2] : "";
+        String stream = fields[3];
+        switch (op) {
+            case "a" -> allocate(id, Long.parseLong(fields[2]), Long.parseLong(stream));
+            case "f" -> free(id);
+            case "u" -> usedElsewhere.add(id);
+            default -> {}
+        }
+        rows.add(op.equals("w") ? "w" + stream + " " + id : op + id + byteSize + " " + stream);
+    }
+
+    private void allocate(Long id, long byteSize, long stream) {
         live.put(id, new Begin(byteSize, stream, rows.size()));
         liveBytes += byteSize;
         peakBytes = Math.max(peakBytes, liveBytes);
-        rows.add("a" + id + " " + byteSize + " " + stream);
     }
 
-    @Override
-    public void free(long id, long stream) {
+    private void free(Long id) {
         Begin begin = live.remove(id);
         liveBytes -= begin.byteSize();
         lives.add(new Life(begin.byteSize(), begin.stream(), begin.row(), rows.size()));
-        rows.add("f" + id + " " + stream);
-    }
-
-    @Override
-    public void use(long id, long stream) {
-        usedElsewhere.add(id);
-        rows.add("u" + id + " " + stream);
-    }
-
-    @Override
-    public void await(long stream, long awaited) {
-        rows.add("w" + stream + " " + awaited);
-    }
-
-    @Override
-    public void end(long stream) {
-        rows.add("e" + stream);
     }
 
     List<String> rows() {
