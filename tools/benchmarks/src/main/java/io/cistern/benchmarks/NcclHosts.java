@@ -16,7 +16,6 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
 import java.time.Duration;
-import java.util.Locale;
 
 /// Sums numbers between processes on one host or several, each with one GPU, from registered memory. Rank 0
 /// waits for the others at an address and gives them the communicator's id.
@@ -81,15 +80,20 @@ public final class NcclHosts {
                 rank.allReduce(numbers, DataType.FLOAT32, ReductionOp.MAX, stream.handle());
             }
             stream.synchronize();
-            System.out.printf(
-                    Locale.ROOT,
-                    "{\"rank\": %d, \"ranks\": %d, \"bytes\": %d, \"sum\": %s, \"right\": %s, \"micros\": %.1f}%n",
+            double micros = (System.nanoTime() - begin) / 1e3 / ROUNDS;
+            Json.print(
+                    "rank",
                     rank.rank(),
+                    "ranks",
                     rank.rankCount(),
+                    "bytes",
                     byteSize,
+                    "sum",
                     sum,
+                    "right",
                     right,
-                    (System.nanoTime() - begin) / 1e3 / ROUNDS);
+                    "micros",
+                    Json.rounded(micros, 1));
             return right;
         }
     }
