@@ -1,6 +1,7 @@
 package io.cistern.benchmarks;
 
 import java.util.Collection;
+import java.util.stream.DoubleStream;
 
 /// The times that the rounds of a measurement took.
 public final class Samples {
@@ -8,6 +9,12 @@ public final class Samples {
 
     public Samples(Collection<Double> rounds) {
         sorted = rounds.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+    }
+
+    /// Returns the samples in another unit.
+    public Samples times(double factor) {
+        return new Samples(
+                DoubleStream.of(sorted).map(each -> each * factor).boxed().toList());
     }
 
     public int count() {

@@ -96,6 +96,6 @@ final class Charts {
     }
 
     private static double max(String field, double unit, List<Row> rows) {
-        return rows.stream().mapToDouble(row -> row.number(field) / unit).max().orElseThrow();
+        return Row.samples(rows, field).most() / unit;
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.benchmarks.figures;
 
+import io.cistern.benchmarks.Samples;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -72,10 +73,11 @@ final class HandleFigures {
                 "",
                 "a thread that creates and destroys us");
         figures.row("MiB of the device for each handle, without a workspace", "", "", "MiB of the device for a handle");
-        return figures.table
-                + "\nThe lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
-                + " PyTorch is called from C++; it sets stream and workspace in each call. " + raw.source(FILE)
-                + ".\n";
+        return figures.table.with(
+                "The lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
+                        + " PyTorch is called from C++; it sets stream and workspace in each call. ",
+                raw,
+                FILE);
     }
 
     private void row(String what, String cistern, String torch, String c) {
@@ -83,14 +85,7 @@ final class HandleFigures {
     }
 
     private String range(String what) {
-        if (what.isEmpty()) {
-            return "";
-        }
-        List<Double> values =
-                medians.getOrDefault(what, List.of()).stream().sorted().toList();
-        String low = Table.rounded(values.getFirst());
-        String high = Table.rounded(values.getLast());
-        return low.equals(high) ? low : low + "–" + high;
+        return what.isEmpty() ? "" : Table.range(new Samples(medians.getOrDefault(what, List.of())), Table::rounded);
     }
 
     /// Returns which threads of PyTorch programs have handles: ranges over the runs of each load.
@@ -103,17 +98,10 @@ final class HandleFigures {
             table.row(Stream.concat(
                             Stream.of("`" + load + "`"),
                             Stream.of("threadsWithHandle", "ofThemEnded", "created", "servedAnotherThread")
-                                    .map(field -> range(runs, field)))
+                                    .map(field -> Table.range(
+                                            Row.samples(runs, field), value -> Table.format("%,.0f", value))))
                     .toList());
         });
-        return table + "\nFrom two or three runs; a range if they differ. " + raw.source(LOADS) + ".\n";
-    }
-
-    private static String range(List<Row> runs, String field) {
-        double[] values =
-                runs.stream().mapToDouble(row -> row.number(field)).sorted().toArray();
-        String low = Table.format("%,.0f", values[0]);
-        String high = Table.format("%,.0f", values[values.length - 1]);
-        return low.equals(high) ? low : low + "–" + high;
+        return table.with("From two or three runs; a range if they differ. ", raw, LOADS);
     }
 }

@@ -25,7 +25,7 @@ final class HazardFigures {
             table.row(RACES.getOrDefault(race, race), answer(rows, race, "cistern"), answer(rows, race, "pytorch"));
         }
         long falseAlarms = Row.where(rows, "correct_reported", "true").size();
-        return table + "\nFalse alarms in the correct versions: " + falseAlarms + ". " + raw.source(FOUND) + ".\n";
+        return table.with("False alarms in the correct versions: " + falseAlarms + ". ", raw, FOUND);
     }
 
     private static String answer(List<Row> rows, String race, String tool) {
@@ -46,7 +46,7 @@ final class HazardFigures {
                         nanos(rows, trace, work, "streams"));
             }
         }
-        return table + "\nMedians, with the lowest and highest of two or three turns. " + raw.source(COSTS) + ".\n";
+        return table.with("Medians, with the lowest and highest of two or three turns. ", raw, COSTS);
     }
 
     private static String nanos(List<Row> rows, String trace, String work, String check) {

@@ -40,7 +40,7 @@ final class MemoryFigures {
             }
             table.row(cells);
         }
-        return table + "\n" + raw.source(CAPACITY) + ".\n";
+        return table.with("", raw, CAPACITY);
     }
 
     static String compaction(RawOutput raw) {
@@ -64,7 +64,7 @@ final class MemoryFigures {
                 Table.spread(rows, "millis", "%.0f"),
                 Table.format("%.2f", rows.getFirst().number("copyMillis")),
                 sum(rows, "wrongBytes")));
-        return table + "\n" + raw.source(COMPACTION) + ".\n";
+        return table.with("", raw, COMPACTION);
     }
 
     static String requestsAtCapacity(RawOutput raw) {
@@ -75,7 +75,7 @@ final class MemoryFigures {
             List<Row> own = Row.where(rows, "allocator", name);
             table.row(name, sum(own, "refused"), sum(own, "refused_with_room"));
         }
-        return table + "\n" + raw.source(SEQUENCES) + ".\n";
+        return table.with("", raw, SEQUENCES);
     }
 
     private static String sum(List<Row> rows, String field) {

@@ -38,7 +38,7 @@ final class Pages {
             Map.entry("replays_with_fills", ReplayFigures::withFills),
             Map.entry("longer_replays", ReplayFigures::longer),
             Map.entry("pairs", PairFigures::beside),
-            Map.entry("threads", ThreadFigures::loads),
+            Map.entry("threads", PairFigures::loads),
             Map.entry("races_found", HazardFigures::found),
             Map.entry("races_cost", HazardFigures::costs),
             Map.entry("framework", PairFigures::added),

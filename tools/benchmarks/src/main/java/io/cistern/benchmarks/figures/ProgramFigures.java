@@ -34,7 +34,7 @@ final class ProgramFigures {
             };
             table.row(what, cells[0], cells[1], cells[2], cells[3]);
         }
-        return table + "\n" + raw.source(BOUNDARY) + ".\n";
+        return table.with("", raw, BOUNDARY);
     }
 
     static String start(RawOutput raw) {
@@ -44,7 +44,7 @@ final class ProgramFigures {
                 table.row(row.text("started"), row.text("overEmpty"), row.text("fastestOverEmpty"));
             }
         }
-        return table + "\n" + raw.source(START) + ".\n";
+        return table.with("", raw, START);
     }
 
     static String buffers(RawOutput raw) {
@@ -55,7 +55,7 @@ final class ProgramFigures {
         buffer(table, rows, "`PinnedBuffer`, allocated and closed", "pinnedPair");
         buffer(table, rows, "address from a confined arena", "arenaAddress");
         buffer(table, rows, "ten addresses and a reset", "arenaTenAndReset");
-        return table + "\nScores of JMH ± its error. " + raw.source(BUFFERS) + ".\n";
+        return table.with("Scores of JMH ± its error. ", raw, BUFFERS);
     }
 
     private static void buffer(Table table, List<Row> rows, String what, String method) {

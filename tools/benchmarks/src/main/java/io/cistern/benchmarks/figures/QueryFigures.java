@@ -1,5 +1,6 @@
 package io.cistern.benchmarks.figures;
 
+import io.cistern.benchmarks.Samples;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -73,16 +74,12 @@ final class QueryFigures {
     }
 
     private static String cell(List<Row> rows, String field, double factor) {
-        double[] values = rows.stream()
-                .mapToDouble(row -> row.number(field) * factor)
-                .sorted()
-                .toArray();
-        if (values.length == 0) {
+        if (rows.isEmpty()) {
             return "";
         }
-        double median = (values[(values.length - 1) / 2] + values[values.length / 2]) / 2;
-        double spread = (values[values.length - 1] - values[0]) / 2;
-        return Table.rounded(median) + (spread == 0 ? "" : " ± " + Table.rounded(spread));
+        Samples values = Row.samples(rows, field).times(factor);
+        double spread = (values.most() - values.least()) / 2;
+        return Table.rounded(values.median()) + (spread == 0 ? "" : " ± " + Table.rounded(spread));
     }
 
     private static String ending(RawOutput raw, List<Row> rows) {

@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.Samples;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +55,7 @@ final class ReplayFigures {
             List<String> cells = new ArrayList<>(List.of(name));
             for (String allocator : ALLOCATORS) {
                 List<Row> turns = Row.where(rows, "trace", trace, "allocator", allocator);
-                cells.add(range(turns, time) + (withRatio ? " · " + ratio(turns) : ""));
+                cells.add(Table.range(turns, time) + (withRatio ? " · " + ratio(turns) : ""));
             }
             table.row(cells);
         });
@@ -74,14 +73,6 @@ final class ReplayFigures {
         List<String> header = new ArrayList<>(List.of(first));
         allocators.forEach(allocator -> header.add(Names.allocator(allocator)));
         return header.toArray(String[]::new);
-    }
-
-    /// Returns the lowest and the highest value of some rows.
-    static String range(List<Row> rows, String field) {
-        Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
-        String low = Table.rounded(values.least());
-        String high = Table.rounded(values.most());
-        return low.equals(high) ? low : low + "–" + high;
     }
 
     private static String ratio(List<Row> rows) {
@@ -118,7 +109,7 @@ final class ReplayFigures {
                     Table.format("%,.0f", row.number("firstPassCalls")),
                     Table.format("%,.0f", row.number("laterPassCalls")));
         }
-        return table + "\n" + raw.source(GENERATED) + ".\n";
+        return table.with("", raw, GENERATED);
     }
 
     /// Makes the table of the programs of several streams, played for longer.
@@ -133,6 +124,6 @@ final class ReplayFigures {
             });
             table.row(cells);
         }
-        return table + "\nMedians of 60 passes of one run. " + raw.source(LONG) + ".\n";
+        return table.with("Medians of 60 passes of one run. ", raw, LONG);
     }
 }

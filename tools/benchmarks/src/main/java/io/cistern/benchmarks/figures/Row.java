@@ -2,6 +2,7 @@ package io.cistern.benchmarks.figures;
 
 import com.fasterxml.jackson.jr.ob.JSON;
 import de.siegmar.fastcsv.reader.CsvReader;
+import io.cistern.benchmarks.Samples;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.LinkedHashMap;
@@ -61,6 +62,11 @@ record Row(Map<String, String> fields) {
             throw new IllegalStateException(found.size() + " rows with " + List.of(fieldsAndValues));
         }
         return found.getFirst();
+    }
+
+    /// Returns the values of a field.
+    static Samples samples(List<Row> rows, String field) {
+        return new Samples(rows.stream().map(row -> row.number(field)).toList());
     }
 
     boolean has(String name) {

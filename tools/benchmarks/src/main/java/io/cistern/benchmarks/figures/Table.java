@@ -4,6 +4,7 @@ import io.cistern.benchmarks.Samples;
 import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
+import java.util.function.DoubleFunction;
 import java.util.function.ToDoubleFunction;
 
 /// Builds a table of a page.
@@ -23,6 +24,13 @@ final class Table {
         row(List.of(cells));
     }
 
+    /// Returns the table with a line below it: a remark, and the machines and days of the raw output.
+    ///
+    /// @param remark empty, or sentences that end with a point and a space
+    String with(String remark, RawOutput raw, String... files) {
+        return text + "\n" + remark + raw.source(files) + ".\n";
+    }
+
     @Override
     public String toString() {
         return text.toString();
@@ -39,17 +47,23 @@ final class Table {
         return format(size < 9.995 ? "%.2f" : size < 99.95 ? "%.1f" : "%.0f", value);
     }
 
+    /// Returns the lowest and the highest value of a field, each with three significant digits.
+    static String range(List<Row> rows, String field) {
+        return range(Row.samples(rows, field), Table::rounded);
+    }
+
+    static String range(Samples values, DoubleFunction<String> number) {
+        String low = number.apply(values.least());
+        String high = number.apply(values.most());
+        return low.equals(high) ? low : low + "–" + high;
+    }
+
     /// Returns the median of a field, and the least and the most where they differ: "81 (75 to 84)".
     static String spread(List<Row> rows, String field, String format) {
-        Samples values = new Samples(rows.stream().map(row -> row.number(field)).toList());
+        Samples values = Row.samples(rows, field);
         String low = format(format, values.least());
         String high = format(format, values.most());
         return low.equals(high) ? low : format(format + " (%s–%s)", values.median(), low, high);
-    }
-
-    static String median(List<Row> rows, String field, String format) {
-        return format(
-                format, new Samples(rows.stream().map(row -> row.number(field)).toList()).median());
     }
 
     static double geometricMean(Collection<Row> rows, ToDoubleFunction<Row> value) {
