@@ -4,7 +4,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Finds and removes entries by address without Java heap, since a free must not fail for lack of it.
+/// Finds and removes entries by address, of a block or of a stream, without Java heap, since a free must not fail for
+/// lack of it.
 ///
 /// It uses open addressing in a power of two of slots. A removed entry leaves a mark, which goes when the table
 /// is rebuilt.
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /// time. The caller ensures that an entry's add happens before a search for it.
 @SuppressWarnings("ReferenceEquality") // an entry equals only itself
 final class AddressTable<E extends AddressTable.Entry> {
-    /// An object with an address, which is never 0.
+    /// An object with an address, which is never [Long#MIN_VALUE].
     abstract static class Entry {
         final long address;
 
@@ -26,7 +27,7 @@ final class AddressTable<E extends AddressTable.Entry> {
 
     private static final class Mark extends Entry {
         Mark() {
-            super(0);
+            super(Long.MIN_VALUE);
         }
     }
 
@@ -119,5 +120,15 @@ final class AddressTable<E extends AddressTable.Entry> {
                 visitor.accept((E) each);
             }
         }
+    }
+
+    /// Removes all entries.
+    void clear() {
+        for (int at = 0; at < table.length(); at++) {
+            table.set(at, null);
+        }
+        entries = 0;
+        marks = 0;
+        any = false;
     }
 }

@@ -49,13 +49,23 @@ final class DevicePools {
     /// Guarded by this.
     private boolean closed;
 
-    private final StreamPools byStream = new StreamPools();
+    /// The pool of each stream, or of each key. Changed under the monitor.
+    private final AddressTable<StreamPool> byStream = new AddressTable<>();
 
     /// Pools that serve no stream now. Guarded by this.
     private final List<Long> spare = new ArrayList<>();
 
     /// Devices that can use the memory of all pools. Guarded by this.
     private final List<Integer> peers = new ArrayList<>();
+
+    private static final class StreamPool extends AddressTable.Entry {
+        final long pool;
+
+        StreamPool(long stream, long pool) {
+            super(stream);
+            this.pool = pool;
+        }
+    }
 
     DevicePools(CudaDriver driver, int device, AsyncOptions options) {
         this.driver = driver;
@@ -78,8 +88,8 @@ final class DevicePools {
     }
 
     private long find(long key, long stream) {
-        long pool = byStream.find(key);
-        return pool != NO_POOL ? pool : assign(key, stream);
+        StreamPool known = byStream.find(key);
+        return known != null ? known.pool : assign(key, stream);
     }
 
     /// @throws IllegalStateException if the allocator is closed
@@ -87,16 +97,17 @@ final class DevicePools {
         if (closed) {
             throw new IllegalStateException("the allocator is closed");
         }
-        long pool = byStream.find(key);
-        if (pool == NO_POOL) {
-            if (spare.isEmpty()) {
-                open(key, stream);
-            }
-            pool = spare.getLast();
-            byStream.put(key, pool);
-            spare.removeLast();
-            only = key == ALL ? pool : NO_POOL;
+        StreamPool known = byStream.find(key);
+        if (known != null) {
+            return known.pool;
         }
+        if (spare.isEmpty()) {
+            open(key, stream);
+        }
+        long pool = spare.getLast();
+        byStream.add(new StreamPool(key, pool));
+        spare.removeLast();
+        only = key == ALL ? pool : NO_POOL;
         return pool;
     }
 
@@ -190,15 +201,10 @@ final class DevicePools {
 
     /// Keeps the pool of an ending stream for the next stream.
     synchronized void streamClosing(long stream) {
-        long pool = byStream.find(stream);
-        if (pool != NO_POOL) {
-            spare.add(pool);
-            try {
-                byStream.remove(stream);
-            } catch (Error failure) {
-                spare.removeLast(); // it still serves that handle
-                throw failure;
-            }
+        StreamPool ended = byStream.find(stream);
+        if (ended != null) {
+            spare.add(ended.pool);
+            byStream.remove(ended);
         }
     }
 

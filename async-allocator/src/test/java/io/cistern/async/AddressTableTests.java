@@ -34,8 +34,8 @@ final class AddressTableTests {
     void itFindsWhatIsThereAndNothingElse() {
         Random random = new Random(1);
         for (int step = 0; step < 20_000; step++) {
-            addOrRemove(512L * (1 + random.nextInt(ADDRESSES)));
-            long asked = 512L * (1 + random.nextInt(ADDRESSES));
+            addOrRemove(512L * random.nextInt(ADDRESSES));
+            long asked = 512L * random.nextInt(ADDRESSES);
             assertThat(table.find(asked)).isSameAs(model.get(asked));
             assertThat(table.any()).isEqualTo(!model.isEmpty());
         }
@@ -54,5 +54,18 @@ final class AddressTableTests {
         assertThat(visited).isEqualTo(model);
         assertThat(table.any()).isFalse();
         assertThat(table.find(512)).isNull();
+    }
+
+    @Test
+    void aClearedTableIsEmptyAndServesAgain() {
+        for (int i = 0; i < ADDRESSES; i++) {
+            addOrRemove(512L * i);
+        }
+        table.clear();
+        assertThat(table.any()).isFalse();
+        assertThat(table.find(0)).isNull();
+        Numbered added = new Numbered(0);
+        table.add(added);
+        assertThat(table.find(0)).isSameAs(added);
     }
 }

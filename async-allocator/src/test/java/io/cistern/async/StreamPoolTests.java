@@ -5,11 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.cuda.PointerAttribute;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -61,25 +58,5 @@ class StreamPoolTests extends AsyncFixture {
         gpu.streams().destroy(DEVICE, ending);
         assertThat(poolOn(async, other)).isEqualTo(pool);
         assertThat(figure(async, "pool.count")).isEqualTo(2);
-    }
-
-    /// The same seed gives the same program.
-    @Test
-    void theTableIsAMap() {
-        long seed = 20261121;
-        Random random = new Random(seed);
-        StreamPools table = new StreamPools();
-        Map<Long, Long> model = new HashMap<>();
-        for (int i = 1; i <= 3000; i++) {
-            long key = random.nextInt(60) * 0x100L;
-            if (random.nextBoolean() && !model.containsKey(key)) {
-                table.put(key, i);
-                model.put(key, (long) i);
-            } else if (random.nextInt(3) == 0) {
-                Long gone = model.remove(key);
-                assertThat(table.remove(key)).as("seed %s", seed).isEqualTo(gone == null ? 0 : gone);
-            }
-            assertThat(table.find(key)).as("seed %s", seed).isEqualTo(model.getOrDefault(key, 0L));
-        }
     }
 }
