@@ -5,7 +5,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
-import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.names.Failures;
@@ -26,14 +25,6 @@ import java.util.OptionalLong;
 ///
 /// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call and
 /// makes no garbage; one read shows that no rare case applies.
-///
-/// **Out of memory.**
-/// 1. Wait for all work of the device: only memory whose frees have completed goes to another stream or to the
-///    device.
-/// 2. Make the frees that had waited for that.
-/// 3. Trim all pools of the device: pages scattered between blocks go back, and return as one range.
-/// 4. Try once more.
-/// 5. Report how much is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     /// Calls the driver, for all devices. A field of its own saves loads: the driver's locks delay a call until
     /// the loads before it have completed.
@@ -67,52 +58,10 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
             if (failure.result() != CudaResult.OUT_OF_MEMORY) {
                 throw failure;
             }
-            return allocateOnceMore(pools, byteSize, stream);
+            return pools.allocateOnceMore(byteSize, stream);
         } catch (DeviceOutOfMemoryException refused) {
-            return allocateOnceMore(pools, byteSize, stream);
+            return pools.allocateOnceMore(byteSize, stream);
         }
-    }
-
-    private long allocateOnceMore(AsyncDevice pools, long byteSize, long stream) {
-        long deviceBytes = pools.mostBytes();
-        if (byteSize > deviceBytes) {
-            pools.events.failures.increment();
-            throw DeviceOutOfMemoryException.aboveDevice(byteSize, pools.device, deviceBytes);
-        }
-        if (isAboveMaximum(byteSize)) {
-            pools.events.failures.increment();
-            throw DeviceOutOfMemoryException.aboveLimit(
-                    byteSize, pools.device, "max_size is " + ByteSizes.exact(options.maxBytes()) + ": request less");
-        }
-        pools.events.retries.increment();
-        boolean waited = pools.synchronize();
-        long returned = PoolTrim.trim(pools, 0);
-        try {
-            return pools.allocateFrom(pools.poolFor(byteSize, stream), byteSize, stream);
-        } catch (CudaException failure) {
-            if (failure.result() != CudaResult.OUT_OF_MEMORY) {
-                throw failure;
-            }
-            pools.events.failures.increment();
-            throw new DeviceOutOfMemoryException(
-                    byteSize, pools.device, detail(pools.pools, waited, returned), failure);
-        }
-    }
-
-    /// Returns whether a request is larger than a pool may become. The driver rounds the maximum up to whole pages.
-    private boolean isAboveMaximum(long byteSize) {
-        return options.maxBytes() != 0
-                && Math.ceilDiv(byteSize, DriverPool.PAGE_BYTES)
-                        > Math.ceilDiv(options.maxBytes(), DriverPool.PAGE_BYTES);
-    }
-
-    private static String detail(DevicePools pools, boolean waited, long returned) {
-        long reserved = pools.sum(PoolAttribute.RESERVED_CURRENT);
-        long used = pools.sum(PoolAttribute.USED_CURRENT);
-        return "async has " + ByteSizes.exact(reserved) + " reserved, of which " + used + " are allocated and "
-                + Math.max(0, reserved - used) + " are idle between them; tried: "
-                + (waited ? "synchronising and trimming" : "trimming without waiting, since a capture runs")
-                + "; that returned " + ByteSizes.exact(returned);
     }
 
     @Override
@@ -179,18 +128,17 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     /// Only memory whose frees have completed can go back.
     @Override
     public long trim(int device, long keepBytes) {
-        return PoolTrim.trim(devices[device], keepBytes);
+        return devices[device].trim(keepBytes);
     }
 
     @Override
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
-        return Optional.of(PoolTrim.trim(devices[device], keepBytes, mode));
+        return Optional.of(devices[device].trim(keepBytes, mode));
     }
 
     @Override
     public Map<String, Long> statistics(int device) {
-        devices[device].pools.figuresAreRead();
-        return PoolStatistics.of(devices[device]);
+        return devices[device].statistics();
     }
 
     @Override
@@ -201,7 +149,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
 
     @Override
     public void resetTotals(int device) {
-        devices[device].events.resetTotals();
+        devices[device].resetTotals();
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
+import io.cistern.internal.names.Failures;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -219,14 +220,10 @@ public final class ImportedPool implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
-        RuntimeException failure = null;
-        for (ImportedBuffer buffer : buffers) {
-            failure = after(failure, buffer::close);
-        }
-        failure = after(failure, this::destroy);
-        if (failure != null) {
-            throw failure;
-        }
+        Failures failures = new Failures();
+        buffers.forEach(buffer -> failures.gather(buffer::close));
+        failures.gather(this::destroy);
+        failures.rethrow();
         link.close();
     }
 
@@ -234,19 +231,6 @@ public final class ImportedPool implements AutoCloseable {
         if (!destroyed) {
             pool.destroy();
             destroyed = true;
-        }
-    }
-
-    private static @Nullable RuntimeException after(@Nullable RuntimeException before, Runnable step) {
-        try {
-            step.run();
-            return before;
-        } catch (RuntimeException failure) {
-            if (before == null) {
-                return failure;
-            }
-            before.addSuppressed(failure);
-            return before;
         }
     }
 
