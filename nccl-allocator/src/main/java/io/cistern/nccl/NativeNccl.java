@@ -1,11 +1,16 @@
 package io.cistern.nccl;
 
 import io.cistern.cuda.Devices;
+import io.cistern.nccl.Collective.Kind;
+import io.cistern.nccl.NcclApi.Handle;
 import io.cistern.nccl.internal.call.NcclCall;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.Objects;
 
 /// Calls libnccl. Calls that create or end something find the device by the calling thread's current context,
 /// so it is set before them and restored after them. For a group, it is set and restored once, not for each
@@ -19,7 +24,7 @@ final class NativeNccl implements NcclApi {
 
     private final NcclLibrary library;
     private final Devices devices;
-    private final NativeCollectives collectives;
+    private final Map<Kind, NcclFunction> moving = new EnumMap<>(Kind.class);
     private final NcclFunction getUniqueId;
     private final NcclFunction initAll;
     private final NcclFunction initRank;
@@ -36,7 +41,9 @@ final class NativeNccl implements NcclApi {
     NativeNccl(NcclLibrary library, Devices devices) {
         this.library = library;
         this.devices = devices;
-        collectives = new NativeCollectives(library);
+        for (Kind kind : Kind.values()) {
+            moving.put(kind, library.function(NcclCall.valueOf(kind.name())));
+        }
         getUniqueId = library.function(NcclCall.GET_UNIQUE_ID);
         initAll = library.function(NcclCall.COMM_INIT_ALL);
         initRank = library.function(NcclCall.COMM_INIT_RANK);
@@ -187,10 +194,57 @@ final class NativeNccl implements NcclApi {
     @Override
     public void enqueue(Handle communicator, Collective call, long stream) {
         if (stream >= 0 && stream <= LAST_DEFAULT_STREAM) {
-            onDevice(communicator.device(), () -> collectives.enqueue(communicator, call, stream, this));
+            onDevice(communicator.device(), () -> move(communicator, call, stream));
         } else {
-            collectives.enqueue(communicator, call, stream, this);
+            move(communicator, call, stream);
         }
+    }
+
+    private void move(Handle communicator, Collective call, long stream) {
+        if (call.kind() == Kind.ALL_TO_ALL && !function(Kind.ALL_TO_ALL).present()) {
+            exchange(communicator, call, stream);
+            return;
+        }
+        NcclFunction function = function(call.kind());
+        int code = call(function, communicator.value(), call, stream);
+        if (code != NcclResult.SUCCESS.code()) {
+            throw function.failed(code, call + ", stream=" + hex(stream));
+        }
+    }
+
+    private NcclFunction function(Kind kind) {
+        return Objects.requireNonNull(moving.get(kind));
+    }
+
+    private static int call(NcclFunction function, long communicator, Collective call, long stream) {
+        int type = call.type().code();
+        int op = call.op().code();
+        long send = call.send();
+        long receive = call.receive();
+        long count = call.count();
+        return switch (call.kind()) {
+            case ALL_REDUCE, REDUCE_SCATTER -> function.call(send, receive, count, type, op, communicator, stream);
+            case BROADCAST -> function.call(send, receive, count, type, call.peer(), communicator, stream);
+            case REDUCE -> function.call(send, receive, count, type, op, call.peer(), communicator, stream);
+            case ALL_GATHER, ALL_TO_ALL -> function.call(send, receive, count, type, communicator, stream);
+            case SEND -> function.call(send, count, type, call.peer(), communicator, stream);
+            case RECEIVE -> function.call(receive, count, type, call.peer(), communicator, stream);
+        };
+    }
+
+    /// Makes an all-to-all for versions before 2.28.3 as NCCL's manual does: as a group of sends and receives.
+    private void exchange(Handle communicator, Collective call, long stream) {
+        int ranks = rankCount(communicator);
+        long part = call.count() * call.type().byteSize();
+        Group.around(this, () -> {
+            for (int peer = 0; peer < ranks; peer++) {
+                long from = call.send() + peer * part;
+                long to = call.receive() + peer * part;
+                DataType type = call.type();
+                move(communicator, Collective.moving(Kind.SEND, from, 0, call.count(), type, peer), stream);
+                move(communicator, Collective.moving(Kind.RECEIVE, 0, to, call.count(), type, peer), stream);
+            }
+        });
     }
 
     @Override

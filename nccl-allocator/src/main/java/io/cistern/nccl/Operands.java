@@ -6,7 +6,7 @@ import io.cistern.nccl.Collective.Kind;
 /// Checks and counts the buffers of one collective, and keeps their memory until the stream has passed the call.
 ///
 /// @param rank the rank that makes the call
-record Operands(Collectives rank, Kind kind, DataType type, long stream) {
+record Operands(Communicator rank, Kind kind, DataType type, long stream) {
     /// Returns the elements in one part of a buffer.
     ///
     /// @param parts the number of equal parts that the buffer holds
