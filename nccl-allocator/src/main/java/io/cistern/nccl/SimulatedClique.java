@@ -3,10 +3,13 @@ package io.cistern.nccl;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /// The ranks of one simulated communicator. The n-th collective of each rank belongs together, and so do the
@@ -17,13 +20,59 @@ final class SimulatedClique {
     /// The direction of sends between two ranks.
     private record Channel(int from, int to) {}
 
+    /// One rank, and its registrations. Guarded by the clique, as are its counts.
+    static final class Rank {
+        private final SimulatedClique clique;
+        private final int rank;
+        private final Map<Long, Long> registered = new ConcurrentHashMap<>();
+
+        /// The number of collectives that it has called.
+        private long collectives;
+
+        Rank(SimulatedClique clique, int rank) {
+            this.clique = clique;
+            this.rank = rank;
+        }
+
+        SimulatedClique clique() {
+            return clique;
+        }
+
+        int rank() {
+            return rank;
+        }
+
+        long registered(long number, long address) {
+            registered.put(number, address);
+            return number;
+        }
+
+        void deregister(String call, long number) {
+            if (registered.remove(number) == null) {
+                throw SimulatedNccl.refused(
+                        call, NcclResult.INVALID_ARGUMENT, "handle=" + number, "no such registration");
+            }
+        }
+    }
+
+    /// One rank's part in a split.
+    private record Wish(int oldRank, int color, int key) {}
+
+    /// A split that is under way until all ranks have named their color.
+    private static final class Split {
+        final List<Wish> wishes = new ArrayList<>();
+
+        /// The ranks of the new cliques by their old ranks.
+        final Map<Integer, Rank> places = new HashMap<>();
+    }
+
     private final SimulatedStaging staging;
     private final int[] devices;
     private final Map<Long, SimulatedExchange> collectives = new HashMap<>();
     private final Map<Channel, List<SimulatedExchange>> unsent = new HashMap<>();
     private final Map<Channel, List<SimulatedExchange>> unreceived = new HashMap<>();
     private final List<SimulatedExchange> underWay = new ArrayList<>();
-    private @Nullable SimulatedSplit split;
+    private Split split = new Split();
     private NcclResult error = NcclResult.SUCCESS;
 
     SimulatedClique(SimulatedStaging staging, int... devices) {
@@ -42,7 +91,7 @@ final class SimulatedClique {
         return error;
     }
 
-    synchronized void enqueue(SimulatedRank rank, Collective call, long stream) {
+    synchronized void enqueue(Rank rank, Collective call, long stream) {
         if (error != NcclResult.SUCCESS) {
             throw SimulatedNccl.refused("nccl " + call.kind(), error, call.toString(), "the communicator has failed");
         }
@@ -82,7 +131,7 @@ final class SimulatedClique {
     }
 
     /// Returns the exchange that a call belongs to; the first rank to call creates it.
-    private SimulatedExchange exchange(SimulatedRank rank, Collective call) {
+    private SimulatedExchange exchange(Rank rank, Collective call) {
         return switch (call.kind()) {
             case SEND -> matched(new Channel(rank.rank(), call.peer()), unsent, unreceived);
             case RECEIVE -> matched(new Channel(call.peer(), rank.rank()), unreceived, unsent);
@@ -168,21 +217,37 @@ final class SimulatedClique {
     }
 
     /// Waits until all ranks have named their color.
-    synchronized SimulatedSplit split(List<SimulatedRank> members, int[] colors, int[] keys) {
-        SimulatedSplit current = split;
-        if (current == null) {
-            current = new SimulatedSplit(devices);
-            split = current;
-        }
+    ///
+    /// @return the new ranks of these; null for one that joins no clique
+    synchronized List<@Nullable Rank> split(List<Rank> members, int[] colors, int[] keys) {
+        Split current = split;
         for (int i = 0; i < colors.length; i++) {
-            current.wish(members.get(i).rank(), colors[i], keys[i]);
+            current.wishes.add(new Wish(members.get(i).rank, colors[i], keys[i]));
         }
-        if (current.isComplete()) {
-            current.decide(staging);
-            split = null;
+        if (current.wishes.size() == devices.length) {
+            decide(current);
+            split = new Split();
             notifyAll();
         }
-        awaitChange("ncclCommSplit", current::isComplete);
-        return current;
+        awaitChange("ncclCommSplit", () -> current.wishes.size() == devices.length);
+        List<@Nullable Rank> places = new ArrayList<>();
+        members.forEach(member -> places.add(current.places.get(member.rank)));
+        return places;
+    }
+
+    /// Creates the new cliques: the ranks of a color, ordered by key and then by old rank.
+    private void decide(Split decided) {
+        Map<Integer, List<Wish>> byColor = decided.wishes.stream()
+                .filter(wish -> wish.color >= 0)
+                .sorted(Comparator.comparingInt(Wish::key).thenComparingInt(Wish::oldRank))
+                .collect(Collectors.groupingBy(Wish::color));
+        for (List<Wish> members : byColor.values()) {
+            SimulatedClique clique = new SimulatedClique(
+                    staging,
+                    members.stream().mapToInt(wish -> devices[wish.oldRank]).toArray());
+            for (int i = 0; i < members.size(); i++) {
+                decided.places.put(members.get(i).oldRank, new Rank(clique, i));
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.nccl.Collective.Kind;
+import io.cistern.nccl.SimulatedClique.Rank;
 import io.cistern.nccl.internal.segment.MappedMemory;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -31,9 +33,55 @@ final class SimulatedNccl implements NcclApi {
     private static final SecureRandom RANDOM = new SecureRandom();
 
     /// The meeting points of ids whose ranks have not all met.
-    private static final Map<UniqueId, SimulatedMeetingPoint> MEETING_POINTS = new ConcurrentHashMap<>();
+    private static final Map<UniqueId, MeetingPoint> MEETING_POINTS = new ConcurrentHashMap<>();
 
-    private record GroupCall(SimulatedRank rank, Collective call, long stream) {
+    /// Lets the ranks of one unique id wait for each other. Guarded by its own monitor.
+    private static final class MeetingPoint {
+        private static final int ABSENT = -1;
+
+        private final CompletableFuture<int[]> all = new CompletableFuture<>();
+        private int[] devices = {};
+        private int arrived;
+        private @Nullable SimulatedClique clique;
+
+        /// Waits until all ranks have arrived.
+        ///
+        /// @return the devices, by rank
+        int[] meet(int rankCount, int firstRank, int... here) {
+            arrive(rankCount, firstRank, here);
+            return all.join(); // an interrupt does not end the wait
+        }
+
+        private synchronized void arrive(int rankCount, int firstRank, int... here) {
+            if (devices.length == 0) {
+                devices = new int[rankCount];
+                Arrays.fill(devices, ABSENT);
+            }
+            for (int i = 0; i < here.length; i++) {
+                if (rankCount != devices.length || devices[firstRank + i] != ABSENT) {
+                    throw refused(
+                            "ncclCommInitRank",
+                            NcclResult.INVALID_USAGE,
+                            "rankCount=" + rankCount + ", rank=" + (firstRank + i),
+                            "another rank expects " + devices.length + " ranks, or has the same number");
+                }
+                devices[firstRank + i] = here[i];
+                arrived++;
+            }
+            if (arrived == devices.length) {
+                all.complete(devices);
+            }
+        }
+
+        synchronized SimulatedClique clique(SimulatedStaging staging) {
+            if (clique == null) {
+                clique = new SimulatedClique(staging, devices);
+            }
+            return clique;
+        }
+    }
+
+    private record GroupCall(Rank rank, Collective call, long stream) {
         void enqueue() {
             rank.clique().enqueue(rank, call, stream);
         }
@@ -51,7 +99,7 @@ final class SimulatedNccl implements NcclApi {
     private final SimulatedStaging staging;
     private final MappedMemory memory;
     private final AtomicLong numbers = new AtomicLong();
-    private final Map<Long, SimulatedRank> ranks = new ConcurrentHashMap<>();
+    private final Map<Long, Rank> ranks = new ConcurrentHashMap<>();
 
     SimulatedNccl(CudaDriver driver) {
         this.driver = driver;
@@ -74,7 +122,7 @@ final class SimulatedNccl implements NcclApi {
         byte[] bytes = new byte[UniqueId.BYTES];
         RANDOM.nextBytes(bytes);
         UniqueId id = UniqueId.of(bytes);
-        MEETING_POINTS.put(id, new SimulatedMeetingPoint());
+        MEETING_POINTS.put(id, new MeetingPoint());
         return id;
     }
 
@@ -87,7 +135,7 @@ final class SimulatedNccl implements NcclApi {
     @Override
     public long[] initRanks(UniqueId id, int rankCount, int firstRank, int[] devices) {
         requireDevices(devices);
-        SimulatedMeetingPoint point = MEETING_POINTS.get(id);
+        MeetingPoint point = MEETING_POINTS.get(id);
         if (point == null) {
             throw refused(
                     "ncclCommInitRank",
@@ -100,10 +148,10 @@ final class SimulatedNccl implements NcclApi {
         if (all.length != new HashSet<>(Arrays.stream(all).boxed().toList()).size()) {
             throw refused("ncclCommInitRank", NcclResult.INVALID_USAGE, Arrays.toString(all), "duplicate GPU");
         }
-        SimulatedClique clique = point.clique(() -> new SimulatedClique(staging, all));
+        SimulatedClique clique = point.clique(staging);
         long[] handles = new long[devices.length];
         for (int i = 0; i < devices.length; i++) {
-            handles[i] = add(clique, firstRank + i);
+            handles[i] = add(new Rank(clique, firstRank + i));
         }
         return handles;
     }
@@ -116,9 +164,9 @@ final class SimulatedNccl implements NcclApi {
         }
     }
 
-    private long add(SimulatedClique clique, int rank) {
+    private long add(Rank rank) {
         long number = numbers.incrementAndGet();
-        ranks.put(number, new SimulatedRank(clique, rank));
+        ranks.put(number, rank);
         return number;
     }
 
@@ -126,8 +174,8 @@ final class SimulatedNccl implements NcclApi {
         return new NcclException(call, result.code(), arguments, why);
     }
 
-    private SimulatedRank rankOf(Handle communicator) {
-        SimulatedRank rank = ranks.get(communicator.value());
+    private Rank rankOf(Handle communicator) {
+        Rank rank = ranks.get(communicator.value());
         if (rank == null) {
             throw refused("ncclComm", NcclResult.INVALID_ARGUMENT, communicator.toString(), "no such communicator");
         }
@@ -136,15 +184,10 @@ final class SimulatedNccl implements NcclApi {
 
     @Override
     public long[] split(Handle[] communicators, int[] colors, int[] keys) {
-        List<SimulatedRank> members =
-                Arrays.stream(communicators).map(this::rankOf).toList();
-        SimulatedSplit split = members.getFirst().clique().split(members, colors, keys);
-        long[] made = new long[communicators.length];
-        for (int i = 0; i < made.length; i++) {
-            int index = i;
-            split.rank(members.get(i).rank()).ifPresent(place -> made[index] = add(place.clique(), place.rank()));
-        }
-        return made;
+        List<Rank> members = Arrays.stream(communicators).map(this::rankOf).toList();
+        return members.getFirst().clique().split(members, colors, keys).stream()
+                .mapToLong(rank -> rank == null ? 0 : add(rank))
+                .toArray();
     }
 
     @Override
@@ -169,7 +212,7 @@ final class SimulatedNccl implements NcclApi {
 
     @Override
     public void destroy(Handle communicator) {
-        SimulatedRank rank = ranks.remove(communicator.value());
+        Rank rank = ranks.remove(communicator.value());
         if (rank != null) {
             rank.clique().end(communicator.device());
         }
@@ -177,7 +220,7 @@ final class SimulatedNccl implements NcclApi {
 
     @Override
     public void abort(Handle communicator) {
-        SimulatedRank rank = ranks.remove(communicator.value());
+        Rank rank = ranks.remove(communicator.value());
         if (rank != null) {
             rank.clique().abort();
         }
@@ -269,7 +312,7 @@ final class SimulatedNccl implements NcclApi {
     public long[] registerWindows(Handle[] communicators, long[] addresses, long byteSize) {
         long[] windows = new long[communicators.length];
         for (int i = 0; i < windows.length; i++) {
-            SimulatedRank rank = rankOf(communicators[i]);
+            Rank rank = rankOf(communicators[i]);
             windows[i] = rank.registered(numbers.incrementAndGet(), addresses[i]);
         }
         return windows;

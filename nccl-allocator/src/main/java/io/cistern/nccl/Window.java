@@ -5,8 +5,8 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.nccl.internal.call.BlockingWork;
 import io.cistern.nccl.internal.segment.SegmentRegistry;
-import io.cistern.nccl.internal.symmetric.SymmetricMemory;
-import io.cistern.nccl.internal.symmetric.SymmetricMemory.WindowPlace;
+import io.cistern.nccl.internal.symmetric.SymmetricAllocator;
+import io.cistern.nccl.internal.symmetric.SymmetricAllocator.WindowPlace;
 import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.List;
@@ -39,7 +39,7 @@ public final class Window implements AutoCloseable {
 
     /// Registers a pool's memory with ranks of this process, all in one group.
     static List<Window> open(NcclApi api, List<Communicator> communicators, MemoryPool pool) {
-        SymmetricMemory memory = pool.extension(SymmetricMemory.class)
+        SymmetricAllocator memory = pool.extension(SymmetricAllocator.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be a window: its offsets depend on timing,"
                         + " so they would differ between ranks; valid: a pool of the allocator symmetric"));
         if (api.version() < SINCE) {
@@ -49,7 +49,7 @@ public final class Window implements AutoCloseable {
         return BlockingWork.get(() -> open(api, communicators, memory));
     }
 
-    private static List<Window> open(NcclApi api, List<Communicator> communicators, SymmetricMemory memory) {
+    private static List<Window> open(NcclApi api, List<Communicator> communicators, SymmetricAllocator memory) {
         WindowPlace[] places = new WindowPlace[communicators.size()];
         int placed = 0;
         try {

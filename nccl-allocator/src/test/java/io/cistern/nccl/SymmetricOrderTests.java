@@ -10,7 +10,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphCapture;
-import io.cistern.nccl.internal.symmetric.SymmetricMemory;
+import io.cistern.nccl.internal.symmetric.SymmetricAllocator;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
@@ -50,7 +50,7 @@ class SymmetricOrderTests {
     }
 
     private long base() {
-        return pool.extension(SymmetricMemory.class).orElseThrow().segment(0).address();
+        return pool.extension(SymmetricAllocator.class).orElseThrow().segment(0).address();
     }
 
     private boolean liesOnTheSegment(long block) {
@@ -164,8 +164,7 @@ class SymmetricOrderTests {
     /// Calls of other threads may come just after the close.
     @Test
     void afterTheCloseItHasNothingToGiveBackAndKeepsNoEvent() {
-        DeviceAllocator allocator =
-                (DeviceAllocator) pool.extension(SymmetricMemory.class).orElseThrow();
+        DeviceAllocator allocator = pool.extension(SymmetricAllocator.class).orElseThrow();
         memory.free(pool.allocate(MIB, 0, stream), stream);
         gpu.keepBusy(0, stream, 1_000_000); // so that it stays until the close
         pool.close();

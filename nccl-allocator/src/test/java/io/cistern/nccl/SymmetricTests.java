@@ -9,7 +9,7 @@ import io.cistern.MemoryPool;
 import io.cistern.caching.CachingProvider;
 import io.cistern.cuda.DriverCall;
 import io.cistern.errors.ConfigurationException;
-import io.cistern.nccl.internal.symmetric.SymmetricMemory;
+import io.cistern.nccl.internal.symmetric.SymmetricAllocator;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -48,8 +48,8 @@ class SymmetricTests {
         gpu.close();
     }
 
-    private static SymmetricMemory symmetric(MemoryPool pool) {
-        return pool.extension(SymmetricMemory.class).orElseThrow();
+    private static SymmetricAllocator symmetric(MemoryPool pool) {
+        return pool.extension(SymmetricAllocator.class).orElseThrow();
     }
 
     @Test

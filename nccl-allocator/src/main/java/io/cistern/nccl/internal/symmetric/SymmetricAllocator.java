@@ -12,6 +12,7 @@ import io.cistern.spi.StreamOrder;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -20,7 +21,12 @@ import org.jspecify.annotations.Nullable;
 /// [SymmetricArena]. Larger blocks, and those that the segment has no room for, come from another allocator.
 /// Which of the two serves a block, and the offset, depend only on the sequence of sizes, frees and captures on
 /// the device. So ranks that make the same sequence get the same offsets.
-public final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
+public final class SymmetricAllocator extends AllocatorAdaptor implements SegmentRegistry.Owner {
+    /// A segment that stays while its windows are counted.
+    ///
+    /// @param windows the count of its windows, this one included; closing a window lowers it
+    public record WindowPlace(Segment segment, AtomicInteger windows) {}
+
     private final StreamOrder order;
     private final RangeSource source;
     private final SegmentRegistry registry;
@@ -92,19 +98,23 @@ public final class SymmetricAllocator extends AllocatorAdaptor implements Symmet
         return arena;
     }
 
-    @Override
+    /// Returns the segment of a device, and creates it if it does not exist. All devices have segments of the
+    /// same size.
+    ///
+    /// @throws DeviceOutOfMemoryException if the source has no memory for it
     public Segment segment(int device) {
         return arena(device).segment();
     }
 
-    /// A segment retires under the same monitor, and only without windows.
-    @Override
+    /// Counts a new window on the [segment][#segment] of a device. A trim does not take the segment from now on: it
+    /// retires under the same monitor, and only without windows.
+    ///
+    /// @throws DeviceOutOfMemoryException if the source has no memory for it
     public synchronized WindowPlace placeWindow(int device) {
         Segment segment = segment(device);
         return new WindowPlace(segment, registry.windowOpened(segment));
     }
 
-    @Override
     public SegmentRegistry registry() {
         return registry;
     }
