@@ -17,7 +17,7 @@ final class DriverSide implements DriverPlugin {
     public Map<String, String> init(SparkContext sc, PluginContext context) {
         SparkSettings.check(context.conf());
         EventLog events = new EventLog(sc, figures);
-        sc.addSparkListener(new ExecutorListener(figures, events));
+        sc.addSparkListener(events);
         if (sc.ui().isDefined()) {
             MemoryTab.attach(sc.ui().get(), figures);
         }

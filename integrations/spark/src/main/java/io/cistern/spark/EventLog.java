@@ -1,11 +1,15 @@
 package io.cistern.spark;
 
 import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerApplicationEnd;
 import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
 
-/// Writes to Spark's event log: each executor's last figures, each leak, and the sums after each job. The history
-/// server [reads them][HistoryPlugin].
-final class EventLog {
+/// Writes to Spark's event log, in Spark's driver: each executor's last figures when it goes away or the application
+/// ends, each leak, and the sums after each job. The history server [reads them][HistoryPlugin].
+final class EventLog extends SparkListener {
     private final SparkContext sc;
     private final ClusterFigures figures;
 
@@ -18,16 +22,22 @@ final class EventLog {
         post(new CisternLeak(leak));
     }
 
-    void removed(ExecutorFigures last) {
+    private void removed(ExecutorFigures last) {
         post(new CisternExecutor(last));
     }
 
-    /// Writes the figures of the executors that were there to the end.
-    void applicationEnded() {
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+        figures.removed(removed.executorId()).ifPresent(this::removed);
+    }
+
+    @Override
+    public void onApplicationEnd(SparkListenerApplicationEnd end) {
         figures.alive().forEach(this::removed);
     }
 
-    void jobEnded() {
+    @Override
+    public void onJobEnd(SparkListenerJobEnd jobEnd) {
         post(new CisternTotal(figures.total()));
     }
 

@@ -1,5 +1,7 @@
 package io.cistern.spark;
 
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.pressure.TaskStatistics;
 import java.io.Serializable;
 import java.util.List;
 
@@ -91,7 +93,37 @@ public record ExecutorFigures(
             long leakedBlocks,
             long leakedBytes,
             long failedEnds)
-            implements Serializable {}
+            implements Serializable {
+        static final TaskFigures NONE = new TaskFigures(0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+        /// Returns the sums with one more task that runs.
+        TaskFigures plus(TaskStatistics task) {
+            return new TaskFigures(
+                    running + 1,
+                    ended,
+                    retries + task.retries(),
+                    splits + task.splits(),
+                    blockedNanos + task.blockedNanos(),
+                    lostNanos + task.lostNanos(),
+                    leakedBlocks,
+                    leakedBytes,
+                    failedEnds);
+        }
+
+        /// Returns the sums after a running task has ended.
+        TaskFigures ended(List<LiveBlock> leaked, boolean failed) {
+            return new TaskFigures(
+                    running - 1,
+                    ended + 1,
+                    retries,
+                    splits,
+                    blockedNanos,
+                    lostNanos,
+                    leakedBlocks + leaked.size(),
+                    leakedBytes + leaked.stream().mapToLong(LiveBlock::byteSize).sum(),
+                    failedEnds + (failed ? 1 : 0));
+        }
+    }
 
     /// Holds the figures of a running task's pool.
     ///

@@ -12,6 +12,10 @@ import io.cistern.internal.names.Failures;
 import io.cistern.pressure.SpillStore;
 import io.cistern.pressure.TaskArbiter;
 import io.cistern.spi.catalog.Catalog;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -51,16 +55,33 @@ final class ExecutorMemory implements AutoCloseable {
         arbiter = shared.extension(TaskArbiter.class).orElseThrow();
         env = SparkEnv.get();
         budget = HostBudget.take(conf, env);
-        spills = SpillStore.open(memory, arbiter, budget.spillBytes(), SpillDirectory.of(env));
+        spills = SpillStore.open(memory, arbiter, budget.spillBytes(), spillDirectory(env));
         staging = new StagingMemory(memory, budget.stagingBytes());
         taskLimit = TaskLimit.of(conf, deviceBytes());
+    }
+
+    /// Returns the executor's local directory with the most room. Spark deletes these directories, even after a kill.
+    ///
+    /// @throws ConfigurationException if there is no local directory, or it can't be written to
+    private static Path spillDirectory(SparkEnv env) {
+        File roomiest = null;
+        for (File each : env.blockManager().diskBlockManager().localDirs()) {
+            roomiest = roomiest == null || each.getUsableSpace() > roomiest.getUsableSpace() ? each : roomiest;
+        }
+        if (roomiest == null) {
+            throw new ConfigurationException("Spark has no local directory for spilled buffers: set spark.local.dir");
+        }
+        try {
+            return Files.createDirectories(roomiest.toPath().resolve("cistern"));
+        } catch (IOException e) {
+            throw new ConfigurationException("spilled buffers can't be written to " + roomiest, e);
+        }
     }
 
     /// Opens an executor's memory from Spark's configuration.
     ///
     /// @param addresses the executor's GPUs, as Spark names them
-    /// @throws ConfigurationException if a setting can't be followed
-    /// @throws ConfigurationException if a setting is invalid
+    /// @throws ConfigurationException if a setting is invalid or can't be followed
     static ExecutorMemory open(SparkConf conf, List<String> addresses) {
         Map<String, String> defaults = new HashMap<>(ExecutorDevice.simulatedDevices(addresses));
         defaults.put(Setting.LEAKS.key(), "sites");

@@ -24,7 +24,7 @@ final class ExecutorSide implements ExecutorPlugin {
         ExecutorMemory opened = ExecutorMemory.open(context.conf(), ExecutorDevice.addresses(context.resources()));
         RunningTasks running = new RunningTasks(context.executorID(), opened, reports::send);
         ExecutorView view = new ExecutorView(context.executorID(), Utils.localHostName(), opened, running);
-        ExecutorMetrics.register(context.metricRegistry(), view);
+        view.register(context.metricRegistry());
         reports.begin(view, running);
         memory = opened;
         tasks = running;

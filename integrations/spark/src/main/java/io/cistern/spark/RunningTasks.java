@@ -1,6 +1,9 @@
 package io.cistern.spark;
 
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.internal.names.Failures;
+import io.cistern.spark.ExecutorFigures.PoolFigures;
+import io.cistern.spark.ExecutorFigures.TaskFigures;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +27,9 @@ final class RunningTasks {
     private final ExecutorMemory memory;
     private final Consumer<LeakReport> leaks;
     private final Map<Long, TaskMemory> running = new ConcurrentHashMap<>();
-    private final EndedTasks ended = new EndedTasks();
+
+    /// The sums over tasks that have ended. Guarded by this.
+    private TaskFigures ended = TaskFigures.NONE;
 
     RunningTasks(String executorId, ExecutorMemory memory, Consumer<LeakReport> leaks) {
         this.executorId = executorId;
@@ -63,19 +68,25 @@ final class RunningTasks {
 
     private void end(TaskMemory task) {
         running.remove(task.name().id());
-        TaskEnd end = new TaskEnd(task);
-        List<LiveBlock> leaked = end.free();
-        ended.add(task.statistics(), leaked);
+        Failures failures = new Failures();
+        List<LiveBlock> leaked = task.end(failures);
         LeakReport.of(executorId, task.name(), leaked).forEach(this::report);
+        boolean failed = false;
         try {
-            end.rethrow();
+            failures.rethrow();
         } catch (RuntimeException failure) {
-            ended.failed();
+            failed = true;
             LOG.log(
                     System.Logger.Level.ERROR,
                     task.name() + ": some of its memory could not be freed at its end",
                     failure);
+        } finally {
+            hasEnded(task, leaked, failed);
         }
+    }
+
+    private synchronized void hasEnded(TaskMemory task, List<LiveBlock> leaked, boolean failed) {
+        ended = ended.plus(task.statistics()).ended(leaked, failed);
     }
 
     private void report(LeakReport leak) {
@@ -87,23 +98,27 @@ final class RunningTasks {
         running.values().forEach(TaskMemory::wakeIfKilled);
     }
 
-    ExecutorFigures.TaskFigures figures() {
-        return ended.with(running.values().stream().map(TaskMemory::statistics).toList());
+    /// Returns the sums over all tasks, running or ended.
+    synchronized TaskFigures figures() {
+        TaskFigures sum = ended;
+        for (TaskMemory task : running.values()) {
+            sum = sum.plus(task.statistics());
+        }
+        return sum;
     }
 
     /// Returns the pools that hold most bytes.
-    List<ExecutorFigures.PoolFigures> pools() {
+    List<PoolFigures> pools() {
         return running.values().stream()
                 .map(RunningTasks::pool)
-                .sorted(Comparator.comparingLong(ExecutorFigures.PoolFigures::requestedBytes)
-                        .reversed())
+                .sorted(Comparator.comparingLong(PoolFigures::requestedBytes).reversed())
                 .limit(ExecutorFigures.MAX_POOLS)
                 .toList();
     }
 
-    private static ExecutorFigures.PoolFigures pool(TaskMemory task) {
+    private static PoolFigures pool(TaskMemory task) {
         long limit = task.limit().map(each -> each.byteSize()).orElse(-1L);
-        return new ExecutorFigures.PoolFigures(
+        return new PoolFigures(
                 task.name(), task.figures().requestedBytes(), task.figures().requestedPeakBytes(), limit);
     }
 }

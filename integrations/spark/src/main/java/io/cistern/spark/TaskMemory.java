@@ -8,6 +8,8 @@ import io.cistern.MemoryLimit;
 import io.cistern.OpenOptions;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.internal.names.Failures;
 import io.cistern.pressure.Retry;
 import io.cistern.pressure.SpillableBuffer;
 import io.cistern.pressure.Task;
@@ -86,11 +88,6 @@ public final class TaskMemory {
     /// @throws IllegalStateException if the thread runs no task, or if the application has no [CisternPlugin]
     public static TaskMemory current() {
         return RunningTasks.current();
-    }
-
-    /// See [ExecutorMemory#peaked].
-    void peaked() {
-        executor.peaked();
     }
 
     /// Returns the device memory of the executor.
@@ -213,23 +210,37 @@ public final class TaskMemory {
         }
     }
 
-    ExecutorMemory executor() {
-        return executor;
+    /// Frees what the task has left, on its thread, even if some of that fails: closes its registered resources, then
+    /// frees the blocks that are still live.
+    ///
+    /// @return the freed blocks
+    List<LiveBlock> end(Failures failures) {
+        failures.gather(executor::peaked); // before the pool closes, since its peak goes with it
+        failures.gather(scope::close);
+        closedAtEnd.forEach(each -> failures.gather(() -> close(each)));
+        spillables.forEach(each -> failures.gather(each::close));
+        List<LiveBlock> leaked = pool.leaks();
+        // After all work of the device, because the streams that use the blocks are unknown.
+        leaked.forEach(block -> failures.gather(() -> memory().moduleSupport().freeBehindAll(block.address())));
+        CudaStream opened = openStream();
+        if (opened != null) {
+            failures.gather(opened::close);
+        }
+        failures.gather(pool::close);
+        return leaked;
     }
 
-    Scope scope() {
-        return scope;
+    private static void close(AutoCloseable resource) {
+        try {
+            resource.close();
+        } catch (RuntimeException failure) {
+            throw failure;
+        } catch (Exception failure) {
+            throw new IllegalStateException("closing " + resource + " failed", failure);
+        }
     }
 
-    Set<SpillableBuffer> spillables() {
-        return spillables;
-    }
-
-    Deque<AutoCloseable> closedAtEnd() {
-        return closedAtEnd;
-    }
-
-    synchronized @Nullable CudaStream openStream() {
+    private synchronized @Nullable CudaStream openStream() {
         return stream;
     }
 

@@ -7,6 +7,7 @@ import io.cistern.nccl.ReductionOp;
 import io.cistern.spark.TaskMemory;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
+import org.apache.spark.SparkException;
 
 /// Gives a task its rank among the tasks of its barrier stage. The devices of these tasks exchange data
 /// without a shuffle.
@@ -57,6 +58,22 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         }
         throw new IllegalStateException(
                 "this thread is not running a task of a barrier stage: call rdd.barrier() first");
+    }
+
+    /// Exchanges texts between the tasks of the stage through Spark's driver.
+    ///
+    /// @return the texts of all tasks, by partition
+    /// @throws BrokenStageException if a task is missing
+    static String[] allGather(BarrierTaskContext context, String own) {
+        try {
+            return context.allGather(own);
+        } catch (Exception failure) { // Spark's, which it does not declare
+            if (failure instanceof SparkException || context.isInterrupted()) {
+                throw new BrokenStageException(
+                        "the tasks of stage " + context.stageId() + " did not all reach the exchange", failure);
+            }
+            throw failure;
+        }
     }
 
     /// Returns this task's rank, which is its partition.

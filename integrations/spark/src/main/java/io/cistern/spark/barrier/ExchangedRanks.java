@@ -57,14 +57,10 @@ final class ExchangedRanks extends BarrierRanks {
 
     private List<MemorySegment> exchange(byte[] own) {
         List<MemorySegment> given = new ArrayList<>();
-        for (String text : gathered(Base64.getEncoder().encodeToString(own))) {
+        for (String text : allGather(context, Base64.getEncoder().encodeToString(own))) {
             given.add(MemorySegment.ofArray(Base64.getDecoder().decode(text)));
         }
         return given;
-    }
-
-    private String[] gathered(String own) {
-        return BarrierExchange.allGather(context, own);
     }
 
     @Override

@@ -38,7 +38,7 @@ final class NcclRanks extends BarrierRanks {
         String own = context.partitionId() == 0
                 ? Base64.getEncoder().encodeToString(nccl.uniqueId().toBytes())
                 : "";
-        UniqueId id = UniqueId.of(Base64.getDecoder().decode(BarrierExchange.allGather(context, own)[0]));
+        UniqueId id = UniqueId.of(Base64.getDecoder().decode(allGather(context, own)[0]));
         int ranks = context.getTaskInfos().length;
         NcclRanks joined = new NcclRanks(
                 context,
