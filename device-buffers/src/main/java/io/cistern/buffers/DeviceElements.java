@@ -4,6 +4,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
+import java.util.function.Function;
 
 /// Shows a buffer as elements of one type: indices count elements, not bytes.
 ///
@@ -18,6 +19,12 @@ import java.util.Objects;
 /// sliced and copied, but typed methods such as [#getFloat], [#fill(float)] and [#toFloats] reject them.
 ///
 /// Like a [slice][DeviceBuffer#slice], this is a view: it becomes unusable when the buffer is closed.
+///
+/// **Errors.** Typed methods throw an [IllegalArgumentException] if the elements have another type. All methods that
+/// access elements throw an [IllegalStateException] if the buffer is closed, and an [IndexOutOfBoundsException] if
+/// there
+/// is no such element. Those that wait for the buffer's stream throw an [IllegalStateException] while it is being
+/// captured.
 ///
 /// @param buffer the buffer
 /// @param layout the type of an element
@@ -76,27 +83,18 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     }
 
     /// Sets every element, on the buffer's stream.
-    ///
-    /// @throws IllegalArgumentException if the elements are not shorts
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(short value) {
         requireCarrier(short.class);
         buffer.fillShorts(value);
     }
 
     /// Sets every element, on the buffer's stream.
-    ///
-    /// @throws IllegalArgumentException if the elements are not ints
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(int value) {
         requireCarrier(int.class);
         buffer.fillWords(value);
     }
 
     /// Sets every element, on the buffer's stream.
-    ///
-    /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(float value) {
         requireCarrier(float.class);
         buffer.fillWords(Float.floatToRawIntBits(value));
@@ -104,9 +102,6 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
 
     /// Sets every element. Copies the value to the first element and waits for that copy; then enqueues
     /// copies on the buffer's stream that double the part already set, until all elements are set.
-    ///
-    /// @throws IllegalArgumentException if the elements are not longs, unless there are none
-    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public void fill(long value) {
         if (count() > 0) {
             set(0, value);
@@ -115,9 +110,6 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     }
 
     /// Sets every element, as [#fill(long)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not doubles, unless there are none
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(double value) {
         if (count() > 0) {
             set(0, value);
@@ -135,163 +127,105 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
 
     /// Copies an element to the host, and waits for all work enqueued so far on the buffer's stream. For many
     /// elements call [#toFloats] of a [slice][#slice].
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such element
-    /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public float getFloat(long index) {
         return slice(index, 1).toFloats()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not doubles
     public double getDouble(long index) {
         return slice(index, 1).toDoubles()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not ints
     public int getInt(long index) {
         return slice(index, 1).toInts()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not longs
     public long getLong(long index) {
         return slice(index, 1).toLongs()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not shorts
     public short getShort(long index) {
         return slice(index, 1).toShorts()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not bytes
     public byte getByte(long index) {
         return slice(index, 1).toBytes()[0];
     }
 
     /// Sets an element on the buffer's stream, and waits for the copy.
-    ///
-    /// @throws IndexOutOfBoundsException if there is no such element
-    /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed, or its stream is being captured
     public void set(long index, float value) {
-        requireCarrier(float.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new float[] {value}));
+        set(index, float.class, MemorySegment.ofArray(new float[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not doubles
     public void set(long index, double value) {
-        requireCarrier(double.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new double[] {value}));
+        set(index, double.class, MemorySegment.ofArray(new double[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not ints
     public void set(long index, int value) {
-        requireCarrier(int.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new int[] {value}));
+        set(index, int.class, MemorySegment.ofArray(new int[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not longs
     public void set(long index, long value) {
-        requireCarrier(long.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new long[] {value}));
+        set(index, long.class, MemorySegment.ofArray(new long[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not shorts
     public void set(long index, short value) {
-        requireCarrier(short.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new short[] {value}));
+        set(index, short.class, MemorySegment.ofArray(new short[] {value}));
     }
 
     /// Sets an element, as [#set(long, float)] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not bytes
     public void set(long index, byte value) {
-        requireCarrier(byte.class);
-        slice(index, 1).copyFrom(MemorySegment.ofArray(new byte[] {value}));
+        set(index, byte.class, MemorySegment.ofArray(new byte[] {value}));
+    }
+
+    private void set(long index, Class<?> carrier, MemorySegment value) {
+        requireCarrier(carrier);
+        slice(index, 1).copyFrom(value);
     }
 
     /// Returns a copy of the elements. Waits for all work enqueued so far on the buffer's stream.
     ///
-    /// @throws IllegalArgumentException if the elements are not floats
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
+    /// @throws IllegalStateException also if there are more elements than an array can hold
     public float[] toFloats() {
-        float[] array = new float[arrayLength(float.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
-        return array;
+        return copied(new float[arrayLength(float.class)], MemorySegment::ofArray);
     }
 
     /// Returns a copy of the elements, as [#toFloats] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not doubles
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
     public double[] toDoubles() {
-        double[] array = new double[arrayLength(double.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
-        return array;
+        return copied(new double[arrayLength(double.class)], MemorySegment::ofArray);
     }
 
     /// Returns a copy of the elements, as [#toFloats] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not ints
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
     public int[] toInts() {
-        int[] array = new int[arrayLength(int.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
-        return array;
+        return copied(new int[arrayLength(int.class)], MemorySegment::ofArray);
     }
 
     /// Returns a copy of the elements, as [#toFloats] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not longs
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
     public long[] toLongs() {
-        long[] array = new long[arrayLength(long.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
-        return array;
+        return copied(new long[arrayLength(long.class)], MemorySegment::ofArray);
     }
 
     /// Returns a copy of the elements, as [#toFloats] does. For half-precision numbers see
     /// [Float#float16ToFloat].
-    ///
-    /// @throws IllegalArgumentException if the elements are not shorts
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
     public short[] toShorts() {
-        short[] array = new short[arrayLength(short.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
-        return array;
+        return copied(new short[arrayLength(short.class)], MemorySegment::ofArray);
     }
 
     /// Returns a copy of the elements, as [#toFloats] does.
-    ///
-    /// @throws IllegalArgumentException if the elements are not bytes
-    /// @throws IllegalStateException if the buffer is closed, if its stream is being captured, or if there
-    ///     are more elements than an array can hold
     public byte[] toBytes() {
-        byte[] array = new byte[arrayLength(byte.class)];
-        buffer.copyTo(MemorySegment.ofArray(array));
+        return copied(new byte[arrayLength(byte.class)], MemorySegment::ofArray);
+    }
+
+    private <T> T copied(T array, Function<T, MemorySegment> segment) {
+        buffer.copyTo(segment.apply(array));
         return array;
     }
 

@@ -73,25 +73,13 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return new SpillStore(memory, arbiter, hostBytes, directory).opened();
     }
 
-    /// Opens a store that spills to host memory only, and that answers an arbiter's refusals.
-    ///
-    /// @param memory the device memory; buffers come from its current allocator, or from that of the
-    ///     thread's scope. Tasks get [RetryOom] only if that allocator is the arbiter
-    /// @param arbiter the arbiter whose refusals the store answers
-    /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
-    /// @throws IllegalArgumentException if `hostBytes` is negative
+    /// Opens a store that spills to host memory only; otherwise like
+    /// [#open(DeviceMemory, TaskArbiter, long, Path)].
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes) {
         return new SpillStore(memory, arbiter, hostBytes, null).opened();
     }
 
-    /// Opens a store that spills to host memory and files, without an arbiter.
-    ///
-    /// @param memory the device memory; buffers come from its current allocator, or from that of the
-    ///     thread's scope
-    /// @param hostBytes the most bytes of pinned host memory that the store takes, at least 0
-    /// @param directory an existing directory for the files of spilled buffers. It is not checked here: if a
-    ///     file can't be written, its buffer stays where it is, and a warning is logged
-    /// @throws IllegalArgumentException if `hostBytes` is negative
+    /// Opens a store without an arbiter; otherwise like [#open(DeviceMemory, TaskArbiter, long, Path)].
     public static SpillStore open(DeviceMemory memory, long hostBytes, Path directory) {
         return new SpillStore(memory, null, hostBytes, directory).opened();
     }

@@ -54,7 +54,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS
 /// thread, and with it the current context, so it must allocate with
-/// [#cuMemAlloc(DeviceMemory, int, CUdeviceptr, long)].
+/// [#cuMemAlloc(DeviceMemory, int, CUdeviceptr, long)]; the other functions that allocate, and `cuCtxCreate`, throw an
+/// [IllegalStateException] there.
+@SuppressWarnings("exports") // JSpecify is not needed at run time
 public final class CisternMalloc {
     private static final Set<Integer> ELEMENT_SIZES = Set.of(4, 8, 16);
 
@@ -90,9 +92,6 @@ public final class CisternMalloc {
     /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1 byte;
     ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or the current one is not a primary
     ///     context; `CUDA_ERROR_INVALID_HANDLE` if the pool of the scope is closed; or the driver's error
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
         return driver().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
@@ -100,8 +99,6 @@ public final class CisternMalloc {
     /// Allocates from the given device memory on the given device, whatever context is current.
     ///
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     /// @throws IndexOutOfBoundsException if there is no such device
     public static int cuMemAlloc(DeviceMemory memory, int device, CUdeviceptr pointer, long byteSize) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).allocateOn(device, pointer, byteSize, Streams.LEGACY_DEFAULT);
@@ -114,9 +111,6 @@ public final class CisternMalloc {
     /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @param elementSize 4, 8 or 16
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]; `CUDA_ERROR_INVALID_VALUE` also for another element size
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cuMemAllocPitch(
             CUdeviceptr pointer, long[] pitch, long widthInBytes, long height, int elementSize) {
         PointerParts.clear(pointer);
@@ -129,10 +123,6 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the current context's device; null is the legacy default stream
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
-    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static int cuMemAllocAsync(CUdeviceptr pointer, long byteSize, @Nullable CUstream stream) {
         return driver().allocate(pointer, byteSize, handle(stream));
     }
@@ -141,8 +131,6 @@ public final class CisternMalloc {
     /// it. Its own allocator `managed` provides metered managed memory.
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cuMemAllocManaged(CUdeviceptr pointer, long byteSize, int flags) {
         return allocatedByJCuda(pointer, () -> JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags));
     }
@@ -150,9 +138,6 @@ public final class CisternMalloc {
     /// Lets JCuda allocate from a pool that the program created.
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    @SuppressWarnings("exports")
     public static int cuMemAllocFromPoolAsync(
             CUdeviceptr pointer, long byteSize, CUmemoryPool pool, @Nullable CUstream stream) {
         return allocatedByJCuda(pointer, () -> JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream));
@@ -162,8 +147,6 @@ public final class CisternMalloc {
     ///
     /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer was not allocated here,
     ///     or was already freed
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
         return free(JCudaApi.DRIVER, pointer, Streams.LEGACY_DEFAULT, () -> JCudaDriver.cuMemFree(pointer));
     }
@@ -171,8 +154,6 @@ public final class CisternMalloc {
     /// Frees memory that was allocated from the given device memory.
     ///
     /// @return as [#cuMemFree(CUdeviceptr)]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cuMemFree(DeviceMemory memory, Pointer pointer) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).free(pointer, Streams.LEGACY_DEFAULT);
     }
@@ -181,9 +162,6 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cuMemFree(CUdeviceptr)]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    @SuppressWarnings("exports")
     public static int cuMemFreeAsync(CUdeviceptr pointer, @Nullable CUstream stream) {
         return free(JCudaApi.DRIVER, pointer, handle(stream), () -> JCudaDriver.cuMemFreeAsync(pointer, stream));
     }
@@ -194,9 +172,6 @@ public final class CisternMalloc {
     /// @param context receives the primary context
     /// @param flags hints for waiting threads; ignored here
     /// @return `CUDA_SUCCESS`, `CUDA_ERROR_INVALID_DEVICE`, or another error of the driver
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cuCtxCreate(CUcontext context, int flags, CUdevice device) {
         int ordinal = (int) HandleField.of(device, "device");
         return driver().enterContext(context, ordinal);
@@ -206,8 +181,6 @@ public final class CisternMalloc {
     /// belongs, stays as it is, and the call succeeds.
     ///
     /// @return `CUDA_SUCCESS`, or JCuda's result
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cuCtxDestroy(CUcontext context) {
         long handle = HandleField.of(context, "context");
         return new AllocationCalls(DeviceMemory.system(), AllocationCalls.Api.DRIVER).isPrimary(handle)
@@ -221,9 +194,6 @@ public final class CisternMalloc {
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
     ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one;
     ///     `cudaErrorInvalidResourceHandle` if the pool of the scope is closed; or the driver's error
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc(Pointer pointer, long byteSize) {
         return runtime().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
@@ -232,9 +202,6 @@ public final class CisternMalloc {
     ///
     /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cudaMallocPitch(Pointer pointer, long[] pitch, long width, long height) {
         return runtime().allocateRows(pointer, pitch, width, height, Streams.LEGACY_DEFAULT);
     }
@@ -244,9 +211,6 @@ public final class CisternMalloc {
     /// @param pitched receives the memory, its pitch, and width and height of the extent;
     ///     unchanged after a failure
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc3D(cudaPitchedPtr pitched, cudaExtent extent) {
         return runtime().allocateLayers(pitched, extent, Streams.LEGACY_DEFAULT);
     }
@@ -254,8 +218,6 @@ public final class CisternMalloc {
     /// Lets JCuda allocate managed memory: see [#cuMemAllocManaged].
     ///
     /// @return JCuda's result
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cudaMallocManaged(Pointer pointer, long byteSize, int flags) {
         return allocatedByJCuda(pointer, () -> JCuda.cudaMallocManaged(pointer, byteSize, flags));
     }
@@ -264,10 +226,6 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the current device; null is the legacy default stream
     /// @return as [#cudaMalloc]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    /// @throws IllegalStateException on a virtual thread
-    @SuppressWarnings("exports")
     public static int cudaMallocAsync(Pointer pointer, long byteSize, @Nullable cudaStream_t stream) {
         return runtime().allocate(pointer, byteSize, handle(stream));
     }
@@ -276,8 +234,6 @@ public final class CisternMalloc {
     ///
     /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer was not allocated here,
     ///     or was already freed
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
     public static int cudaFree(Pointer pointer) {
         return free(JCudaApi.RUNTIME, pointer, Streams.LEGACY_DEFAULT, () -> JCuda.cudaFree(pointer));
     }
@@ -287,9 +243,6 @@ public final class CisternMalloc {
     ///
     /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cudaFree]
-    /// @throws jcuda.CudaException instead of returning an error code, if the program enabled JCuda's
-    ///     exceptions
-    @SuppressWarnings("exports")
     public static int cudaFreeAsync(Pointer pointer, @Nullable cudaStream_t stream) {
         return free(JCudaApi.RUNTIME, pointer, handle(stream), () -> JCuda.cudaFree(pointer));
     }
