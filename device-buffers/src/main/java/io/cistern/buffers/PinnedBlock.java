@@ -1,6 +1,8 @@
 package io.cistern.buffers;
 
+import io.cistern.cuda.DeadContext;
 import io.cistern.graph.GraphMemory;
+import io.cistern.spi.StreamOrder;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -23,7 +25,7 @@ final class PinnedBlock {
     }
 
     /// A fence after the last use on a stream.
-    record Fence(int device, long number) {}
+    private record Fence(int device, long number) {}
 
     final MemorySegment memory;
     final int sizeClass;
@@ -51,7 +53,7 @@ final class PinnedBlock {
     boolean freedBeforeGraphs;
 
     /// The fences that it waits for once it is freed.
-    final List<Fence> fences = new ArrayList<>();
+    private final List<Fence> fences = new ArrayList<>();
 
     PinnedBlock(MemorySegment memory, int sizeClass, int device) {
         this.memory = memory;
@@ -62,5 +64,34 @@ final class PinnedBlock {
     /// Returns 1 from handing it out until the last stream that uses it has passed; else 0.
     long timesInUse() {
         return handedOut - cameBack;
+    }
+
+    /// Makes it wait for all work enqueued on a stream; if the stream ended unannounced, for all work of the device.
+    void waitFor(StreamOrder order, int onDevice, long stream) {
+        fences.add(new Fence(onDevice, order.record(onDevice, stream)));
+    }
+
+    void waitForAll(StreamOrder order, int onDevice) {
+        fences.add(new Fence(onDevice, order.recordAll(onDevice)));
+    }
+
+    /// Releases the fences that have passed.
+    ///
+    /// @return whether none is left
+    boolean passed(StreamOrder order) {
+        fences.removeIf(fence -> order.passed(fence.device, fence.number) && isReleased(order, fence));
+        return fences.isEmpty();
+    }
+
+    /// Waits on the host for its fences, as far as the driver allows. The others are queried again before it is
+    /// unpinned.
+    void await(StreamOrder order) {
+        fences.removeIf(fence ->
+                DeadContext.isDone(() -> order.synchronize(fence.device, fence.number)) && isReleased(order, fence));
+    }
+
+    private static boolean isReleased(StreamOrder order, Fence fence) {
+        order.release(fence.device, fence.number);
+        return true;
     }
 }

@@ -55,7 +55,7 @@ public final class PinnedMemory implements HostMemory {
 
     private final DeviceMemory memory;
     private final CudaDriver driver;
-    private final PinnedFences fences;
+    private final StreamOrder order;
     private final PinnedStatistics statistics = new PinnedStatistics();
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
             new AtomicReferenceArray<>(PinnedSizes.COUNT * STRIDE);
@@ -76,8 +76,7 @@ public final class PinnedMemory implements HostMemory {
     PinnedMemory(DeviceMemory memory) {
         this.memory = memory;
         this.driver = memory.driver();
-        StreamOrder order = memory.moduleSupport().streams();
-        this.fences = new PinnedFences(order);
+        this.order = memory.moduleSupport().streams();
         this.staging = new StagingPieces(driver, order, this);
         for (int i = 0; i < PinnedSizes.COUNT; i++) {
             idle.add(new ArrayDeque<>(0));
@@ -223,7 +222,7 @@ public final class PinnedMemory implements HostMemory {
         boolean any = false;
         for (int left = Math.min(blocks.size(), mostLooks); left > 0; left--) {
             PinnedBlock block = blocks.getFirst();
-            boolean passed = fences.passed(block);
+            boolean passed = block.passed(order);
             blocks.removeFirst();
             if (passed) {
                 block.used = false;
@@ -249,7 +248,7 @@ public final class PinnedMemory implements HostMemory {
         synchronized (this) {
             block.used = true;
             if (stream == Streams.PER_THREAD_DEFAULT) {
-                fences.add(block, device, stream); // another thread may free it
+                block.waitFor(order, device, stream); // another thread may free it
                 return;
             }
             PinnedBlock.Stream name = name(device, stream);
@@ -284,7 +283,7 @@ public final class PinnedMemory implements HostMemory {
     /// of the device until now is done.
     void graphIsGone(PinnedBlock.GraphUse use) {
         synchronized (this) {
-            fences.addBehindAll(use.block(), use.device());
+            use.block().waitForAll(order, use.device());
         }
         ends(use);
     }
@@ -335,7 +334,7 @@ public final class PinnedMemory implements HostMemory {
         synchronized (this) {
             for (PinnedBlock.Stream name : block.streams) {
                 forget(name, block);
-                fences.add(block, name.device(), name.handle());
+                block.waitFor(order, name.device(), name.handle());
             }
             block.streams.clear();
             if (block.graphs.isEmpty()) {
@@ -373,7 +372,7 @@ public final class PinnedMemory implements HostMemory {
         if (blocks != null) {
             for (PinnedBlock block : blocks) {
                 block.streams.remove(name);
-                fences.add(block, name.device(), name.handle());
+                block.waitFor(order, name.device(), name.handle());
             }
         }
     }
@@ -486,7 +485,7 @@ public final class PinnedMemory implements HostMemory {
         closed = true;
         staging.await();
         synchronized (this) {
-            waiting.forEach(blocks -> blocks.forEach(fences::await));
+            waiting.forEach(blocks -> blocks.forEach(block -> block.await(order)));
         }
         trimIfClosed();
     }

@@ -50,7 +50,7 @@ final class SitesLeftOut {
     /// waits or another library brings about.
     private static final Pattern SELDOM =
             Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
-                    + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
+                    + "|PinnedBlock\\.((lambda\\$)?await|waitForAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
                     + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
                     + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceCopies\\.order|DeviceArena\\.(grow|newChunk)"
                     + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
