@@ -79,7 +79,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "`none`",
             "how the pools can be exported to other processes",
             AsyncOption::handleTypes,
-            types -> types.stream().map(AsyncOption::word).toList());
+            types -> types.stream().map(HandleType::word).toList());
 
     /// Chooses where the memory of own pools lives.
     public static final AsyncOption<PoolLocation> LOCATION = new AsyncOption<>(
@@ -179,18 +179,10 @@ public final class AsyncOption<T> extends SpecOption<T> {
 
     private static HandleType handleType(String word, List<String> words) {
         for (HandleType type : List.of(HandleType.POSIX_FILE_DESCRIPTOR, HandleType.FABRIC)) {
-            if (word(type).equals(word)) {
+            if (type.word().equals(word)) {
                 return type;
             }
         }
         throw HANDLE_TYPES.illegal(words);
-    }
-
-    private static String word(HandleType type) {
-        return switch (type) {
-            case NONE -> "none";
-            case POSIX_FILE_DESCRIPTOR -> "posix_fd";
-            case FABRIC -> "fabric";
-        };
     }
 }

@@ -11,6 +11,7 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.stream.Stream;
 
 /// The options of the source `vmm`.
 ///
@@ -94,13 +95,10 @@ public record VmmOptions(
     }
 
     private static Optional<HandleType> handle(AllocatorOptions options) {
-        String word = HANDLE.read(options).orElse("auto");
-        return switch (word) {
-            case "none" -> Optional.of(HandleType.NONE);
-            case "posix_fd" -> Optional.of(HandleType.POSIX_FILE_DESCRIPTOR);
-            case "fabric" -> Optional.of(HandleType.FABRIC);
-            default -> Optional.empty();
-        };
+        Optional<String> word = HANDLE.read(options);
+        return Stream.of(HandleType.values())
+                .filter(type -> word.equals(Optional.of(type.word())))
+                .findFirst();
     }
 
     private static Optional<Boolean> rdma(AllocatorOptions options) {
@@ -120,7 +118,7 @@ public record VmmOptions(
                 require(device, DriverFeature.RDMA, "rdma=true");
             }
             if (handle.orElse(HandleType.NONE) != HandleType.NONE) {
-                require(device, feature(handle.get()), "handle=" + word(handle.get()));
+                require(device, feature(handle.get()), "handle=" + handle.get().word());
             }
         }
     }
@@ -147,14 +145,5 @@ public record VmmOptions(
 
     static DriverFeature feature(HandleType handle) {
         return handle == HandleType.FABRIC ? DriverFeature.FABRIC : DriverFeature.POSIX_FILE_DESCRIPTOR;
-    }
-
-    /// Returns the word that options and traits use.
-    static String word(HandleType handle) {
-        return switch (handle) {
-            case NONE -> "none";
-            case POSIX_FILE_DESCRIPTOR -> "posix_fd";
-            case FABRIC -> "fabric";
-        };
     }
 }

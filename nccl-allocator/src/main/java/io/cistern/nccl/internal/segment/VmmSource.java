@@ -239,6 +239,6 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private PageTraits traits(PhysicalMemory memory, HandleType handle) {
         String location = options.onHost() ? "host_numa:" + memory.location().id() : "device";
         long granularity = Math.max(virtualMemory.granularity(memory, true), options.byteAlignment());
-        return new PageTraits(granularity, location, VmmOptions.word(handle), memory.rdma());
+        return new PageTraits(granularity, location, handle.word(), memory.rdma());
     }
 }
