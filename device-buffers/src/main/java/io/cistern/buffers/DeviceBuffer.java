@@ -97,46 +97,29 @@ public final class DeviceBuffer implements AutoCloseable {
         ADDRESS.lazySet(this, address);
     }
 
-    /// Allocates on device 0 from the current allocator of the process.
-    ///
-    /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
-    /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
+    /// Allocates on device 0 from the current allocator of the process: see [#allocate(DeviceMemory, long, int, long)].
     public static DeviceBuffer allocate(long byteSize, long stream) {
         return allocate(byteSize, 0, stream);
     }
 
-    /// Allocates from the current allocator of the process.
-    ///
-    /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @param device the device's ordinal
-    /// @param stream the stream on which the buffer is used first, and in whose order it is freed
-    /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
+    /// Allocates from the current allocator of the process: see [#allocate(DeviceMemory, long, int, long)].
     public static DeviceBuffer allocate(long byteSize, int device, long stream) {
         return allocate(DeviceMemory.system(), byteSize, device, stream);
     }
 
-    /// Allocates from the current allocator of a stream's device memory, for use on that stream.
+    /// Allocates from the current allocator of a stream's device memory, for use on that stream: see
+    /// [#allocate(DeviceMemory, long, int, long)].
     ///
-    /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the stream is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, CudaStream stream) {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
     }
 
-    /// Allocates room for elements from the current allocator of a stream's device memory, for use on that
-    /// stream.
+    /// Allocates room for elements, as [#allocate(long, CudaStream)] does for bytes.
     ///
     /// @param count number of elements
     /// @throws IllegalArgumentException if `count` is negative
     /// @throws ArithmeticException if the size in bytes does not fit in a `long`
-    /// @throws IllegalStateException if the stream is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long count, MemoryLayout layout, CudaStream stream) {
         if (count < 0) {
             throw new IllegalArgumentException("count is negative: " + count);
@@ -171,14 +154,10 @@ public final class DeviceBuffer implements AutoCloseable {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the given allocator or pool for use on a stream, regardless of the current one and of the
-    /// thread's scope.
+    /// Allocates from the given allocator or pool for use on a stream: see [#allocate(Allocator, long, int, long)].
     ///
-    /// @param from the allocator; it may belong to another device memory than the process's own
-    /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @throws IllegalArgumentException if `byteSize` is negative, or the stream belongs to another device memory
+    /// @throws IllegalArgumentException also if the stream belongs to another device memory
     /// @throws IllegalStateException if the allocator or the stream is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(Allocator from, long byteSize, CudaStream stream) {
         if (from.memory() != stream.memory()) {
             throw new IllegalArgumentException(stream + " belongs to another DeviceMemory than " + from);
@@ -355,8 +334,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// Returns the size up to which [#resize] keeps the block: the bytes from the buffer's
     /// beginning to the end of its block. Returns [#byteSize] if other buffers hold the block, too, or if
     /// the buffer does not own its memory.
-    ///
-    /// @throws IllegalStateException if the buffer is closed
     public long capacityBytes() {
         long start = address();
         return withoutView() instanceof SharedBlock block && block.hasOneHolder()
@@ -381,7 +358,6 @@ public final class DeviceBuffer implements AutoCloseable {
 
     /// Returns a part that shares the block with this buffer, and is freed on `newStream`.
     ///
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if it does not own its memory
     private DeviceBuffer retained(long offset, long size, long newStream) {
         long start = beginChange();
@@ -470,7 +446,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// closed: see [DeviceMemory#recordUse]. For a slice, the use counts for the whole block.
     ///
     /// @param stream a stream of the buffer's device
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long stream) {
         long block = block();
@@ -530,6 +505,7 @@ public final class DeviceBuffer implements AutoCloseable {
     ///     buffer is still open then
     /// @throws io.cistern.errors.UnknownAddressException if the program already freed the block by its address; the
     ///     buffer is closed then
+    @Override
     public void close() {
         long taken = take();
         if (taken == CLOSED) {
@@ -611,8 +587,6 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     /// Returns the address of the block that the buffer lies in.
-    ///
-    /// @throws IllegalStateException if the buffer is closed
     long block() {
         long present = address();
         Lifetime depends = lifetime;
@@ -620,8 +594,6 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     /// Passes the address to `code`, and keeps the buffer reachable until `code` returns.
-    ///
-    /// @throws IllegalStateException if the buffer is closed
     public void withAddress(LongConsumer code) {
         try {
             code.accept(address());
@@ -652,7 +624,6 @@ public final class DeviceBuffer implements AutoCloseable {
 
     /// Returns the allocator that made the memory; for a slice, the allocator of the whole block.
     ///
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.errors.UnknownAddressException if Cistern has no live block at the buffer's
     ///     address: the buffer has 0 bytes, wraps [borrowed][#ofBorrowed] memory from elsewhere, or the
     ///     program already freed the block by its address
@@ -663,7 +634,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this
     /// buffer to it in stream order.
     ///
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public DeviceBuffer copy() {
         return copiedTo(allocate(memory, byteSize, device, stream));
@@ -808,7 +778,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// @param offset bytes from the buffer's beginning, from 0
     /// @param size bytes of the part; 0 gives a buffer without memory
     /// @throws IndexOutOfBoundsException if the part is not inside the buffer
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the buffer does not own its memory: it is a view, an arena's,
     ///     or borrowed
     public DeviceBuffer retainedSlice(long offset, long size) {
@@ -843,7 +812,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// [IllegalStateException]. Nothing orders the host's accesses: first wait for the work that uses the
     /// buffer. Repeated calls return equal views.
     ///
-    /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the host can't access the memory, or the buffer is an
     ///     arena's
     public MemorySegment hostView() {
@@ -1009,8 +977,6 @@ public final class DeviceBuffer implements AutoCloseable {
     }
 
     /// Sets every byte to a value, on the buffer's stream.
-    ///
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value) {
         fill(value, stream);
     }
@@ -1018,7 +984,6 @@ public final class DeviceBuffer implements AutoCloseable {
     /// Sets every byte to a value, in stream order.
     ///
     /// @param stream a stream of the buffer's device
-    /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value, long stream) {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
     }
@@ -1033,7 +998,6 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @param value the 16 bits of an element
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 2
-    /// @throws IllegalStateException if the buffer is closed
     public void fillShorts(short value) {
         fillShorts(value, stream);
     }
@@ -1055,7 +1019,6 @@ public final class DeviceBuffer implements AutoCloseable {
     ///
     /// @param value the 32 bits of a word
     /// @throws IllegalArgumentException if the address or the length is not a multiple of 4
-    /// @throws IllegalStateException if the buffer is closed
     public void fillWords(int value) {
         fillWords(value, stream);
     }
