@@ -1,7 +1,6 @@
 package io.cistern;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.registry.CurrentAllocators;
 import io.cistern.internal.registry.Registry;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -28,7 +27,7 @@ public final class Currents {
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(Allocator allocator) {
         try {
-            registry.setCurrent(allocator.opened());
+            registry.currents().set(allocator.opened());
         } finally {
             registry.observers().deliver();
         }
@@ -42,7 +41,7 @@ public final class Currents {
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(int device, Allocator allocator) {
         try {
-            registry.setCurrent(device, allocator.opened());
+            registry.currents().set(device, allocator.opened());
         } finally {
             registry.observers().deliver();
         }
@@ -60,7 +59,7 @@ public final class Currents {
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
         try {
-            return registry.compareAndSetCurrent(device, expected.opened(), next.opened());
+            return registry.currents().compareAndSet(device, expected.opened(), next.opened());
         } finally {
             registry.observers().deliver();
         }
@@ -88,9 +87,7 @@ public final class Currents {
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public List<String> reload() {
         try {
-            return registry.reload().stream()
-                    .map(CurrentAllocators.Exchange::toString)
-                    .toList();
+            return registry.currents().reload();
         } finally {
             registry.observers().deliver();
         }

@@ -267,7 +267,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     suppressed in it. The former allocators are closed nevertheless, and the new one is current
     public Allocator setCurrent(String spec) {
         try {
-            return facade(registry.setCurrent(AllocatorSpec.parse(spec)));
+            return facade(registry.currents().set(AllocatorSpec.parse(spec)));
         } finally {
             observers.deliver();
         }

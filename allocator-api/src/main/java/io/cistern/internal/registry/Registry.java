@@ -6,7 +6,6 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
-import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
@@ -28,7 +27,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -37,7 +35,6 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
-import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -73,7 +70,6 @@ public final class Registry {
     private final DeviceReserves reserves;
     private final Surroundings surroundings;
     private final CurrentAllocators currents;
-    private final OwnedAllocators owned = new OwnedAllocators(this);
     private final CopyOnWriteArrayList<OpenAllocator> allocators = new CopyOnWriteArrayList<>();
 
     /// By device, the limit that began after the device memory was opened.
@@ -113,7 +109,7 @@ public final class Registry {
         for (int device = 0; device < currentRoutes.length; device++) {
             this.budgets.set(device, budgets.apply(device));
         }
-        this.currents = new CurrentAllocators(currentRoutes, publishes, owned::configured, observers);
+        this.currents = new CurrentAllocators(this, currentRoutes, publishes);
     }
 
     /// Opens an allocator from a spec, with a limit on the bytes of all its blocks, or none.
@@ -439,91 +435,9 @@ public final class Registry {
         return allocator;
     }
 
-    private static IllegalArgumentException closedOrForeign(OpenAllocator allocator) {
+    static IllegalArgumentException closedOrForeign(OpenAllocator allocator) {
         return new IllegalArgumentException(
                 "allocator " + allocator + " is closed, or belongs to another DeviceMemory");
-    }
-
-    /// Makes the allocator of a spec current on all devices, and opens it if necessary.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed; nothing changes then
-    /// @throws IllegalStateException if the device memory is closed, or as for [#exchange]
-    /// @throws RuntimeException as for [#exchange]
-    public OpenAllocator setCurrent(AllocatorSpec spec) {
-        requireOpen();
-        return exchange(false, () -> onAllDevices(owned.get(spec))).getFirst().now();
-    }
-
-    /// Makes an allocator that the program opened current on all devices.
-    public void setCurrent(OpenAllocator next) {
-        exchange(false, () -> onAllDevices(requireStaying(next)));
-    }
-
-    /// Makes an allocator that the program opened current on a device.
-    public void setCurrent(int device, OpenAllocator next) {
-        exchange(false, () -> Map.of(Devices.check(device, environment.deviceCount()), requireStaying(next)));
-    }
-
-    /// Makes an allocator current on a device if the expected one still is.
-    ///
-    /// @return whether it was
-    public boolean compareAndSetCurrent(int device, OpenAllocator expected, OpenAllocator next) {
-        return !exchange(false, () -> {
-                    requireStaying(next);
-                    return currents.get(device).equals(expected) ? Map.of(device, next) : Map.of();
-                })
-                .isEmpty();
-    }
-
-    private OpenAllocator requireStaying(OpenAllocator next) {
-        if (owned.isRetired(next)) {
-            throw closedOrForeign(next);
-        }
-        return requireMember(next);
-    }
-
-    /// Looks for plug-ins and configuration again, and exchanges the allocators that the configuration had
-    /// chosen.
-    public List<CurrentAllocators.Exchange> reload() {
-        return exchange(true, () -> owned.reload(currents.configured()));
-    }
-
-    /// Exchanges current allocators, and closes those that the framework had opened and that are current nowhere
-    /// afterwards.
-    ///
-    /// @param byConfiguration whether the configuration names the new ones, and not the program
-    /// @param change returns the new ones, by device
-    /// @throws IllegalStateException as for [OpenAllocator#requireOutside], if it would close; nothing
-    ///     changes then
-    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
-    ///     suppressed in it. All of them are closed then, and the new ones are current
-    private List<CurrentAllocators.Exchange> exchange(
-            boolean byConfiguration, Supplier<Map<Integer, OpenAllocator>> change) {
-        List<CurrentAllocators.Exchange> done = new ArrayList<>();
-        Failures failures = new Failures();
-        List<OpenAllocator> unused;
-        synchronized (currents) {
-            failures.gather(() -> {
-                Map<Integer, OpenAllocator> next = change.get();
-                currents.replacedBy(next).stream().filter(owned::contains).forEach(OpenAllocator::requireOutside);
-                next.forEach((device, allocator) -> done.add(currents.set(device, allocator, byConfiguration)));
-            });
-            unused = owned.retireUnused(currents::isCurrent);
-        }
-        unused.forEach(allocator -> failures.gather(allocator::closeReplaced));
-        synchronized (currents) {
-            owned.forget(unused);
-        }
-        failures.rethrow();
-        return done;
-    }
-
-    private Map<Integer, OpenAllocator> onAllDevices(OpenAllocator allocator) {
-        Map<Integer, OpenAllocator> all = new TreeMap<>();
-        for (int device = 0; device < environment.deviceCount(); device++) {
-            all.put(device, allocator);
-        }
-        return all;
     }
 
     public void refuseOpening() {

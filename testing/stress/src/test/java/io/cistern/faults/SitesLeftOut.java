@@ -10,9 +10,8 @@ final class SitesLeftOut {
     private static final Pattern OPENING = Pattern.compile(
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
-                    + "|\\.OwnedAllocators\\.|OpenContext\\.openAllocator$"
-                    + "|Leaks\\.(levelIn|reportBy)|Events\\.(trimmed|refused)|Registry\\.reload"
-                    + "|CurrentAllocators\\.configured|DriverPool\\.prime"
+                    + "|OpenContext\\.openAllocator$|Leaks\\.(levelIn|reportBy)|Events\\.(trimmed|refused)|DriverPool\\.prime"
+                    + "|CurrentAllocators\\.(lambda\\$)?(open|owned|find|choice|withAllProblems|reload)"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier|ProgramPause"
