@@ -53,7 +53,7 @@ module io.cistern.api {
     provides io.cistern.spi.AllocatorProvider with
             io.cistern.internal.direct.DirectProvider;
     provides io.cistern.spi.SegmentSourceProvider with
-            io.cistern.internal.direct.LinearSourceProvider,
-            io.cistern.internal.direct.ManagedSourceProvider,
-            io.cistern.internal.direct.PageSourceProvider;
+            io.cistern.internal.direct.DriverSource.Linear,
+            io.cistern.internal.direct.DriverSource.Managed,
+            io.cistern.internal.direct.DriverSource.Pages;
 }

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
@@ -22,7 +22,7 @@ class AdaptorAroundOpenAllocatorTests {
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(array), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(array), List.of(new DriverSource.Linear())))
             .open();
     private final MemoryLimit limit = MemoryLimit.of("upstream", 1000);
     private final Allocator upstream = memory.open(OpenOptions.spec("array").limit(limit));
@@ -106,7 +106,7 @@ class AdaptorAroundOpenAllocatorTests {
     @Test
     void aClosedUpstreamOrOneOfOtherMemoryIsRefused() {
         try (DeviceMemory other = DeviceMemory.builder(gpu)
-                .catalog(Catalog.of(List.of(array), List.of(new LinearSourceProvider())))
+                .catalog(Catalog.of(List.of(array), List.of(new DriverSource.Linear())))
                 .open()) {
             OpenOptions foreign = OpenOptions.around("logged", other.open("array"), Logging::new);
             assertThatIllegalArgumentException().isThrownBy(() -> memory.open(foreign));

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceEnvironment;
@@ -29,7 +29,7 @@ class CatalogReloadTests {
 
     /// What a search finds at the moment it is made.
     private final class Found implements Catalog {
-        private final Catalog all = Catalog.of(List.of(one, two), List.of(new LinearSourceProvider()));
+        private final Catalog all = Catalog.of(List.of(one, two), List.of(new DriverSource.Linear()));
         private final List<String> choices = List.of(chosen);
         private final String because = reason;
         private final Entry plugIn =

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -37,7 +37,7 @@ final class CloseInsideTests {
     private final AtomicLong next = new AtomicLong(1 << 20);
     private final Plugin plugin = new Plugin();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(other, plugin), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(other, plugin), List.of(new DriverSource.Linear())))
             .open();
     private final Allocator allocator = memory.setCurrent("plug-in");
 

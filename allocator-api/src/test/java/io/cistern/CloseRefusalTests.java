@@ -10,7 +10,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -30,7 +30,7 @@ class CloseRefusalTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(
-                    List.of(new Upstream(), new Around(), new DirectProvider()), List.of(new LinearSourceProvider())))
+                    List.of(new Upstream(), new Around(), new DirectProvider()), List.of(new DriverSource.Linear())))
             .open();
     private final List<String> closed = new ArrayList<>();
 

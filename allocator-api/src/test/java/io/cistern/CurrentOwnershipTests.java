@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
@@ -28,7 +28,7 @@ class CurrentOwnershipTests {
     private final ArrayAllocatorProvider one = new ArrayAllocatorProvider("one");
     private final ArrayAllocatorProvider two = new ArrayAllocatorProvider("two");
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(one, two), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(one, two), List.of(new DriverSource.Linear())))
             .open();
 
     @AfterEach
@@ -193,7 +193,7 @@ class CurrentOwnershipTests {
 
     /// A catalogue that names "one" for device 0 and "two" for device 1.
     private Catalog oneForEachDevice() {
-        Catalog all = Catalog.of(List.of(one, two), List.of(new LinearSourceProvider()));
+        Catalog all = Catalog.of(List.of(one, two), List.of(new DriverSource.Linear()));
         return (Catalog) Proxy.newProxyInstance(
                 Catalog.class.getClassLoader(), new Class<?>[] {Catalog.class}, (_, method, arguments) -> {
                     boolean forDevice = method.getName().equals("choose") && arguments.length == 2;

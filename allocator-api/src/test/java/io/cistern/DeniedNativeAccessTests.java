@@ -3,7 +3,7 @@ package io.cistern;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.reports.OwnJvm;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -16,7 +16,7 @@ class DeniedNativeAccessTests {
     static final class UsingPools {
         public static void main(String[] arguments) {
             DeviceMemory memory = DeviceMemory.builder(SimulatedGpu.builder().build())
-                    .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                    .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                     .open();
             for (int i = 0; i < 2; i++) {
                 try (MemoryPool pool = MemoryPool.builder(memory).spec("direct").open();

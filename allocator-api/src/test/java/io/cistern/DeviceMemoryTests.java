@@ -13,8 +13,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
-import io.cistern.internal.direct.PageSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
@@ -31,7 +30,7 @@ class DeviceMemoryTests {
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
     private final Catalog catalog = Catalog.of(
-            List.of(new DirectProvider(), array), List.of(new LinearSourceProvider(), new PageSourceProvider()));
+            List.of(new DirectProvider(), array), List.of(new DriverSource.Linear(), new DriverSource.Pages()));
     private final DeviceMemory memory =
             DeviceMemory.builder(gpu).catalog(catalog).open();
     private final long stream = gpu.streams().create(0);
@@ -170,7 +169,7 @@ class DeviceMemoryTests {
     @Test
     void aConfiguredAllocatorWhosePluginThrowsIsAWrongConfiguration() {
         array.failure = new IllegalStateException("no licence");
-        Catalog arrayAlone = Catalog.of(List.of(array), List.of(new LinearSourceProvider()));
+        Catalog arrayAlone = Catalog.of(List.of(array), List.of(new DriverSource.Linear()));
         try (DeviceMemory configured =
                 DeviceMemory.builder(gpu).catalog(arrayAlone).open()) {
             assertThatExceptionOfType(ConfigurationException.class)

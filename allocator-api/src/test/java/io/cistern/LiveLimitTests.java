@@ -10,7 +10,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.MemoryEvent.OutOfMemory.RefusalCause;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
@@ -31,7 +31,7 @@ class LiveLimitTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(CAPACITY).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new ArrayAllocatorProvider("array")), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new ArrayAllocatorProvider("array")), List.of(new DriverSource.Linear())))
             .open();
 
     @AfterEach

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.management.ManagementFactory;
@@ -24,7 +24,7 @@ class MemoryLimitTests {
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final MemoryLimit process = MemoryLimit.of("process", 1000);
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
             .limit(process)
             .open();
     private final Allocator current = memory.setCurrent("direct");

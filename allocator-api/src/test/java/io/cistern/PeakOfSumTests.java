@@ -2,7 +2,7 @@ package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -18,7 +18,7 @@ class PeakOfSumTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(8L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new ArrayAllocatorProvider("array")), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new ArrayAllocatorProvider("array")), List.of(new DriverSource.Linear())))
             .open();
 
     @AfterEach

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
@@ -23,7 +23,7 @@ class RedirectTests {
     private final ArrayAllocatorProvider array = new ArrayAllocatorProvider("array");
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new Choosing(), new Around(), array), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new Choosing(), new Around(), array), List.of(new DriverSource.Linear())))
             .open();
 
     /// Asks for the allocator of the option `backend`.

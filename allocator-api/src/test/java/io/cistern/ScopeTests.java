@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -28,7 +28,7 @@ class ScopeTests {
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(
                     List.of(new DirectProvider(), new ArrayAllocatorProvider("array")),
-                    List.of(new LinearSourceProvider())))
+                    List.of(new DriverSource.Linear())))
             .open();
     private final Allocator current = memory.setCurrent("direct");
     private final Allocator pool = memory.open("direct");

@@ -1,5 +1,8 @@
 package io.cistern.spi;
 
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
+
 /// The devices that an allocator will serve.
 public interface DeviceEnvironment {
     /// Returns whether the devices are simulated.
@@ -31,5 +34,16 @@ public interface DeviceEnvironment {
     /// concurrently, and if not, why.
     default Availability managedMemory(int device) {
         return Availability.no("this environment does not report managed memory");
+    }
+
+    /// Returns the first answer of a device that is no; yes if there is none.
+    ///
+    /// @param ability asks a device, such as `environment::virtualMemory`
+    default Availability onAll(IntFunction<Availability> ability) {
+        return IntStream.range(0, deviceCount())
+                .mapToObj(ability)
+                .filter(answer -> !answer.available())
+                .findFirst()
+                .orElse(Availability.yes());
     }
 }

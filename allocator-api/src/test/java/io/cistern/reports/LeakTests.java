@@ -14,7 +14,7 @@ import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.jvm.LogOf;
@@ -43,7 +43,7 @@ class LeakTests {
 
     private DeviceMemory open(LeakLevel level) {
         DeviceMemory memory = DeviceMemory.builder(gpu)
-                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                 .leakLevel(level)
                 .open();
         memory.setCurrent("direct");
@@ -272,7 +272,7 @@ class LeakTests {
     static final class Leaking {
         private static final DeviceMemory MEMORY = DeviceMemory.builder(
                         SimulatedGpu.builder().build())
-                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                 .open();
 
         public static void main(String[] arguments) {
@@ -288,7 +288,7 @@ class LeakTests {
         public void run() {
             try (SimulatedGpu gpu = SimulatedGpu.builder().build();
                     DeviceMemory memory = DeviceMemory.builder(gpu)
-                            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                             .leakLevel(LeakLevel.SITES)
                             .open()) {
                 memory.setCurrent("direct");

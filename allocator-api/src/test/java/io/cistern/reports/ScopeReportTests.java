@@ -10,7 +10,7 @@ import io.cistern.ScopeCarrier;
 import io.cistern.ScopeOptions;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.internal.names.SettingProblems;
 import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
@@ -37,7 +37,7 @@ class ScopeReportTests {
 
     private DeviceMemory open(boolean report) {
         DeviceMemory memory = DeviceMemory.builder(gpu)
-                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                 .reportScopes(report)
                 .open();
         memory.setCurrent("direct");

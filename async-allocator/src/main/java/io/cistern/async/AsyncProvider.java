@@ -39,17 +39,7 @@ public final class AsyncProvider implements AllocatorProvider {
     /// Returns no, with the reason, if a device has no pools.
     @Override
     public Availability availability(DeviceEnvironment environment) {
-        return poolsOf(environment);
-    }
-
-    static Availability poolsOf(DeviceEnvironment environment) {
-        for (int device = 0; device < environment.deviceCount(); device++) {
-            Availability pools = environment.memoryPools(device);
-            if (!pools.available()) {
-                return pools;
-            }
-        }
-        return Availability.yes();
+        return environment.onAll(environment::memoryPools);
     }
 
     @Override

@@ -40,7 +40,7 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     /// Returns no, with the reason, if a device has no pools.
     @Override
     public Availability availability(DeviceEnvironment environment) {
-        return AsyncProvider.poolsOf(environment);
+        return environment.onAll(environment::memoryPools);
     }
 
     @Override

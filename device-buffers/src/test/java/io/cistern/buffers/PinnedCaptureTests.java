@@ -14,7 +14,7 @@ import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.catalog.Catalog;
@@ -35,7 +35,7 @@ final class PinnedCaptureTests {
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
             .open();
     private final PinnedMemory pinned = PinnedMemory.of(memory);
     private final long stream = gpu.streams().create(DEVICE);

@@ -6,7 +6,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
@@ -26,7 +26,7 @@ class PinnedLookTests {
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
             .open();
     private final long stream = gpu.streams().create(DEVICE);
     private final MemorySegment latch = gpu.memory().allocateHost(DEVICE, Integer.BYTES);

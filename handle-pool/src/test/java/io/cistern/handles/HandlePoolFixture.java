@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.time.Duration;
@@ -21,7 +21,7 @@ import java.util.function.BooleanSupplier;
 final class HandlePoolFixture implements AutoCloseable {
     final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
     final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
             .open();
     final CheckedLibrary library = new CheckedLibrary(gpu);
     final long stream = gpu.streams().create(0);

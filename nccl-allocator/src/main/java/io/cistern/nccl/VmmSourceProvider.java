@@ -38,13 +38,7 @@ public final class VmmSourceProvider implements SegmentSourceProvider {
     /// Returns no, with the reason, if a device has no virtual memory management.
     @Override
     public Availability availability(DeviceEnvironment environment) {
-        for (int device = 0; device < environment.deviceCount(); device++) {
-            Availability memory = environment.virtualMemory(device);
-            if (!memory.available()) {
-                return memory;
-            }
-        }
-        return Availability.yes();
+        return environment.onAll(environment::virtualMemory);
     }
 
     @Override

@@ -9,7 +9,7 @@ import io.cistern.handles.HandleException;
 import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.jvm.CCompiler;
 import io.cistern.jvm.FakeLibrary;
 import io.cistern.jvm.JavaProgram;
@@ -47,7 +47,7 @@ class CudaLibrariesTests {
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
             .open();
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);

@@ -8,7 +8,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.handles.HandleException;
 import io.cistern.handles.HandlePool;
 import io.cistern.internal.direct.DirectProvider;
-import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.internal.direct.DriverSource;
 import io.cistern.jvm.FakeLibrary;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -35,7 +35,7 @@ class JCublasHandlesTests {
         assumeTrue(DRIVER_API && FAKE != null, "no C compiler on the PATH");
         gpu = SimulatedGpu.builder().build();
         memory = DeviceMemory.builder(gpu)
-                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+                .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new DriverSource.Linear())))
                 .open();
         memory.setCurrent("direct");
         FAKE.set("failing", 0);
