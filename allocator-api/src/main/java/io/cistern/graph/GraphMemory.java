@@ -5,7 +5,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.capture.Captures;
-import io.cistern.internal.capture.Checkpoints;
 import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.registry.OpenAllocator;
@@ -171,7 +170,7 @@ public final class GraphMemory {
     /// @return a checkpoint, which the caller closes
     /// @throws IllegalStateException if a stream is being captured into this memory, or its graphs are gone
     public Checkpoint checkpoint() {
-        return new Checkpoint(blocks.checkpoints(), captures(memory));
+        return new Checkpoint(blocks, captures(memory));
     }
 
     /// A record of which blocks of some graphs were alive at one moment.
@@ -201,14 +200,14 @@ public final class GraphMemory {
     /// **Threads.** Any thread may call any method, but no other thread may allocate or free blocks of
     /// these graphs during the call.
     public static final class Checkpoint implements AutoCloseable {
-        private final Checkpoints checkpoints;
+        private final GraphBlocks blocks;
         private final Captures captures;
         private final long[] noted;
 
-        private Checkpoint(Checkpoints checkpoints, Captures captures) {
-            this.checkpoints = checkpoints;
+        private Checkpoint(GraphBlocks blocks, Captures captures) {
+            this.blocks = blocks;
             this.captures = captures;
-            this.noted = checkpoints.take();
+            this.noted = blocks.checkpoint();
         }
 
         /// Restores the memory: after this call, exactly the recorded blocks are alive, each at its
@@ -224,7 +223,7 @@ public final class GraphMemory {
         ///     in the checkpoint; or if a recorded block was freed on a stream that was being captured into
         ///     a graph of another memory, which now keeps the block. Nothing has changed then
         public List<Long> restore() {
-            return checkpoints.restore(noted);
+            return blocks.restore(noted);
         }
 
         /// Gives back the recorded blocks that the program has freed, unless they are also in another open
@@ -235,7 +234,7 @@ public final class GraphMemory {
         ///     the blocks then go back with the memory of the graphs
         @Override
         public void close() {
-            checkpoints.close(noted, captures);
+            blocks.closeCheckpoint(noted, captures);
         }
     }
 

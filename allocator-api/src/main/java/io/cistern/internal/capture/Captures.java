@@ -314,7 +314,7 @@ public final class Captures implements CaptureRoutes {
             return CapturedFree.NOT_CAPTURED;
         }
         GraphBlocks memory = capture.memory;
-        if (memory.owns(route) || holders.owners(address).contains(memory)) {
+        if (memory.owns(address, route)) {
             return keepsOwn(address, stream) ? CapturedFree.KEPT : CapturedFree.OWN;
         }
         return memory.keep(address) ? CapturedFree.KEPT : CapturedFree.NOT_CAPTURED;

@@ -15,6 +15,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
@@ -26,6 +27,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongPredicate;
+import java.util.function.Predicate;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /// The blocks of one [io.cistern.graph.GraphMemory]: those of private allocators, and kept blocks of others.
@@ -73,7 +76,13 @@ public final class GraphBlocks {
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
-    private final Checkpoints checkpoints;
+
+    /// The open checkpoints: each a sorted array of the addresses that it noted, told apart by identity.
+    private final List<long[]> checkpoints = new ArrayList<>();
+
+    /// The addresses that any open checkpoint noted, sorted. A noted block that the program frees is kept, so its
+    /// allocator hands its address to nobody, and the block can be made alive again. Read without the lock.
+    private volatile long[] noted = {};
 
     /// The captures under way, and some that are over. Replaced when one begins, so that frees read it without a
     /// lock and without Java heap.
@@ -117,11 +126,6 @@ public final class GraphBlocks {
         this.holders = holders;
         this.number = number;
         this.ended = ended;
-        this.checkpoints = new Checkpoints(this, router, holders);
-    }
-
-    public Checkpoints checkpoints() {
-        return checkpoints;
     }
 
     /// Returns the bytes reserved only for these graphs, as far as the allocators can tell. Kept blocks count
@@ -160,7 +164,7 @@ public final class GraphBlocks {
     }
 
     /// Whether a stream is captured into these graphs.
-    boolean isCapturedInto() {
+    private boolean isCapturedInto() {
         for (StreamCapture capture : into) {
             if (!capture.isOver) {
                 return true;
@@ -388,7 +392,7 @@ public final class GraphBlocks {
             if (!mayKeepOwn(address, route)) {
                 return false;
             }
-            boolean again = inside && !checkpoints.hasNoted(address) && !usedElsewhere.contains(address);
+            boolean again = inside && !hasNoted(address) && !usedElsewhere.contains(address);
             Deque<Long> free = again
                     ? reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     : new ArrayDeque<>();
@@ -405,7 +409,7 @@ public final class GraphBlocks {
     }
 
     private boolean mayKeepOwn(long address, Route route) {
-        return !gone && (!owns(route) || checkpoints.hasNoted(address));
+        return !gone && (!owns(route) || hasNoted(address));
     }
 
     /// Keeps a block of these graphs that other graphs kept until now.
@@ -458,24 +462,116 @@ public final class GraphBlocks {
         router.ofLive(address, (at, byteSize, route) -> deferred(route, at, byteSize));
     }
 
-    /// Makes kept blocks alive again.
+    private boolean hasNoted(long address) {
+        return isIn(noted, address);
+    }
+
+    private static boolean isIn(long[] addresses, long address) {
+        return Arrays.binarySearch(addresses, address) >= 0;
+    }
+
+    /// Takes a checkpoint of the live blocks.
     ///
-    /// @throws IllegalStateException if one of them is not kept here; then none is made alive
-    synchronized void revive(List<Long> addresses) {
-        if (!kept.containsAll(addresses)) {
+    /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
+    public synchronized long[] checkpoint() {
+        requireRest();
+        long[] live = live();
+        for (long address : live) {
+            holders.own(address, this);
+        }
+        checkpoints.add(live);
+        try {
+            noted = merged(_ -> true);
+        } catch (Throwable failure) {
+            checkpoints.removeLast();
+            throw failure;
+        }
+        return live;
+    }
+
+    private void requireRest() {
+        if (gone) {
+            throw new IllegalStateException("the graphs of this memory no longer exist");
+        }
+        if (isCapturedInto()) {
+            throw new IllegalStateException("a stream is being captured into this memory: end the capture first");
+        }
+    }
+
+    private long[] live() {
+        LongStream.Builder live = LongStream.builder();
+        router.forEachLive((address, _, route) -> {
+            if (owns(address, route)) {
+                live.add(address);
+            }
+        });
+        return live.build().sorted().toArray();
+    }
+
+    /// Returns the addresses that some open checkpoints noted, sorted.
+    private long[] merged(Predicate<long[]> which) {
+        return checkpoints.stream()
+                .filter(which)
+                .flatMapToLong(Arrays::stream)
+                .sorted()
+                .toArray();
+    }
+
+    /// Makes the noted blocks that the program has freed since alive again.
+    ///
+    /// @return their addresses
+    /// @throws IllegalStateException if a stream is captured into this memory, its graphs are gone, the
+    ///     checkpoint is closed, a block is alive that it did not note, or a noted block is kept for other
+    ///     graphs; nothing changes then
+    public synchronized List<Long> restore(long[] checkpoint) {
+        if (!checkpoints.contains(checkpoint)) {
+            throw new IllegalStateException("the checkpoint is closed");
+        }
+        requireRest();
+        long[] live = live();
+        long others =
+                Arrays.stream(live).filter(each -> !isIn(checkpoint, each)).count();
+        if (others > 0) {
+            throw new IllegalStateException(
+                    "live blocks of this memory that are not in the checkpoint: " + others + "; free them first");
+        }
+        List<Long> again = Arrays.stream(checkpoint)
+                .filter(each -> !isIn(live, each))
+                .boxed()
+                .toList();
+        if (!kept.containsAll(again)) {
             throw new IllegalStateException("a block of the checkpoint is kept for other graphs: it was freed on a"
                     + " stream that was captured into them");
         }
-        addresses.forEach(address -> {
+        again.forEach(address -> {
             kept.remove(address);
             holders.revive(address);
         });
+        return again;
+    }
+
+    /// Closes a checkpoint. The blocks that only it kept go back after all work, when nothing is captured.
+    ///
+    /// @param captures those of the device memory
+    /// @throws CudaException if the driver refuses to order that; the blocks go back with the graphs then
+    @SuppressWarnings("ReferenceEquality") // they are told apart by identity
+    public void closeCheckpoint(long[] checkpoint, Captures captures) {
+        LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
+        var givingBack = new NodeQueue.Node<Runnable>(() -> giveBack(onlyHere));
+        synchronized (this) {
+            long[] others = merged(each -> each != checkpoint);
+            if (!checkpoints.remove(checkpoint)) {
+                return;
+            }
+            noted = others;
+        }
+        captures.whenNoneIsUnderWay(givingBack);
     }
 
     /// Gives kept blocks of private allocators back, after all work.
     ///
     /// @throws CudaException if the driver refuses
-    void giveBack(LongPredicate wanted) {
+    private void giveBack(LongPredicate wanted) {
         List<Long> blocks;
         synchronized (this) {
             blocks = kept.stream()
