@@ -38,8 +38,8 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.routing.ThreadCounters;
-import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.internal.threads.NodeQueue;
+import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
@@ -82,8 +82,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// reported, so that reporting costs nothing while it is off.
     private final @Nullable Route[] currentRoutes;
 
-    private final BlockUses uses;
-    private final EventStreams eventStreams;
+    final BlockUses uses;
+    final EventStreams eventStreams;
     final Captures captures;
     final Observers observers = new Observers();
     final ObservedCalls observed = new ObservedCalls(router, observers);
@@ -98,7 +98,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
     final Leaks leaks;
-    private final EventOrder order;
+    final EventOrder order;
     private final ThresholdNotifier notifier;
     private final Currents currents;
     private final Listeners listeners;
@@ -125,7 +125,10 @@ public final class DeviceMemory implements AutoCloseable {
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(
-                        builder::warnOfSettings, this::outsideCaptures, this::isReclaimingFor, facades::remove));
+                        builder::warnOfSettings,
+                        this::outsideCaptures,
+                        this::isReclaimingFor,
+                        facades::remove));
         order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
@@ -140,8 +143,7 @@ public final class DeviceMemory implements AutoCloseable {
         notifier = new ThresholdNotifier(driver, router.routes().thresholds());
         currents = new Currents(registry);
         listeners = new Listeners(outOfMemory, notifier, observers, deviceCount);
-        moduleSupport =
-                new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel, builder.settings.byKey());
+        moduleSupport = new ModuleSupport(this, builder.leakLevel, builder.settings.byKey());
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
         moduleSupport.attachment(OutOfMemoryHandler.class, _ -> outOfMemory);

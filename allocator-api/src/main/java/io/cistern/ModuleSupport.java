@@ -9,8 +9,6 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecProblems;
-import io.cistern.internal.order.EventStreams;
-import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
@@ -51,29 +49,12 @@ public final class ModuleSupport {
     }
 
     private final DeviceMemory memory;
-    private final Router router;
-    private final Pools pools;
-    private final BlockUses uses;
-    private final StreamOrder streams;
-    private final EventStreams eventStreams;
     private final LeakLevel leakLevel;
     private final Map<String, String> settings;
     private final Attachments attachments = new Attachments();
 
-    ModuleSupport(
-            DeviceMemory memory,
-            Pools pools,
-            BlockUses uses,
-            StreamOrder streams,
-            EventStreams eventStreams,
-            LeakLevel leakLevel,
-            Map<String, String> settings) {
+    ModuleSupport(DeviceMemory memory, LeakLevel leakLevel, Map<String, String> settings) {
         this.memory = memory;
-        this.router = memory.router;
-        this.pools = pools;
-        this.uses = uses;
-        this.streams = streams;
-        this.eventStreams = eventStreams;
         this.leakLevel = leakLevel;
         this.settings = Map.copyOf(settings);
     }
@@ -123,7 +104,7 @@ public final class ModuleSupport {
     /// Returns the object that records fences and orders streams, for use until the device memory is
     /// closed.
     public StreamOrder streams() {
-        return streams;
+        return memory.order;
     }
 
     /// Returns the settings by key, as they were when the builder of the device memory was created, even
@@ -153,7 +134,7 @@ public final class ModuleSupport {
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event
     public void recordUseUntil(long address, long event) {
         if (address != 0) {
-            uses.recordUse(address, eventStreams.after(router.deviceOf(address), event));
+            memory.uses.recordUse(address, memory.eventStreams.after(memory.router.deviceOf(address), event));
         }
     }
 
@@ -161,7 +142,7 @@ public final class ModuleSupport {
     /// a graph keeps is not live. So after a free has thrown, this method tells whether the free can be
     /// repeated.
     public boolean isLive(long address) {
-        return router.isLive(address);
+        return memory.router.isLive(address);
     }
 
     /// Throws an exception if a block is asleep. A `DeviceBuffer` checks this itself; code that uses bare
@@ -170,15 +151,15 @@ public final class ModuleSupport {
     /// @param address the address at which a block begins; other addresses count as awake
     /// @throws MemoryAsleepException if the block's pool [sleeps][MemoryPool#sleep]
     public void requireAwake(long address) {
-        if (pools.anyAsleep) {
-            router.requireAwake(address);
+        if (memory.pools().anyAsleep) {
+            memory.router.requireAwake(address);
         }
     }
 
     /// Returns whether any pool is asleep, which is rare. Only then does code need to look up a block's
     /// address and call [#requireAwake].
     public boolean isAnyAsleep() {
-        return pools.anyAsleep;
+        return memory.pools().anyAsleep;
     }
 
     /// Returns whether a stream is being captured into a graph. This method asks the driver only while a
@@ -212,7 +193,7 @@ public final class ModuleSupport {
     ///     alive then
     public void freeBehindAll(long address) {
         if (address != 0) {
-            memory.free(address, streamBehindAll(router.deviceOf(address)));
+            memory.free(address, streamBehindAll(memory.router.deviceOf(address)));
         }
     }
 
