@@ -13,6 +13,8 @@ import io.cistern.internal.routing.Route;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
@@ -157,6 +159,29 @@ public final class MemoryPool extends Allocator {
         /// @param byteSize the bytes that the maker was asked for
         /// @param device the device's ordinal
         void free(long address, long byteSize, int device);
+    }
+
+    /// A source made of two functions of the program.
+    private record FunctionSource(SegmentMaker maker, SegmentDeleter deleter) implements RangeSource {
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            long address = maker.allocate(byteSize, device);
+            if (address == 0) {
+                throw new DeviceOutOfMemoryException(
+                        byteSize, device, "the pool's function returned 0 for " + ByteSizes.exact(byteSize));
+            }
+            try {
+                return new Segment(address, byteSize, device);
+            } catch (OutOfMemoryError full) { // of the Java heap
+                deleter.free(address, byteSize, device);
+                throw full;
+            }
+        }
+
+        @Override
+        public void release(Segment segment) {
+            deleter.free(segment.address(), segment.byteSize(), segment.device());
+        }
     }
 
     /// Returns a number that is unique in the process; a pool that is opened later has a larger number.

@@ -8,6 +8,7 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
 
 /// Finds providers by name, and chooses the current allocator if the program does not.
 /// `cistern-pluggable-loader` implements this interface. A program without that loader creates a catalogue
@@ -72,7 +73,7 @@ public interface Catalog {
     /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
     ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
-        return Loader.catalog(allocators, sources)
+        return ofLoader(allocators, sources)
                 .orElseThrow(() -> new ConfigurationException(
                         "no catalogue of allocators: add cistern-pluggable-loader, or open DeviceMemory with"
                                 + " your own Catalog"));
@@ -81,7 +82,15 @@ public interface Catalog {
     /// Returns the catalogue that [#discover] finds without providers of the program's own; an empty one if
     /// there is no loader on the class path or module path.
     static Catalog found() {
-        return Loader.catalog(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
+        return ofLoader(List.of(), List.of()).orElseGet(() -> of(List.of(), List.of()));
+    }
+
+    private static Optional<Catalog> ofLoader(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
+        ClassLoader own = Catalog.class.getClassLoader();
+        ClassLoader context = Thread.currentThread().getContextClassLoader();
+        return ServiceLoader.load(CatalogProvider.class, own)
+                .findFirst()
+                .map(provider -> provider.discover(context != null ? context : own, allocators, sources));
     }
 
     /// Returns a catalogue of only the given providers; [#choose] returns the first allocator.

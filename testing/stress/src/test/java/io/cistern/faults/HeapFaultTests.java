@@ -29,7 +29,7 @@ class HeapFaultTests {
     /// Those of allocators, graphs, buffers and handles, the classes that a program calls, and what records events.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
-            + ",io/cistern/DeviceMemory,io/cistern/Driver,io/cistern/FunctionSource,io/cistern/Listeners,io/cistern/LockPause"
+            + ",io/cistern/DeviceMemory,io/cistern/Driver,io/cistern/Listeners"
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
             + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
             + ",io/cistern/buffers/,io/cistern/handles/"
