@@ -140,7 +140,7 @@ public final class DeviceMemory implements AutoCloseable {
         if (openScopes != null) {
             scopes.watch(openScopes::moved);
         }
-        notifier = new ThresholdNotifier(driver, router.routes().thresholds());
+        notifier = new ThresholdNotifier(driver, router.routes());
         currents = new Currents(registry);
         listeners = new Listeners(outOfMemory, notifier, observers, deviceCount);
         moduleSupport = new ModuleSupport(this, builder.leakLevel, builder.settings.byKey());

@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.names.Sizes;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Routes;
 import io.cistern.internal.routing.Threshold;
-import io.cistern.internal.routing.Thresholds;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any.
 public final class ThresholdNotifier {
     private final CudaDriver driver;
-    private final Thresholds thresholds;
+    private final Routes routes;
     private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
 
     /// Guarded by this.
@@ -33,9 +33,9 @@ public final class ThresholdNotifier {
     /// The notifying thread; null if nothing is registered. Written under the lock of this.
     private volatile @Nullable Thread thread;
 
-    public ThresholdNotifier(CudaDriver driver, Thresholds thresholds) {
+    public ThresholdNotifier(CudaDriver driver, Routes routes) {
         this.driver = driver;
-        this.thresholds = thresholds;
+        this.routes = routes;
     }
 
     /// Registers a listener that is notified of each crossing.
@@ -49,9 +49,9 @@ public final class ThresholdNotifier {
         Notice notice = new Notice();
         Threshold threshold = new Threshold(device, ofReserved, byteSize, only, notice::isDue);
         notice.call = () -> listener.accept(threshold.bytes());
-        notice.stop = () -> thresholds.remove(threshold);
+        notice.stop = () -> routes.remove(threshold);
         register(notice);
-        thresholds.add(threshold);
+        routes.add(threshold);
         return () -> end(notice);
     }
 

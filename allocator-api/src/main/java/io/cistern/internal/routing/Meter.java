@@ -58,7 +58,7 @@ final class Meter {
     private static final Step GIVE_UP = (_, tally) -> tally.giveUpClaim();
 
     final int device;
-    private final SumPeak sumPeak;
+    private final DeviceMeters ofDevice;
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
@@ -72,7 +72,7 @@ final class Meter {
     /// many threads as there are. As of the last recall.
     private volatile int shareShift = 1;
 
-    /// The thresholds for which this meter counts. Written by [Thresholds].
+    /// The thresholds for which this meter counts. Written by [DeviceMeters].
     volatile Threshold[] thresholds = {};
 
     /// The routes that count here and have not drained. Guarded by this.
@@ -110,11 +110,11 @@ final class Meter {
     /// are lost.
     private volatile AtomicLong peak = new AtomicLong();
 
-    /// @param sumPeak knows the peak of all meters of the device together
+    /// @param ofDevice all meters of the device
     /// @param told the allocator's reports of the memory that it holds
-    Meter(int device, SumPeak sumPeak, ReservedBytes told) {
+    Meter(int device, DeviceMeters ofDevice, ReservedBytes told) {
         this.device = device;
-        this.sumPeak = sumPeak;
+        this.ofDevice = ofDevice;
         this.told = told;
     }
 
@@ -280,7 +280,7 @@ final class Meter {
 
     /// Checks the thresholds.
     void moved() {
-        sumPeak.moved();
+        ofDevice.moved();
         for (Threshold threshold : thresholds) {
             threshold.moved();
         }
@@ -367,7 +367,7 @@ final class Meter {
     /// beyond it and starts the thread's `most` again.
     void resetPeak() {
         beginPeak();
-        sumPeak.reset();
+        ofDevice.reset();
         moved();
     }
 

@@ -29,8 +29,7 @@ public final class Routes {
     private final ThreadTable<ThreadCounters> threads;
     private final OwnerTable owners;
     private final ClosingThreads closingThreads = new ClosingThreads();
-    private final Thresholds thresholds = new Thresholds();
-    private final Map<Integer, SumPeak> sumPeaks = new ConcurrentHashMap<>();
+    private final Map<Integer, DeviceMeters> meters = new ConcurrentHashMap<>();
 
     /// The number of indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
@@ -50,8 +49,15 @@ public final class Routes {
         this.idle = new int[owners.routes.length];
     }
 
-    public Thresholds thresholds() {
-        return thresholds;
+    /// Watches a threshold from now on; notifies at once if the sum is already above it.
+    public void add(Threshold threshold) {
+        meters(threshold.device).add(threshold);
+        threshold.settledBytes(); // so that threads tell of each fall from now on
+        threshold.moved();
+    }
+
+    public void remove(Threshold threshold) {
+        meters(threshold.device).remove(threshold);
     }
 
     /// Sets the object that serves routes while streams are captured, before the first capture.
@@ -72,29 +78,27 @@ public final class Routes {
             ReservedBytes reserved,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        SumPeak sumPeak = sumPeak(device);
-        Meter meter = new Meter(device, sumPeak, reserved);
+        DeviceMeters ofDevice = meters(device);
+        Meter meter = new Meter(device, ofDevice, reserved);
         reserved.move(device, meter);
-        thresholds.opened(meter);
-        sumPeak.opened(meter);
         try {
+            ofDevice.opened(meter);
             return open(name, device, allocator, meter, budgets, whenDrained);
         } catch (Throwable failure) {
-            sumPeak.drained(meter);
-            thresholds.drained(meter);
+            ofDevice.drained(meter);
             throw failure;
         }
     }
 
-    private SumPeak sumPeak(int device) {
-        return sumPeaks.computeIfAbsent(device, _ -> new SumPeak());
+    private DeviceMeters meters(int device) {
+        return meters.computeIfAbsent(device, _ -> new DeviceMeters());
     }
 
     /// Returns the most bytes that all allocators of a device together had requested at one moment.
     ///
     /// @param sumOfPeaks the sum of the peaks of the allocators that are open
     public long peakOfSum(int device, long sumOfPeaks) {
-        return sumPeak(device).bytes(sumOfPeaks);
+        return meters(device).bytes(sumOfPeaks);
     }
 
     /// Opens a route of an allocator that reports nothing of the memory that it holds.
@@ -197,8 +201,7 @@ public final class Routes {
             pause();
         }
         if (route.meter.retire(route)) {
-            sumPeak(route.device).drained(route.meter);
-            thresholds.drained(route.meter);
+            meters(route.device).drained(route.meter);
         }
         synchronized (this) {
             route.retired = true;

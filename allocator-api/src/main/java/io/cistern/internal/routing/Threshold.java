@@ -23,7 +23,7 @@ public final class Threshold {
     private final @Nullable Route only;
     private final Runnable whenAbove;
 
-    /// The meters that count here; replaced by [Thresholds].
+    /// The meters that count here; replaced by [DeviceMeters].
     volatile Meter[] meters = {};
 
     private volatile boolean above;
@@ -41,7 +41,7 @@ public final class Threshold {
     }
 
     boolean counts(Meter meter) {
-        return meter.device == device && (only == null || only.meter == meter);
+        return only == null || only.meter == meter;
     }
 
     /// Returns the bytes in use now, exact while no other thread allocates.

@@ -15,7 +15,7 @@ final class ThresholdRuleTests {
     private static final long MIB = 1 << 20;
 
     private final Router router = new Router();
-    private final Thresholds thresholds = router.routes().thresholds();
+    private final Routes routes = router.routes();
     private final Observers observers = new Observers();
     private final ReservedBytes told = new ReservedBytes("first", 2, observers);
     private final Route first = open("first", 0, told);
@@ -30,7 +30,7 @@ final class ThresholdRuleTests {
 
     private Threshold watch(boolean ofReserved, long byteSize, @Nullable Route only) {
         Threshold threshold = new Threshold(0, ofReserved, byteSize, only, fired::incrementAndGet);
-        thresholds.add(threshold);
+        routes.add(threshold);
         return threshold;
     }
 
@@ -103,10 +103,10 @@ final class ThresholdRuleTests {
     void aThresholdThatWasRemovedFiresNoMore() {
         Threshold removed = watch(false, 100 * MIB, null);
         Threshold stays = watch(false, 150 * MIB, null);
-        thresholds.remove(removed);
+        routes.remove(removed);
         router.allocate(first, 200 * MIB, 0);
         assertThat(fired).hasValue(1);
-        thresholds.remove(stays);
+        routes.remove(stays);
         assertThat(first.meter.thresholds).isEmpty();
         assertThat(second.meter.thresholds).isEmpty();
     }

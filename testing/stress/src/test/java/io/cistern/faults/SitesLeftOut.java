@@ -13,7 +13,7 @@ final class SitesLeftOut {
                     + "|OpenContext\\.openAllocator$|Leaks\\.(levelIn|reportBy)|Events\\.(trimmed|refused)|DriverPool\\.prime"
                     + "|CurrentAllocators\\.(lambda\\$)?(open|owned|find|choice|withAllProblems|reload)"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
-                    + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
+                    + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|DeviceMeters|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier|ProgramPause"
                     + "|CurrentAllocators|Observers|BlockSites|Leaks|CheckedAllocator|StreamTimeline|SpillStore)"
                     + "\\.(<init>|lambda\\$new\\$\\d+|builder)$");

@@ -17,7 +17,7 @@ public class ThreadCountersModelTests {
             0,
             "route",
             new Addresses(1 << 20, 1),
-            new Meter(0, new SumPeak(), new ReservedBytes("test", 1, new Observers())),
+            new Meter(0, new DeviceMeters(), new ReservedBytes("test", 1, new Observers())),
             null,
             ThreadCounters.table(_ -> {}),
             _ -> {},

@@ -1,18 +1,24 @@
 package io.cistern.internal.routing;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
-/// The most bytes that all allocators of a device together had requested at one moment since the last reset.
+/// The meters of one device: the most bytes that all its allocators together had requested at one moment since the
+/// last reset, and the [Threshold]s that meters count for.
 ///
-/// **Idea.** It is what a [Meter] does for threads, one level up. While the leases of all meters together
+/// **The peak.** This does for meters what a [Meter] does for threads. While the leases of all meters together
 /// stay below a limit a little above the most bytes known, nobody looks further. A thread that moves a meter
 /// beyond it makes all meters take their leases back, which gives the sum at a known moment. So the peak is
 /// at most that little too high, and never too low.
 ///
+/// **Thresholds.** A meter that counts for none has an empty list. So thresholds cost nothing if there are none, and
+/// else only when a thread goes to its meter, some MiB apart.
+///
 /// **Threads.** Any. It is asked only where a meter moves, which is some KiB or MiB apart.
-final class SumPeak {
+final class DeviceMeters {
     /// How much too high the peak may be, as a shift: less than 2 %.
     private static final int SLACK_SHIFT = 6;
 
@@ -34,6 +40,7 @@ final class SumPeak {
     private long reached;
     private long slack = SLACK_BYTES;
     private boolean anyDrained;
+    private final List<Threshold> thresholds = new ArrayList<>();
 
     synchronized void opened(Meter meter) {
         if (meters.length == 1) { // the first one did not look
@@ -44,6 +51,7 @@ final class SumPeak {
         Meter[] more = Arrays.copyOf(meters, meters.length + 1);
         more[meters.length] = meter;
         meters = more;
+        arrange();
     }
 
     synchronized void drained(Meter meter) {
@@ -52,6 +60,34 @@ final class SumPeak {
         }
         anyDrained = true;
         meters = Stream.of(meters).filter(each -> each != meter).toArray(Meter[]::new);
+        if (meter.thresholds.length > 0) {
+            meter.thresholds = new Threshold[0];
+            arrange();
+        }
+    }
+
+    synchronized void add(Threshold threshold) {
+        thresholds.add(threshold);
+        arrange();
+    }
+
+    synchronized void remove(Threshold threshold) {
+        thresholds.remove(threshold);
+        Stream.of(meters).forEach(this::arrange);
+    }
+
+    private void arrange() {
+        if (!thresholds.isEmpty()) {
+            for (Threshold each : thresholds) {
+                each.meters = Stream.of(meters).filter(each::counts).toArray(Meter[]::new);
+            }
+            Stream.of(meters).forEach(this::arrange);
+        }
+    }
+
+    private void arrange(Meter meter) {
+        meter.thresholds =
+                thresholds.stream().filter(threshold -> threshold.counts(meter)).toArray(Threshold[]::new);
     }
 
     /// Called when the leases of a meter may have risen.
