@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /// The routes to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
@@ -36,6 +37,7 @@ final class LimitedRoutes {
     private final DeviceAllocator allocator;
     private final Route[] unlimited;
     private final IntFunction<@Nullable Budgets> budgets;
+    private final Runnable whenOpening;
     private final Runnable whenDrained;
     private final Map<LimitHandle, Use> inUse = new WeakHashMap<>();
     private final ReferenceQueue<LimitHandle> forgotten = new ReferenceQueue<>();
@@ -95,31 +97,33 @@ final class LimitedRoutes {
     /// @param allocator the allocator
     /// @param unlimited the allocator's own routes by device
     /// @param budgets the budgets to which the allocator's blocks are charged in any case, by device
+    /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
     /// @param whenDrained runs for each route that has closed and has no block left
     LimitedRoutes(
             Routes routing,
             DeviceAllocator allocator,
             Route[] unlimited,
             IntFunction<@Nullable Budgets> budgets,
+            Runnable whenOpening,
             Runnable whenDrained) {
         this.routing = routing;
         this.allocator = allocator;
         this.unlimited = unlimited;
         this.budgets = budgets;
+        this.whenOpening = whenOpening;
         this.whenDrained = whenDrained;
     }
 
     /// Returns the routes for a limit.
     ///
-    /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
     /// @throws IllegalStateException if there are too many routes
-    synchronized Use of(LimitHandle limit, Runnable whenOpening) {
+    synchronized Use of(LimitHandle limit) {
         Use use = inUse.get(limit);
         if (use == null) {
             collectForgotten();
             Route[] routes = idle.size() > MAX_IDLE ? rechargedIdle(limit) : null;
             routes = routes != null ? routes : recharged(limit);
-            use = new Use(limit, routes != null ? routes : opened(limit, whenOpening), forgotten);
+            use = new Use(limit, routes != null ? routes : opened(limit), forgotten);
             inUse.put(limit, use);
         }
         return use;
@@ -143,7 +147,7 @@ final class LimitedRoutes {
     ///
     /// @param replaced gets the former routes, for the caller to close, even after a failure; it has room for
     ///     them
-    synchronized void charge(int device, Budget added, Runnable whenOpening, @Nullable Route[] replaced) {
+    synchronized void charge(int device, Budget added, @Nullable Route[] replaced) {
         routing.count(unlimited[device], added);
         int at = 0;
         for (Map.Entry<LimitHandle, Use> each : inUse.entrySet()) {
@@ -151,7 +155,7 @@ final class LimitedRoutes {
             Budgets charged = charged(device, each.getKey());
             if (charged != null && !Routes.isCharged(routes[device], added)) {
                 Route former = routes[device];
-                routes[device] = successor(former, charged, whenOpening);
+                routes[device] = successor(former, charged);
                 replaced[at++] = former;
             }
         }
@@ -162,16 +166,21 @@ final class LimitedRoutes {
         return inUse.size();
     }
 
-    private Route successor(Route former, Budgets charged, Runnable whenOpening) {
+    /// Opens the successor of a route to the allocator, which is charged to further budgets.
+    synchronized Route successor(Route former, Budgets charged) {
+        Route next = counted(() -> routing.openSuccessor(former, allocator, charged, whenDrained));
+        for (int i = 0; i < all.size(); i++) { // without Java heap
+            if (all.get(i) == former) {
+                all.set(i, next);
+            }
+        }
+        return next;
+    }
+
+    private Route counted(Supplier<Route> opening) {
         whenOpening.run();
         try {
-            Route next = routing.openSuccessor(former, allocator, charged, whenDrained);
-            for (int i = 0; i < all.size(); i++) { // without Java heap
-                if (all.get(i) == former) {
-                    all.set(i, next);
-                }
-            }
-            return next;
+            return opening.get();
         } catch (Throwable failure) {
             whenDrained.run();
             throw failure;
@@ -228,12 +237,14 @@ final class LimitedRoutes {
         return true;
     }
 
-    private Route[] opened(LimitHandle limit, Runnable whenOpening) {
+    private Route[] opened(LimitHandle limit) {
         Route[] routes = new Route[unlimited.length];
         all.ensureCapacity(all.size() + routes.length);
         try {
             for (int device = 0; device < routes.length; device++) {
-                routes[device] = opened(unlimited[device], limit, whenOpening);
+                Route sibling = unlimited[device];
+                Budgets charged = charged(device, limit);
+                routes[device] = counted(() -> routing.openSibling(sibling, allocator, charged, whenDrained));
                 all.add(routes[device]);
             }
         } catch (Throwable failure) {
@@ -246,16 +257,6 @@ final class LimitedRoutes {
             throw failure;
         }
         return routes;
-    }
-
-    private Route opened(Route sibling, LimitHandle limit, Runnable whenOpening) {
-        whenOpening.run();
-        try {
-            return routing.openSibling(sibling, allocator, charged(sibling.device(), limit), whenDrained);
-        } catch (Throwable failure) {
-            whenDrained.run();
-            throw failure;
-        }
     }
 
     private @Nullable Budgets charged(int device, LimitHandle limit) {

@@ -7,6 +7,7 @@ import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.names.ClosingSteps;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Known;
@@ -60,18 +61,12 @@ public final class OpenAllocator {
     private final Routes routing;
     private final Leaks leaks;
     private final Route[] routes;
-    private final Runnable whenDrained;
 
     /// Made in advance, so that a full Java heap keeps nothing open.
     private final Runnable oneDrained = this::drained;
 
-    private final Runnable oneOpened = this::opened;
 
-    private final NodeQueue.Node<Runnable> whenNoneIsLeft = new NodeQueue.Node<>(this::closeBackend);
-
-    private final Runnable closingBackend;
-    private final Failures failures = new Failures();
-    private boolean backendIsClosed;
+    private final NodeQueue.Node<Runnable> whenNoneIsLeft;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
 
@@ -118,8 +113,8 @@ public final class OpenAllocator {
         this.leaks = registry.leaks();
         this.limit = limit;
         this.servesGraphs = servesGraphs;
-        this.whenDrained = whenDrained;
-        this.closingBackend = FailureNote.adding("allocator " + spec + " was closing", backend::close);
+        this.whenNoneIsLeft = new NodeQueue.Node<>(new ClosingSteps(
+                FailureNote.adding("allocator " + spec + " was closing", backend::close), whenDrained));
         this.routes = new Route[registry.environment().deviceCount()];
         this.undrained = new AtomicInteger(routes.length);
         this.atReset = new AtomicReferenceArray<>(routes.length);
@@ -134,7 +129,7 @@ public final class OpenAllocator {
             throw failure;
         }
         this.limited =
-                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit()), oneDrained);
+                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit()), undrained::incrementAndGet, oneDrained);
     }
 
     /// Closes the routes that were opened before a failure.
@@ -251,14 +246,8 @@ public final class OpenAllocator {
 
     private void replace(int device, Budgets all, Budget added, @Nullable Route[] replaced) {
         Route former = routes[device];
-        limited.charge(device, added, oneOpened, replaced); // before this route says that all is done
-        undrained.incrementAndGet();
-        try {
-            routes[device] = routing.openSuccessor(former, backend, all, oneDrained);
-        } catch (Throwable failure) {
-            drained();
-            throw failure;
-        }
+        limited.charge(device, added, replaced); // before this route says that all is done
+        routes[device] = limited.successor(former, all);
         replaced[replaced.length - 1] = former;
     }
 
@@ -301,7 +290,7 @@ public final class OpenAllocator {
             if (scopeLimit == null || isClosed()) {
                 return route(device);
             }
-            LimitedRoutes.Use use = limited.of(scopeLimit, oneOpened);
+            LimitedRoutes.Use use = limited.of(scopeLimit);
             use.keep();
             return use.routes[checkedDevice(device)];
         }
@@ -354,7 +343,7 @@ public final class OpenAllocator {
     private LimitedRoutes.Use openUse(LimitHandle scopeLimit) {
         synchronized (limited) {
             refuseIfClosed();
-            LimitedRoutes.Use use = limited.of(scopeLimit, oneOpened);
+            LimitedRoutes.Use use = limited.of(scopeLimit);
             use.beginScope();
             return use;
         }
@@ -677,24 +666,10 @@ public final class OpenAllocator {
         FailureNote.add(failure, "allocator " + spec + " was notified that a stream of device " + device + " " + what);
     }
 
-    private void opened() {
-        undrained.incrementAndGet();
-    }
-
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
             registry.outsideCaptures(whenNoneIsLeft);
         }
-    }
-
-    /// If a capture that has begun meanwhile forbids a step, the caller calls again after the capture.
-    private void closeBackend() {
-        if (!backendIsClosed) {
-            failures.gatherUnlessCaptured(closingBackend);
-            backendIsClosed = true;
-        }
-        failures.gatherUnlessCaptured(whenDrained);
-        failures.rethrow();
     }
 
     @Override

@@ -3,8 +3,8 @@ package io.cistern.internal.registry;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.direct.DeviceReserves;
+import io.cistern.internal.names.ClosingSteps;
 import io.cistern.internal.names.FailureNote;
-import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.routing.ReservedBytes;
@@ -21,8 +21,6 @@ import io.cistern.spi.StreamOrder;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
 import io.cistern.spi.options.SpecOption;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
@@ -53,7 +51,9 @@ public final class OpenContext implements AllocatorContext {
     private final StreamOrder streams;
     private final ReservedBytes reserved;
     private final MemoryReclaim.Choice reclaimChoice;
-    private final Deque<Runnable> closings = new ArrayDeque<>();
+
+    /// Made in advance, since closing happens once and the Java heap may be full then.
+    private final ClosingSteps closings = new ClosingSteps();
 
     /// Whether the plug-in has asked for the reserves, to leave them alone itself.
     private boolean mindsReserves;
@@ -61,15 +61,18 @@ public final class OpenContext implements AllocatorContext {
     /// Whether it builds on other allocators or on segment sources, which leave them alone.
     private boolean isBuiltOnOthers;
 
-    /// Made in advance, since closing happens once and the Java heap may be full then.
-    private final Failures failures = new Failures();
-
     /// Prepares to open a plug-in from a spec.
     ///
     /// @param name the allocator's name in events
     /// @param ownSources open sources by name. The plug-in, and those that it builds on, find them before those
     ///     of the catalogue. They are not closed here
-    public OpenContext(Registry registry, AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
+    /// @param order orders captured streams, for a plug-in that serves graphs; null for any other
+    public OpenContext(
+            Registry registry,
+            AllocatorSpec spec,
+            String name,
+            Map<String, SegmentSource> ownSources,
+            @Nullable StreamOrder order) {
         this(
                 registry,
                 ALLOCATOR + spec,
@@ -77,23 +80,7 @@ public final class OpenContext implements AllocatorContext {
                 options(registry, spec),
                 ownSources,
                 registry.reserved(name),
-                inCall(registry),
-                null);
-    }
-
-    /// Prepares to open a plug-in from a spec for graphs.
-    ///
-    /// @param name the allocator's name in events
-    /// @param order orders captured streams
-    public OpenContext(Registry registry, AllocatorSpec spec, String name, StreamOrder order) {
-        this(
-                registry,
-                ALLOCATOR + spec,
-                null,
-                options(registry, spec),
-                Map.of(),
-                registry.reserved(name),
-                whole(registry),
+                order == null ? inCall(registry) : whole(registry),
                 order);
     }
 
@@ -123,7 +110,7 @@ public final class OpenContext implements AllocatorContext {
 
     private EventOrder ownOrder() {
         EventOrder order = new EventOrder(registry.driver(), MAX_IDLE_EVENTS);
-        closings.push(order::close);
+        closings.addFirst(order::close);
         return order;
     }
 
@@ -192,11 +179,7 @@ public final class OpenContext implements AllocatorContext {
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     then
     public void close() {
-        while (!closings.isEmpty()) {
-            failures.gatherUnlessCaptured(closings.getFirst());
-            closings.pop();
-        }
-        failures.rethrow();
+        closings.run();
     }
 
     @Override
@@ -222,8 +205,8 @@ public final class OpenContext implements AllocatorContext {
         OpenContext context = nested(ALLOCATOR + parsed, options(registry, parsed));
         DeviceAllocator upstream = context.openAllocator(provider);
         isBuiltOnOthers = true;
-        closings.push(context::close);
-        closings.push(FailureNote.adding(ALLOCATOR + parsed + " was closing", upstream::close));
+        closings.addFirst(context::close);
+        closings.addFirst(FailureNote.adding(ALLOCATOR + parsed + " was closing", upstream::close));
         return upstream;
     }
 
@@ -240,8 +223,8 @@ public final class OpenContext implements AllocatorContext {
         requireAvailable("segment source", parsed.name(), provider.availability(devices()));
         OpenContext context = nested(SOURCE + parsed, options.ofSource(parsed));
         SegmentSource source = context.open(provider::options, () -> provider.open(context));
-        closings.push(context::close);
-        closings.push(FailureNote.adding(SOURCE + parsed + " was closing", source::close));
+        closings.addFirst(context::close);
+        closings.addFirst(FailureNote.adding(SOURCE + parsed + " was closing", source::close));
         return parsed.name().equals("managed")
                 ? source // the driver moves it to the host when others need the device
                 : GuardedSource.of(parsed.name(), source, context.reservesToMind());

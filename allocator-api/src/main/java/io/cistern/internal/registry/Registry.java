@@ -6,6 +6,7 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.direct.DeviceReserves;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.ClosingSteps;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.options.SpecOptions;
@@ -23,7 +24,6 @@ import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -210,7 +210,7 @@ public final class Registry {
         AllocatorSpec spec = usual.spec();
         requireOpen();
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), graphs + " of " + spec.text());
-        OpenContext context = new OpenContext(this, spec, named.text(), order);
+        OpenContext context = new OpenContext(this, spec, named.text(), Map.of(), order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = context.open(provider::options, () -> provider.openForGraphs(context));
         OpenAllocator opened = add(named, backend, context.reserved(), usual.limit(), false, () -> {
@@ -236,13 +236,14 @@ public final class Registry {
             Consumer<OpenAllocator> known,
             Runnable whenDrained) {
         OpenContext context;
-        Closing end;
+        ClosingSteps end;
         DeviceAllocator backend;
         try {
             context = context(spec, poolName, ownSource);
-            List<Runnable> steps = new ArrayList<>(List.of(whenDrained, context::close));
-            ownSource.values().forEach(source -> steps.add(source::close));
-            end = new Closing(steps);
+            end = new ClosingSteps();
+            ownSource.values().forEach(source -> end.addFirst(source::close));
+            end.addFirst(context::close);
+            end.addFirst(whenDrained);
             backend = openBackend(catalog.allocator(spec.name()), context);
         } catch (Throwable failure) {
             ownSource.values().forEach(SegmentSource::close);
@@ -252,30 +253,9 @@ public final class Registry {
         return add(named, backend, context.reserved(), limit, false, known, end);
     }
 
-    /// Takes the steps after the last use of an allocator, each even if others failed. It needs no Java heap, since
-    /// nobody takes the steps again. If a capture forbids one, the next run goes on with it.
-    private static final class Closing implements Runnable {
-        private final Failures failures = new Failures();
-        private final Runnable[] steps;
-        private int next;
-
-        Closing(List<Runnable> steps) {
-            this.steps = steps.toArray(Runnable[]::new);
-        }
-
-        @Override
-        public void run() {
-            while (next < steps.length) {
-                failures.gatherUnlessCaptured(steps[next]);
-                next++;
-            }
-            failures.rethrow();
-        }
-    }
-
     private OpenContext context(AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
         requireOpen();
-        return new OpenContext(this, spec, name, ownSources);
+        return new OpenContext(this, spec, name, ownSources, null);
     }
 
     /// Returns a receiver of an allocator's reports of its memory.
@@ -321,10 +301,10 @@ public final class Registry {
         OpenAllocator[] opened = new OpenAllocator[1];
         int changes = changesOfBudgets.get();
         DeviceAllocator recorded = leaks.sites().around(backend);
-        Runnable closing = new Closing(List.of(
+        Runnable closing = new ClosingSteps(
                 whenDrained, // first: until that is done, it must be told of ends of streams
                 () -> allocators.remove(opened[0]),
-                () -> surroundings.drained().accept(opened[0])));
+                () -> surroundings.drained().accept(opened[0]));
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, closing);
         try {
             known.accept(opened[0]);

@@ -49,8 +49,8 @@ class LimitedRoutesTests {
     private final AtomicInteger opened = new AtomicInteger();
     private final AtomicInteger drained = new AtomicInteger();
     private @Nullable Budgets ofDevices;
-    private final LimitedRoutes limited =
-            new LimitedRoutes(routing, allocator, unlimited, _ -> ofDevices, drained::incrementAndGet);
+    private final LimitedRoutes limited = new LimitedRoutes(
+            routing, allocator, unlimited, _ -> ofDevices, opened::incrementAndGet, drained::incrementAndGet);
     private final List<LimitHandle> limits = new ArrayList<>();
 
     private LimitHandle limit() {
@@ -60,7 +60,7 @@ class LimitedRoutesTests {
     }
 
     private LimitedRoutes.Use of(LimitHandle limit) {
-        return limited.of(limit, opened::incrementAndGet);
+        return limited.of(limit);
     }
 
     /// The routes of a new limit, which a scope has used.
@@ -208,7 +208,7 @@ class LimitedRoutesTests {
     private List<Route> charge(Budget added) {
         ofDevices = Budgets.of(null, added);
         @Nullable Route[] replaced = new Route[limited.count()];
-        limited.charge(1, added, opened::incrementAndGet, replaced);
+        limited.charge(1, added, replaced);
         return Stream.of(replaced).filter(Objects::nonNull).toList();
     }
 
