@@ -6,6 +6,7 @@ import io.cistern.spi.StreamOrder;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 /// Tracks the streams of one device whose end was announced and whose handles were not reused, for allocators
 /// that pass the handle of a free on to the driver.
@@ -48,9 +49,12 @@ public final class EndedStreams {
         // A stream whose work is done keeps no event, since its handle may never be reused.
         ends.values().removeIf(this::isReleased);
         long[] before = handles;
-        int at = Arrays.binarySearch(before, stream);
-        boolean cameAgain = at >= 0; // without asking for anything
-        long[] after = cameAgain ? before : with(before, ~at, stream);
+        boolean cameAgain = contains(stream); // without asking for anything
+        long[] after = cameAgain
+                ? before
+                : LongStream.concat(LongStream.of(before), LongStream.of(stream))
+                        .sorted()
+                        .toArray();
         End end = ends.computeIfAbsent(stream, _ -> new End());
         long former = end.fence;
         end.fence = cameAgain ? order.recordAll(device) : order.record(device, stream);
@@ -68,20 +72,6 @@ public final class EndedStreams {
         return passed;
     }
 
-    private static long[] with(long[] before, int at, long value) {
-        long[] after = new long[before.length + 1];
-        System.arraycopy(before, 0, after, 0, at);
-        System.arraycopy(before, at, after, at + 1, before.length - at);
-        after[at] = value;
-        return after;
-    }
-
-    private static long[] without(long[] before, int at) {
-        long[] after = Arrays.copyOf(before, before.length - 1);
-        System.arraycopy(before, at + 1, after, at, after.length - at);
-        return after;
-    }
-
     /// Returns whether a handle's stream has ended, and the handle has not been reused as far as is known.
     public boolean contains(long stream) {
         long[] ended = handles;
@@ -97,11 +87,10 @@ public final class EndedStreams {
     }
 
     private synchronized void follow(long stream) {
-        int at = Arrays.binarySearch(handles, stream);
         End end = ends.get(stream);
         long fence = end == null ? 0 : end.fence;
-        if (at >= 0 && comesAfter(stream, fence)) {
-            handles = without(handles, at);
+        if (contains(stream) && comesAfter(stream, fence)) {
+            handles = LongStream.of(handles).filter(each -> each != stream).toArray();
             ends.remove(stream);
             order.release(device, fence);
         }
