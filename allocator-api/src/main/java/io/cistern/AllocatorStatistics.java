@@ -48,26 +48,10 @@ public record AllocatorStatistics(
                 reserved.getCount() == 0 ? OptionalLong.empty() : OptionalLong.of(reserved.getSum()));
     }
 
-    AllocatorStatistics withPeak(long peakBytes) {
+    /// Returns these statistics with another peak and other reserved bytes.
+    AllocatorStatistics with(long peakBytes, OptionalLong reserved) {
         return new AllocatorStatistics(
-                allocations,
-                frees,
-                liveBlocks,
-                requestedBytes,
-                Math.max(requestedBytes, peakBytes),
-                requestedTotalBytes,
-                reservedBytes);
-    }
-
-    AllocatorStatistics withoutReserved() {
-        return new AllocatorStatistics(
-                allocations,
-                frees,
-                liveBlocks,
-                requestedBytes,
-                requestedPeakBytes,
-                requestedTotalBytes,
-                OptionalLong.empty());
+                allocations, frees, liveBlocks, requestedBytes, peakBytes, requestedTotalBytes, reserved);
     }
 
     private static long sum(List<AllocatorStatistics> all, ToLongFunction<AllocatorStatistics> figure) {

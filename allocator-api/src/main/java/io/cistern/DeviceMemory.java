@@ -50,6 +50,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
@@ -664,11 +665,13 @@ public final class DeviceMemory implements AutoCloseable {
         checked(device);
         List<OpenAllocator> all = registry.all();
         AllocatorStatistics sum = AllocatorStatistics.sum(all.stream()
-                .map(allocator -> allocator.isWithin(all)
-                        ? facade(allocator).statistics(device).withoutReserved()
-                        : facade(allocator).statistics(device))
+                .map(each -> {
+                    AllocatorStatistics its = facade(each).statistics(device);
+                    return each.isWithin(all) ? its.with(its.requestedPeakBytes(), OptionalLong.empty()) : its;
+                })
                 .toList());
-        return sum.withPeak(router.routes().peakOfSum(device, sum.requestedPeakBytes()));
+        long peak = router.routes().peakOfSum(device, sum.requestedPeakBytes());
+        return sum.with(Math.max(sum.requestedBytes(), peak), sum.reservedBytes());
     }
 
     /// Returns the statistics of a device as human-readable text, for each allocator and for all together.
