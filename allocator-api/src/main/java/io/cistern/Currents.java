@@ -26,11 +26,7 @@ public final class Currents {
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(Allocator allocator) {
-        try {
-            registry.currents().set(allocator.opened());
-        } finally {
-            registry.observers().deliver();
-        }
+        registry.currents().set(allocator.opened());
     }
 
     /// Makes an open allocator current for a device.
@@ -40,11 +36,7 @@ public final class Currents {
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(int device, Allocator allocator) {
-        try {
-            registry.currents().set(device, allocator.opened());
-        } finally {
-            registry.observers().deliver();
-        }
+        registry.currents().set(device, allocator.opened());
     }
 
     /// Makes an allocator current for a device if the expected allocator is still current there, so that
@@ -58,11 +50,7 @@ public final class Currents {
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
-        try {
-            return registry.currents().compareAndSet(device, expected.opened(), next.opened());
-        } finally {
-            registry.observers().deliver();
-        }
+        return registry.currents().compareAndSet(device, expected.opened(), next.opened());
     }
 
     /// Returns whether an allocator is current on a device. Opens no allocator.
@@ -86,11 +74,7 @@ public final class Currents {
     /// @throws IllegalStateException as for [DeviceMemory#setCurrent]; nothing changes then
     /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public List<String> reload() {
-        try {
-            return registry.currents().reload();
-        } finally {
-            registry.observers().deliver();
-        }
+        return registry.currents().reload();
     }
 
     /// Returns the allocators and sources that can be opened by name, as the last [#reload] or the opening

@@ -188,7 +188,7 @@ public final class CurrentAllocators {
         return exchange(true, this::reloaded).stream().map(Exchange::toString).toList();
     }
 
-    /// Exchanges current allocators, and closes owned ones that are current nowhere afterwards.
+    /// Exchanges current allocators, closes owned ones that are current nowhere afterwards, and delivers the events.
     ///
     /// @param byConfigurationNow whether the configuration names the new ones, and not the program
     /// @param change returns the new ones, by device
@@ -197,6 +197,14 @@ public final class CurrentAllocators {
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
     ///     suppressed in it. All of them are closed then, and the new ones are current
     private List<Exchange> exchange(boolean byConfigurationNow, Supplier<Map<Integer, OpenAllocator>> change) {
+        try {
+            return exchangeQuietly(byConfigurationNow, change);
+        } finally {
+            registry.observers().deliver();
+        }
+    }
+
+    private List<Exchange> exchangeQuietly(boolean byConfigurationNow, Supplier<Map<Integer, OpenAllocator>> change) {
         List<Exchange> done = new ArrayList<>();
         Failures failures = new Failures();
         List<OpenAllocator> unused;
@@ -339,7 +347,8 @@ public final class CurrentAllocators {
                 OpenAllocator former = byConfiguration[device] ? chosen[device] : null;
                 if (former != null) {
                     Catalog.Choice choice = choice(next, device);
-                    if (!samePlugins || !choice.spec().text().equals(former.spec().text())) {
+                    if (!samePlugins
+                            || !choice.spec().text().equals(former.spec().text())) {
                         replacing.put(device, open(choice));
                     }
                 }
