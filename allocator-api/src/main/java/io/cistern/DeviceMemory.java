@@ -38,8 +38,8 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.routing.ThreadCounters;
-import io.cistern.internal.threads.NodeQueue;
 import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
@@ -126,10 +126,7 @@ public final class DeviceMemory implements AutoCloseable {
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(
-                        builder::warnOfSettings,
-                        this::outsideCaptures,
-                        this::isReclaimingFor,
-                        facades::remove));
+                        builder::warnOfSettings, this::outsideCaptures, this::isReclaimingFor, facades::remove));
         order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
@@ -180,16 +177,8 @@ public final class DeviceMemory implements AutoCloseable {
         try {
             return facade(opened);
         } catch (Throwable failure) {
-            closeAfter(failure, opened);
+            opened.closeAfter(failure);
             throw failure;
-        }
-    }
-
-    private static void closeAfter(Throwable failure, OpenAllocator opened) {
-        try {
-            opened.close();
-        } catch (RuntimeException | Error second) {
-            failure.addSuppressed(second);
         }
     }
 
@@ -269,11 +258,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
     ///     suppressed in it. The former allocators are closed nevertheless, and the new one is current
     public Allocator setCurrent(String spec) {
-        try {
-            return facade(registry.currents().set(AllocatorSpec.parse(spec)));
-        } finally {
-            observers.deliver();
-        }
+        return facade(registry.currents().set(AllocatorSpec.parse(spec)));
     }
 
     /// Returns the object that chooses and replaces the current allocators.

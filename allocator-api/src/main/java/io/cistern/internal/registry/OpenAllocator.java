@@ -231,17 +231,7 @@ public final class OpenAllocator {
             }
         }
         registry.currents().renew(device, this);
-        for (Route former : replaced) { // needs no Java heap, which may be full
-            try {
-                if (former != null) {
-                    routing.close(former);
-                }
-            } catch (RuntimeException | Error failure) {
-                failures.add(failure);
-            }
-        }
-        failures.gather(end);
-        failures.rethrow();
+        closeAll(replaced, end, failures);
     }
 
     private void replace(int device, Budgets all, Budget added, @Nullable Route[] replaced) {
@@ -498,10 +488,7 @@ public final class OpenAllocator {
     /// @throws IllegalStateException if it is closed. While this runs, its memory does not go back
     public void reserve(long byteSize, int device, long stream) {
         route(device);
-        synchronized (limited) {
-            refuseIfClosed();
-            undrained.incrementAndGet();
-        }
+        beginBuiltOn();
         try {
             backend.free(backend.allocate(byteSize, device, stream), byteSize, device, stream);
         } finally {
@@ -550,6 +537,15 @@ public final class OpenAllocator {
         failures.rethrow();
     }
 
+    /// Closes, since nobody will ever know this allocator.
+    public void closeAfter(Throwable failure) {
+        try {
+            close();
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
+        }
+    }
+
     private void reportLiveBlocks() {
         if (isClosed() && !reported.getAndSet(true)) {
             leaks.closing(toString(), this::leads);
@@ -579,9 +575,16 @@ public final class OpenAllocator {
             }
             closing.set(true);
         }
-        for (Route route : all) { // needs no Java heap, which may be full
+        closeAll(all, end, failures);
+    }
+
+    /// Needs no Java heap, which may be full.
+    private void closeAll(@Nullable Route[] closing, Runnable end, Failures failures) {
+        for (Route route : closing) {
             try {
-                routing.close(route);
+                if (route != null) {
+                    routing.close(route);
+                }
             } catch (RuntimeException | Error failure) {
                 failures.add(failure);
             }

@@ -310,7 +310,7 @@ public final class Registry {
             known.accept(opened[0]);
             allocators.add(opened[0]);
         } catch (Throwable failure) {
-            closeAfter(failure, opened[0]);
+            opened[0].closeAfter(failure);
             throw failure;
         }
         if (closed) { // closed meanwhile, perhaps before the new allocator was in the list
@@ -340,14 +340,6 @@ public final class Registry {
             changesOfBudgets.incrementAndGet();
         }
         allocators.forEach(allocator -> allocator.charge(device, added));
-    }
-
-    private static void closeAfter(Throwable failure, OpenAllocator opened) {
-        try {
-            opened.close();
-        } catch (RuntimeException | Error second) {
-            failure.addSuppressed(second);
-        }
     }
 
     /// Returns the allocators that are open or still have live blocks, in the order of opening.
