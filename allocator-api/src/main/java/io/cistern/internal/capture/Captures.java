@@ -137,13 +137,21 @@ public final class Captures implements CaptureRoutes {
     ///
     /// @throws IllegalStateException if none was
     public StreamCapture announced(int device, long stream) {
+        StreamCapture capture = ofOrigin(device, stream);
+        if (capture == null) {
+            throw new IllegalStateException(
+                    "no capture of stream 0x" + Long.toHexString(stream) + " on device " + device + " was announced");
+        }
+        return capture;
+    }
+
+    private @Nullable StreamCapture ofOrigin(int device, long stream) {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
-            if (capture.device == device && capture.origin == stream) {
+            if (capture.device == device && capture.origin == stream && !capture.isOver) {
                 return capture;
             }
         }
-        throw new IllegalStateException(
-                "no capture of stream 0x" + Long.toHexString(stream) + " on device " + device + " was announced");
+        return null;
     }
 
     /// Announces that a capture has ended.
@@ -219,12 +227,7 @@ public final class Captures implements CaptureRoutes {
 
     /// Returns whether the announced capture of a stream has not ended.
     public boolean isOrigin(int device, long stream) {
-        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
-            if (capture.device == device && capture.origin == stream && !capture.isOver) {
-                return true;
-            }
-        }
-        return false;
+        return ofOrigin(device, stream) != null;
     }
 
     public boolean isOn(int device) {

@@ -29,6 +29,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -90,15 +91,10 @@ final class ReclaimAttempt {
         static final Outcome NOTHING = new Outcome(0, Given.NOTHING);
     }
 
-    /// Tries one thing, and asks the allocator again if that helped.
-    @FunctionalInterface
-    private interface Step {
-        /// Returns the address of memory for the request, or 0 if there still is none.
-        long serve();
-    }
-
-    /// The steps, in order, until memory is found.
-    private final List<Step> order = List.of(
+    /// The steps, in order, until memory is found. Each tries one thing, and asks the allocator again if that helped.
+    /// It
+    /// returns the address of memory for the request, or 0 if there still is none.
+    private final List<LongSupplier> order = List.of(
             this::collectGraphs,
             this::askListeners,
             this::borrow,
@@ -110,7 +106,7 @@ final class ReclaimAttempt {
             this::askOnceMore);
 
     /// The steps that a thread repeats while it waits for frees.
-    private final List<Step> repeated = List.of(this::borrow, this::takeIdle);
+    private final List<LongSupplier> repeated = List.of(this::borrow, this::takeIdle);
 
     /// The attempt of the same thread in the course of which this one began.
     final @Nullable ReclaimAttempt outer;
@@ -228,9 +224,9 @@ final class ReclaimAttempt {
         return address;
     }
 
-    private static long serve(List<Step> order) {
-        for (Step step : order) {
-            long address = step.serve();
+    private static long serve(List<LongSupplier> order) {
+        for (LongSupplier step : order) {
+            long address = step.getAsLong();
             if (address != 0) {
                 return address;
             }
@@ -435,10 +431,6 @@ final class ReclaimAttempt {
     }
 
     /// Notes a step. All rounds of one step are noted as one.
-    private void note(ReclaimStep step, long given, long begun) {
-        note(step, given, begun, "");
-    }
-
     private void note(ReclaimStep step, long given, long begun, String note) {
         if (waits || (given == 0 && note.isEmpty() && !hasSomethingToTry(step))) {
             return;
@@ -558,7 +550,7 @@ final class ReclaimAttempt {
         long begun = driver.nanoTime();
         long address = registry.lend(route, request.limit(), request.byteSize(), request.stream());
         if (address != 0 || !isHopeless()) {
-            note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
+            note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun, "");
         }
         return address;
     }
@@ -620,7 +612,7 @@ final class ReclaimAttempt {
         waits = true;
         long address = lookForFrees(System.nanoTime() + TimeUnit.NANOSECONDS.convert(handler.longestWait));
         waits = false;
-        note(ReclaimStep.FREES, address == 0 ? 0 : request.byteSize(), begun);
+        note(ReclaimStep.FREES, address == 0 ? 0 : request.byteSize(), begun, "");
         return address;
     }
 

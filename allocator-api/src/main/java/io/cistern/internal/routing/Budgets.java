@@ -167,7 +167,7 @@ public final class Budgets {
             attached = true;
         } finally {
             if (!attached) {
-                unchargeUnlessIn(former, route);
+                detach(route, former);
             }
         }
     }
@@ -176,12 +176,8 @@ public final class Budgets {
     ///
     /// @param next the budgets that it is charged to from now on
     void detach(Route route, @Nullable Budgets next) {
-        unchargeUnlessIn(next, route);
-    }
-
-    private void unchargeUnlessIn(@Nullable Budgets others, Route route) {
         for (Budget budget : budgets) {
-            if (others == null || !others.contains(budget)) {
+            if (next == null || !next.contains(budget)) {
                 budget.uncharge(route);
             }
         }

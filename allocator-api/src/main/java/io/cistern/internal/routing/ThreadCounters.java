@@ -175,10 +175,9 @@ public final class ThreadCounters extends ThreadState {
     /// Drops the tally of a drained route, or each thread would keep the routes of closed pools; for any thread. The
     /// owner may have it at hand until its next route.
     void forget(Route route) {
-        @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
-        Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
-        if (tally != null && tally.route == route) {
-            TALLY.compareAndSet(present, route.index, tally, null);
+        Tally tally = find(route);
+        if (tally != null) {
+            TALLY.compareAndSet((@Nullable Tally[]) TALLIES.getAcquire(this), route.index, tally, null);
         }
     }
 

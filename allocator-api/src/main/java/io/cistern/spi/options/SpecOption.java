@@ -30,14 +30,7 @@ public class SpecOption<T> {
 
     /// Returns a reader of an enum's constants, each written as its `toString`.
     protected static <E extends Enum<E>> Reader<E> wordOf(Class<E> type) {
-        return new Words<>(type);
-    }
-
-    private record Words<E extends Enum<E>>(Class<E> type) implements Reader<E> {
-        @Override
-        public Optional<E> read(AllocatorOptions options, String key) {
-            return options.choice(key, type);
-        }
+        return (options, key) -> options.choice(key, type);
     }
 
     private final String owner;
