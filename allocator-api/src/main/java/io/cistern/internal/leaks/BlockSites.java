@@ -1,9 +1,14 @@
 package io.cistern.internal.leaks;
 
 import io.cistern.diagnostics.LeakLevel;
+import io.cistern.internal.names.CallStack;
+import io.cistern.internal.names.ThreadNames;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
@@ -62,7 +67,8 @@ public final class BlockSites {
         return allocator instanceof Recording recording ? recording.upstream() : allocator;
     }
 
-    public @Nullable Site find(long address) {
+    @Nullable
+    Site find(long address) {
         return sites.get(address);
     }
 
@@ -102,6 +108,35 @@ public final class BlockSites {
 
     private static int hash(long address) {
         return (int) ((address * 0x9E37_79B9_7F4A_7C15L) >>> 51);
+    }
+
+    /// Records which code asked for a block, when, and for which stream.
+    static final class Site {
+        private static final int FEW_FRAMES = 8;
+
+        final long stream;
+        final Optional<String> thread;
+
+        /// Whether the buffer of the block was dropped.
+        volatile boolean unreachable;
+
+        private final long madeAtNanos = System.nanoTime();
+        private final CallStack stack;
+
+        /// @param whole whether to keep the whole stack and the thread's name
+        private Site(boolean whole, long stream) {
+            this.stream = stream;
+            this.stack = new CallStack(whole ? Integer.MAX_VALUE : FEW_FRAMES);
+            this.thread = whole ? Optional.of(ThreadNames.ofCaller()) : Optional.empty();
+        }
+
+        Duration age() {
+            return Duration.ofNanos(System.nanoTime() - madeAtNanos);
+        }
+
+        List<StackTraceElement> frames() {
+            return stack.frames();
+        }
     }
 
     /// The layer. It stands for the allocator everywhere, so it also closes it.

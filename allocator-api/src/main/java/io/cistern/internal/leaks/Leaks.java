@@ -134,8 +134,8 @@ public final class Leaks implements AutoCloseable {
     public long droppedBytes(int device) {
         long[] sum = new long[1];
         router.forEachLive((address, byteSize, route) -> {
-            Site site = route.device() == device ? sites.find(address) : null;
-            if (site != null && site.isUnreachable()) {
+            BlockSites.Site site = route.device() == device ? sites.find(address) : null;
+            if (site != null && site.unreachable) {
                 sum[0] += byteSize;
             }
         });
@@ -143,17 +143,17 @@ public final class Leaks implements AutoCloseable {
     }
 
     private LiveBlock block(long address, long byteSize, Route route) {
-        Site site = sites.find(address);
+        BlockSites.Site site = sites.find(address);
         return new LiveBlock(
                 address,
                 byteSize,
                 route.device(),
                 route.toString(),
-                site == null ? OptionalLong.empty() : OptionalLong.of(site.stream()),
+                site == null ? OptionalLong.empty() : OptionalLong.of(site.stream),
                 site == null ? Optional.empty() : Optional.of(site.age()),
                 site == null ? List.of() : site.frames(),
-                site == null ? Optional.empty() : site.thread(),
-                site != null && site.isUnreachable());
+                site == null ? Optional.empty() : site.thread,
+                site != null && site.unreachable);
     }
 
     /// Logs the live blocks of an allocator that closes.
@@ -180,20 +180,20 @@ public final class Leaks implements AutoCloseable {
         if (address == 0 || !sites.watchesBuffers()) {
             return null;
         }
-        Site site = sites.find(address);
+        BlockSites.Site site = sites.find(address);
         return new DropWatch(buffer, () -> dropped(address, site));
     }
 
     /// @param site the record of the buffer's block, which a later block at the address doesn't share; null if there is
     ///     none
     @SuppressWarnings("ReferenceEquality")
-    private void dropped(long address, @Nullable Site site) {
+    private void dropped(long address, BlockSites.@Nullable Site site) {
         LiveBlock block = router.ofLive(address, (at, byteSize, route) -> {
             if (sites.find(at) != site || router.isKept(at)) {
                 return null;
             }
             if (site != null) {
-                site.becameUnreachable();
+                site.unreachable = true;
             }
             return block(at, byteSize, route);
         });
