@@ -2,7 +2,6 @@ package io.cistern.loader;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.CisternArtifacts;
-import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.catalog.Catalog.Entry;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -61,7 +60,7 @@ final class Providers<P> {
             return "it is a segment source: use it as caching:source=" + name;
         }
         Set<String> known = sources == null ? Set.of() : sources.named.keySet();
-        return CisternArtifacts.cure(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
+        return CisternArtifacts.cure(name, CisternArtifacts.ofAllocators(named.keySet(), known)) + unreadable();
     }
 
     boolean knows(String name) {

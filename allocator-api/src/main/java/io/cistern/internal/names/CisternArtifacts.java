@@ -1,6 +1,8 @@
 package io.cistern.internal.names;
 
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 
 /// Names the artifact of Cistern that provides an allocator or segment source, for error messages about a
@@ -29,6 +31,16 @@ public final class CisternArtifacts {
             Map.entry("vmm", NCCL));
 
     private CisternArtifacts() {}
+
+    /// Returns all names that an allocator may have, given these allocators and sources: each source is an allocator
+    /// too, `caching` over it.
+    public static List<String> ofAllocators(Collection<String> allocators, Collection<String> sources) {
+        List<String> names = new ArrayList<>(allocators);
+        if (allocators.contains("caching")) {
+            names.addAll(sources);
+        }
+        return names;
+    }
 
     /// Returns what a message about a missing provider says: which JAR has it, if the name is one of Cistern's
     /// own that is not always present, and the known names.

@@ -3,7 +3,6 @@ package io.cistern.spi.catalog;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.CisternArtifacts;
 import io.cistern.internal.names.Names;
-import io.cistern.internal.names.SourceNames;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSourceProvider;
@@ -36,7 +35,8 @@ final class FixedCatalog implements Catalog {
 
     @Override
     public AllocatorProvider allocator(String name) {
-        return known("allocator", name, allocators, SourceNames.asAllocators(allocators.keySet(), sources.keySet()));
+        return known(
+                "allocator", name, allocators, CisternArtifacts.ofAllocators(allocators.keySet(), sources.keySet()));
     }
 
     @Override
