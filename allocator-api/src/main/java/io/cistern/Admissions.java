@@ -157,17 +157,14 @@ final class Admissions implements DeviceAllocator {
             if (Thread.currentThread().isInterrupted()) {
                 throw interrupted(byteSize, route.device());
             }
-            pause = here.ended.get() != seen ? PAUSE_NANOS : Math.min(2 * pause, LONGEST_PAUSE_NANOS);
-            rest(pause);
+            long rest = here.ended.get() != seen ? PAUSE_NANOS : Math.min(2 * pause, LONGEST_PAUSE_NANOS);
+            RestingThreads.during(() -> LockSupport.parkNanos(rest));
+            pause = rest;
         }
     }
 
     private static DeviceOutOfMemoryException interrupted(long byteSize, int device) {
         return new DeviceOutOfMemoryException(byteSize, device, "not admitted: the thread was interrupted");
-    }
-
-    private static void rest(long nanos) {
-        RestingThreads.during(() -> LockSupport.parkNanos(nanos));
     }
 
     /// Admits the bytes, after idle memory was given back if need be. No pool lends for them.

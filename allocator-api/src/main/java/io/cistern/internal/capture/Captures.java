@@ -442,19 +442,14 @@ public final class Captures implements CaptureRoutes {
                 action.value().run();
                 return;
             } catch (CudaException refusal) {
-                requireCapture(refusal);
+                if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                    throw refusal;
+                } // a capture has begun meanwhile
             }
         }
         later.add(action);
         if (newest == null) { // the last capture has ended meanwhile, and may have missed the action
             collect();
-        }
-    }
-
-    /// Requires that a call failed because a capture has begun meanwhile.
-    private static void requireCapture(CudaException refusal) {
-        if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-            throw refusal;
         }
     }
 

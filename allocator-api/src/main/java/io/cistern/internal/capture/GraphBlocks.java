@@ -76,7 +76,6 @@ public final class GraphBlocks {
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
-
     /// The open checkpoints: each a sorted array of the addresses that it noted, told apart by identity.
     private final List<long[]> checkpoints = new ArrayList<>();
 
@@ -459,7 +458,10 @@ public final class GraphBlocks {
                 kept.remove(address);
             }
         }
-        router.ofLive(address, (at, byteSize, route) -> deferred(route, at, byteSize));
+        router.ofLive(address, (at, byteSize, route) -> {
+            registry.observers().post(Events.FREE_DEFERRED, route.toString(), route.device(), at, byteSize, 0);
+            return true;
+        });
     }
 
     private boolean hasNoted(long address) {
@@ -665,11 +667,6 @@ public final class GraphBlocks {
             }
             throw full;
         }
-    }
-
-    private boolean deferred(Route route, long address, long byteSize) {
-        registry.observers().post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
-        return true;
     }
 
     @Override

@@ -105,7 +105,8 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     }
 
     private long marked(int device, LongConsumer recording) {
-        long event = idleOrNew(device);
+        long idleOne = takeIdle(device);
+        long event = idleOne != 0 ? idleOne : driver.events().create(device);
         try {
             recording.accept(event);
             return event;
@@ -208,11 +209,6 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         } catch (OutOfMemoryError ofTheHeap) {
             // The fence is released; its event is lost.
         }
-    }
-
-    private long idleOrNew(int device) {
-        long event = takeIdle(device);
-        return event != 0 ? event : driver.events().create(device);
     }
 
     /// Returns 0 if no event is idle.
