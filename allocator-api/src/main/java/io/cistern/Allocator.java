@@ -4,7 +4,6 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.internal.names.Known;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Budget;
@@ -18,7 +17,6 @@ import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySleep;
-import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.options.AllocatorSpec;
@@ -292,13 +290,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     /// @throws IndexOutOfBoundsException if there is no such device
     public List<SegmentMemory> segments(int device) {
         opened.checkedDevice(device);
-        return opened.isDrained()
-                ? List.of()
-                : Known.orElse(
-                        () -> opened.extension(MemoryStatistics.class)
-                                .map(own -> own.segments(device))
-                                .orElse(List.of()),
-                        List.of());
+        return opened.isDrained() ? List.of() : opened.ownFigures(own -> own.segments(device), List.of());
     }
 
     /// Returns the figures of this allocator on a device, under the names that PyTorch's `memory_stats`
@@ -315,20 +307,12 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         Map<String, Long> figures = statistics.figures();
         figures.put("requested_bytes.all.freed", opened.freedBytes(device));
         if (!opened.isDrained()) {
-            figures.putAll(ownFigures(device));
+            figures.putAll(opened.ownFigures(own -> own.statistics(device), Map.of()));
             long current = figures.getOrDefault("requested_bytes.all.current", 0L);
             // An allocator may know its peak less exactly, as the sum of several peaks.
             figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
-    }
-
-    private Map<String, Long> ownFigures(int device) {
-        return Known.orElse(
-                () -> opened.extension(MemoryStatistics.class)
-                        .map(own -> own.statistics(device))
-                        .orElse(Map.of()),
-                Map.of());
     }
 
     /// Returns the [figures][#memoryStatistics] as human-readable text.

@@ -13,9 +13,6 @@ import org.jspecify.annotations.Nullable;
 /// loaded and initialised), so a thread of its own asks when a report is made. A thread that reads the answer
 /// waits for it.
 ///
-/// This class and [OutOfMemoryReporter] use no lambdas. Many programs run out of memory once, and linking the
-/// lambdas would cost more than the rest of a report.
-///
 /// **Threads.** Any.
 final class OtherProcesses {
     /// How long an answer serves, since some programs run out of memory over and over.

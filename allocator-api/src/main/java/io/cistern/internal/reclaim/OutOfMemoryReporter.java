@@ -17,7 +17,6 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
-import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -72,12 +71,7 @@ final class OutOfMemoryReporter {
         List<UnusableMemory> all = new ArrayList<>();
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(refusing)) {
-                all.addAll(Known.orElse(
-                        () -> allocator
-                                .extension(MemoryStatistics.class)
-                                .map(own -> own.unusable(device))
-                                .orElse(List.of()),
-                        List.of()));
+                all.addAll(allocator.ownFigures(own -> own.unusable(device), List.of()));
             }
         }
         all.addAll(keptByGraphs(device));
@@ -129,13 +123,9 @@ final class OutOfMemoryReporter {
     private AllocatorMemory describe(OpenAllocator allocator, int device, long lent) {
         RouteStatistics counted = allocator.statistics(device);
         OpenAllocator.Pool pool = allocator.pool();
-        Optional<MemoryStatistics> own =
-                Known.orElse(() -> allocator.extension(MemoryStatistics.class), Optional.empty());
-        List<StreamMemory> streams =
-                Known.orElse(() -> own.map(each -> each.heldByStream(device)).orElse(List.of()), List.of());
+        List<StreamMemory> streams = allocator.ownFigures(own -> own.heldByStream(device), List.of());
         OptionalLong reserved = allocator.knownReservedBytes(device);
-        long used = Math.max(
-                counted.requestedBytes() + lent, Known.orElse(() -> used(own.orElse(null), streams, device), 0L));
+        long used = Math.max(counted.requestedBytes() + lent, used(allocator, streams, device));
         return new AllocatorMemory(
                 allocator.toString(),
                 pool == null ? "" : pool.tag(),
@@ -148,10 +138,11 @@ final class OutOfMemoryReporter {
 
     /// Returns the bytes in blocks by the allocator's own account, which includes those of adaptors; 0 if it
     /// keeps none.
-    private static long used(@Nullable MemoryStatistics own, List<StreamMemory> streams, int device) {
-        return own == null || !streams.isEmpty()
-                ? streams.stream().mapToLong(StreamMemory::liveBytes).sum()
-                : own.statistics(device).getOrDefault("allocated_bytes.all.current", 0L);
+    private static long used(OpenAllocator allocator, List<StreamMemory> streams, int device) {
+        return streams.isEmpty()
+                ? allocator.ownFigures(
+                        own -> own.statistics(device).getOrDefault("allocated_bytes.all.current", 0L), 0L)
+                : streams.stream().mapToLong(StreamMemory::liveBytes).sum();
     }
 
     /// The sentences of advice that apply.

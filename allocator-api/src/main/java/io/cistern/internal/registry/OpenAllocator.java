@@ -6,8 +6,8 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
-import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.ClosingSteps;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Known;
@@ -64,7 +64,6 @@ public final class OpenAllocator {
 
     /// Made in advance, so that a full Java heap keeps nothing open.
     private final Runnable oneDrained = this::drained;
-
 
     private final NodeQueue.Node<Runnable> whenNoneIsLeft;
     private final AtomicInteger undrained;
@@ -128,8 +127,13 @@ public final class OpenAllocator {
             giveUp(failure);
             throw failure;
         }
-        this.limited =
-                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit()), undrained::incrementAndGet, oneDrained);
+        this.limited = new LimitedRoutes(
+                routing,
+                backend,
+                routes,
+                device -> registry.budgets(device, limit()),
+                undrained::incrementAndGet,
+                oneDrained);
     }
 
     /// Closes the routes that were opened before a failure.
@@ -264,6 +268,12 @@ public final class OpenAllocator {
 
     public <T> Optional<T> extension(Class<T> type) {
         return backend.extension(type);
+    }
+
+    /// Asks for figures that the allocator keeps itself; `otherwise` if it keeps none, or fails to answer.
+    public <T> T ownFigures(Function<MemoryStatistics, T> question, T otherwise) {
+        return Known.orElse(
+                () -> extension(MemoryStatistics.class).map(question).orElse(otherwise), otherwise);
     }
 
     /// Returns the route of a device.
