@@ -14,6 +14,10 @@ import org.jspecify.annotations.Nullable;
 /// goes back to it. An allocator has one route for each device, and one more for each limit that a scope uses;
 /// the routes of a device share a meter.
 public final class Route {
+    // Made in advance: the Java heap or the stack may be full when they are needed.
+    private static final ToLongFunction<Tally> LIVE = Tally::live;
+    private static final ToLongFunction<Tally> REQUESTED = Tally::requested;
+
     final int index;
     final int device;
     final String name;
@@ -340,22 +344,21 @@ public final class Route {
 
     /// Returns the number of blocks that threads count as alive.
     long live() {
-        long live = 0;
-        for (ThreadCounters counters : threads.all()) {
-            Tally tally = counters.find(this);
-            live += tally != null ? tally.live() : 0;
-        }
-        return live;
+        return sum(LIVE);
     }
 
     /// Returns the bytes of the live blocks, while the route serves no allocation; never too few.
     long requestedBytes() {
-        long bytes = 0;
+        return Math.max(0, sum(REQUESTED));
+    }
+
+    private long sum(ToLongFunction<Tally> figure) {
+        long sum = 0;
         for (ThreadCounters counters : threads.all()) {
             Tally tally = counters.find(this);
-            bytes += tally != null ? tally.requested() : 0;
+            sum += tally != null ? figure.applyAsLong(tally) : 0;
         }
-        return Math.max(0, bytes);
+        return sum;
     }
 
     /// Adds the counts of all threads to a sum.
@@ -393,14 +396,14 @@ public final class Route {
 
     /// Returns the bytes that threads leased of the budgets and did not spend.
     long leasedCredit() {
-        return sumOfLeases(Lease::credit);
+        return sum(tally -> tally.lease == null ? 0 : tally.lease.credit());
     }
 
     /// Claims the leases of threads; under the exclusive lock of [Budgets].
     ///
     /// @return whether they may have bytes to surrender
     boolean claimLeases() {
-        return sumOfLeases(lease -> lease.claimCredit() ? 1 : 0) > 0;
+        return sum(tally -> tally.lease != null && tally.lease.claimCredit() ? 1 : 0) > 0;
     }
 
     /// Takes the credit of the leases. All were claimed, and no owner is between its check and its write any
@@ -408,16 +411,7 @@ public final class Route {
     ///
     /// @return bytes given back to the budgets
     long surrenderLeases() {
-        return sumOfLeases(Lease::surrender);
-    }
-
-    private long sumOfLeases(ToLongFunction<Lease> figure) {
-        long sum = 0;
-        for (ThreadCounters counters : threads.all()) {
-            Tally tally = counters.find(this);
-            sum += tally != null && tally.lease != null ? figure.applyAsLong(tally.lease) : 0;
-        }
-        return sum;
+        return sum(tally -> tally.lease == null ? 0 : tally.lease.surrender());
     }
 
     /// Charges later blocks to other budgets. The route must be idle.
