@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.names.UntilDone;
 
 /// A stream or an event as an object. Its driver handle was made here and ends with the object's close, or
 /// other code made the handle and will destroy it.
@@ -17,8 +18,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
 
     private volatile boolean ended;
 
-    /// Whether the driver has destroyed it, or a thread is about to.
-    private volatile boolean destroyed;
+    private final UntilDone destroyed = new UntilDone();
 
     DriverHandle(DeviceMemory memory, int device, long raw, boolean own) {
         this.memory = memory;
@@ -73,26 +73,12 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses a few times
     final void destroy(Runnable destroying) {
-        if (!beginDestroying()) {
-            return;
-        }
-        boolean done = false;
-        try {
-            DeadContext.insist(destroying);
-            done = true;
-        } finally {
-            destroyed = done;
-        }
+        destroyed.run(() -> DeadContext.insist(destroying));
     }
 
+    /// Returns whether the driver has destroyed it, or a thread is about to.
     final boolean isDestroyed() {
-        return destroyed;
-    }
-
-    private synchronized boolean beginDestroying() {
-        boolean first = !destroyed;
-        destroyed = true;
-        return first;
+        return destroyed.isDone();
     }
 
     /// Returns the handle and the device.

@@ -4,8 +4,8 @@ import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
+import io.cistern.internal.names.UntilDone;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /// A captured graph that can be launched: a `CUgraphExec` and its [memory][GraphMemory].
 ///
@@ -32,9 +32,12 @@ public final class CudaGraph implements AutoCloseable {
     private final GraphCapture capture;
     private final GraphMemory memory;
     private final OutOfMemoryHandler outOfMemory;
-    private final AtomicBoolean ended = new AtomicBoolean();
+    private final UntilDone ended = new UntilDone();
     private volatile boolean closed;
+
+    // Made in advance: a graph is closed in a full Java heap, too.
     private final Runnable destroying = this::destroy;
+    private final Runnable closing = this::closeOnce;
 
     /// The captured graph, which the driver no longer needs; 0 once it is destroyed.
     private volatile long template;
@@ -140,16 +143,11 @@ public final class CudaGraph implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        if (ended.getAndSet(true)) {
-            return;
-        }
-        boolean isEnded = false;
-        try {
-            capture.closeGraph(destroying, wasLaunched);
-            isEnded = true;
-        } finally {
-            ended.set(isEnded);
-        }
+        ended.run(closing);
+    }
+
+    private void closeOnce() {
+        capture.closeGraph(destroying, wasLaunched);
     }
 
     private void destroy() {

@@ -4,10 +4,10 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.nvrtc.Nvrtc;
+import io.cistern.internal.names.UntilDone;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 
 /// Kernels that are loaded into a device, from PTX text or, if NVIDIA's run-time compiler is installed, from
 /// CUDA C++.
@@ -29,8 +29,7 @@ public final class CudaModule implements AutoCloseable {
     private final long handle;
     private volatile boolean closed;
 
-    /// Whether the driver has unloaded it, or a thread is about to.
-    private final AtomicBoolean unloaded = new AtomicBoolean();
+    private final UntilDone unloaded = new UntilDone();
 
     private CudaModule(DeviceMemory memory, int device, long handle) {
         this.memory = memory;
@@ -96,15 +95,6 @@ public final class CudaModule implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        if (unloaded.getAndSet(true)) {
-            return;
-        }
-        boolean done = false;
-        try {
-            DeadContext.insist(() -> memory.driver().modules().unload(device, handle));
-            done = true;
-        } finally {
-            unloaded.set(done);
-        }
+        unloaded.run(() -> DeadContext.insist(() -> memory.driver().modules().unload(device, handle)));
     }
 }

@@ -266,10 +266,6 @@ public final class Route {
         }
     }
 
-    public DeviceAllocator allocator() {
-        return allocator;
-    }
-
     /// Returns how many of the marked blocks are still alive, given how many were marked.
     long draining(long marked) {
         return marked + draining.get();

@@ -83,9 +83,9 @@ final class RouteRuleTests {
     @Test
     void aDrainedRouteForgetsItsAllocator() {
         Route route = open("first", budget);
-        assertThat(route.allocator()).isSameAs(ledger);
+        assertThat(route.allocator).isSameAs(ledger);
         routes.close(route);
-        DeviceAllocator gone = route.allocator();
+        DeviceAllocator gone = route.allocator;
         assertThat(gone).isNotSameAs(ledger);
         assertThatIllegalStateException().isThrownBy(() -> gone.allocate(1, DEVICE, 0));
         assertThatIllegalStateException().isThrownBy(() -> gone.free(BASE, 1, DEVICE, 0));
@@ -99,7 +99,7 @@ final class RouteRuleTests {
             throw broken;
         });
         assertThatThrownBy(() -> routes.close(route)).isSameAs(broken);
-        assertThat(route.allocator()).isNotSameAs(ledger);
+        assertThat(route.allocator).isNotSameAs(ledger);
         assertThat(opened(DEVICE)).isEmpty();
     }
 

@@ -17,6 +17,7 @@ import io.cistern.cuda.process.Descriptor;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
+import io.cistern.internal.names.UntilDone;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
@@ -26,7 +27,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
 
 /// A memory pool of the driver that this process serves to other processes of the same user, at the path of a
@@ -66,8 +66,7 @@ public final class ExportedPool implements AutoCloseable {
     private final Thread thread;
     private volatile boolean closed;
 
-    /// Whether all of it has ended, or a thread is ending it.
-    private final AtomicBoolean ended = new AtomicBoolean();
+    private final UntilDone ended = new UntilDone();
 
     /// Events that the driver has refused to destroy so far.
     private final Queue<Long> refusedEvents = new ConcurrentLinkedQueue<>();
@@ -280,16 +279,7 @@ public final class ExportedPool implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        if (ended.getAndSet(true)) {
-            return;
-        }
-        boolean isEnded = false;
-        try {
-            end();
-            isEnded = true;
-        } finally {
-            ended.set(isEnded);
-        }
+        ended.run(this::end);
     }
 
     private void end() {

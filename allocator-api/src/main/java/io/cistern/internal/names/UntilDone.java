@@ -1,0 +1,28 @@
+package io.cistern.internal.names;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/// An action that is taken once. If it throws, the next call takes it again.
+///
+/// **Threads.** Any; a call while another thread takes the action does nothing.
+public final class UntilDone {
+    private final AtomicBoolean done = new AtomicBoolean();
+
+    public void run(Runnable action) {
+        if (done.getAndSet(true)) {
+            return;
+        }
+        boolean succeeded = false;
+        try {
+            action.run();
+            succeeded = true;
+        } finally {
+            done.set(succeeded);
+        }
+    }
+
+    /// Returns whether the action was taken, or is being taken.
+    public boolean isDone() {
+        return done.get();
+    }
+}
