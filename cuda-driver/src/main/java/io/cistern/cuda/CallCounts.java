@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 
 /// Counts driver calls since the driver was opened, failed calls included. Calls that set or read the current
-/// context are not counted. Sums are weakly consistent: a sum read while other threads call may miss their
-/// latest calls.
+/// context are not counted. Sums are weakly consistent: a sum can miss calls that other threads make at the
+/// same time.
 // The ordinal only indexes an array of this run.
 @SuppressWarnings("EnumOrdinal")
 public final class CallCounts {
@@ -25,7 +25,7 @@ public final class CallCounts {
     /// Counters that became unreachable.
     private final ReferenceQueue<Local> gone = new ReferenceQueue<>();
 
-    /// A [Local], and its counts for the time when it is unreachable.
+    /// A weak reference to a [Local] that keeps its counts after it becomes unreachable.
     private static final class Lent extends WeakReference<Local> {
         private final long[] counts;
 
@@ -57,8 +57,8 @@ public final class CallCounts {
         return local;
     }
 
-    /// Adds up the counts of unreachable counters. It visits no others, since a program may start a thread for
-    /// each request: thousands of threads between two garbage collections.
+    /// Adds up the counts of unreachable counters. Visits no others: a program that starts a thread for
+    /// each request has thousands of them between two garbage collections.
     private void collect() {
         for (Object each = gone.poll(); each != null; each = gone.poll()) {
             Lent old = (Lent) each;

@@ -1,12 +1,12 @@
 package io.cistern.cuda;
 
-/// Says what a stream does with the work it is given, with the numbers of `CUstreamCaptureStatus`.
+/// Describes what a stream does with work submitted to it, with the numbers of `CUstreamCaptureStatus`.
 public enum CaptureStatus {
     /// Runs the work.
     NONE,
     /// Puts the work into a graph.
     ACTIVE,
-    /// Refuses the work: the capture failed and has yet to be ended.
+    /// Rejects the work: the capture has failed but not yet ended.
     INVALIDATED;
 
     /// Returns the number in `CUstreamCaptureStatus`.
@@ -18,7 +18,7 @@ public enum CaptureStatus {
         };
     }
 
-    /// Returns the constant for a number; [#INVALIDATED] for a number that this version does not know.
+    /// Returns the constant for a number, or [#INVALIDATED] if the number is unknown.
     public static CaptureStatus of(int code) {
         return switch (code) {
             case 0 -> NONE;

@@ -8,8 +8,8 @@ import java.util.List;
 /// Host memory must be native, and stay alive until the stream has passed the copy. If it is not pinned, the
 /// driver may copy before the call returns.
 ///
-/// A pool's memory on the host is passed by its address, as device memory is; the copy then uses another
-/// function of the driver (`cuMemcpyAsync`). The host may also read and write such memory in place.
+/// Host memory of a pool is passed by its address, like device memory; the driver function is then
+/// `cuMemcpyAsync`. The host may also read and write such memory in place.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
@@ -17,10 +17,10 @@ public interface Copies {
     /// Copies an array to a device. The driver reads the array in place (`cuMemcpyHtoDAsync_v2` in a critical
     /// call), and has finished with it when the call returns.
     ///
-    /// **No safepoint begins meanwhile.** The driver may wait for the stream, for its own staging memory, or
-    /// for another thread's call. If any of these waits for Java code (a host function, or a word that a kernel
-    /// polls and a thread sets), then a garbage collection in between stops that code, and the program hangs
-    /// for ever. So use this only in a program in which no device waits for Java code.
+    /// **No safepoint can begin during the call.** The driver may wait for the stream, for its own staging
+    /// memory, or for another thread's call. If any of these waits for Java code (a host function, or a
+    /// word that a kernel polls and a thread sets), a garbage collection that is due stops that code, and
+    /// the program hangs forever. Use this only if no device ever waits for Java code.
     ///
     /// @param array heap memory that no other thread changes until the call returns
     void arrayToDevice(int device, long target, MemorySegment array, long stream);
@@ -60,7 +60,7 @@ public interface Copies {
     /// @param byteSize more than 0
     record Piece(long target, long source, long byteSize) {}
 
-    /// Returns whether the driver supports [#batch], which came with CUDA 13.0.
+    /// Returns whether the driver supports [#batch], which CUDA 13.0 introduced.
     boolean takesBatches();
 
     /// Makes several copies, in stream order as a whole and in any order among themselves
@@ -72,14 +72,14 @@ public interface Copies {
     ///     [CudaResult#INVALID_VALUE] for a default stream
     void batch(int device, List<Piece> pieces, long stream);
 
-    /// Sets `byteSize` bytes from `target` on to `value` (`cuMemsetD8Async`).
+    /// Sets `byteSize` bytes at `target` to `value` (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);
 
-    /// Sets `count` 16-bit words from `target` on to `value` (`cuMemsetD16Async`); `target` must be a multiple
+    /// Sets `count` 16-bit words at `target` to `value` (`cuMemsetD16Async`); `target` must be a multiple
     /// of 2.
     void fillShorts(int device, long target, short value, long count, long stream);
 
-    /// Sets `count` 32-bit words from `target` on to `value` (`cuMemsetD32Async`); `target` must be a multiple
+    /// Sets `count` 32-bit words at `target` to `value` (`cuMemsetD32Async`); `target` must be a multiple
     /// of 4.
     void fillWords(int device, long target, int value, long count, long stream);
 }

@@ -29,8 +29,8 @@ public interface CudaDriver extends AutoCloseable {
     /// Returns the version that `cuDriverGetVersion` reports: 1000 × major + 10 × minor.
     int version();
 
-    /// Returns the abilities of this driver and of each of its devices, with a reason for each ability that is
-    /// missing. The driver is probed only once.
+    /// Returns the capabilities of this driver and of each of its devices, with a reason for each missing
+    /// one. The driver is probed only once.
     DriverCapabilities capabilities();
 
     /// The facets of a driver, as an implementation provides them.
@@ -125,8 +125,8 @@ public interface CudaDriver extends AutoCloseable {
         return facets().sharing();
     }
 
-    /// Returns the driver beneath all wrappers, such as the one that checks for races; this object if it is not
-    /// a wrapper.
+    /// Returns the driver beneath all wrappers, such as the race checker, or this object if it is not a
+    /// wrapper.
     default CudaDriver original() {
         return this;
     }

@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Finds the drivers that this program can use, by [ServiceLoader]. Any thread may call.
+/// Finds drivers through [ServiceLoader]. Thread-safe.
 public final class CudaDrivers {
     private static final String AUTO = "auto";
     private static final Map<String, String> CLASS_NAMES = Map.of(
@@ -34,7 +34,7 @@ public final class CudaDrivers {
     }
 
     /// Opens the driver that [#choose()] chooses; the caller closes it. If that driver is a simulation that no
-    /// setting asked for, this logs a warning with the reason, but only once in the life of the JVM.
+    /// setting asked for, this logs a warning with the reason, but only once per JVM.
     ///
     /// @throws IllegalArgumentException if the setting `cistern.driver` names a driver that does not exist
     /// @throws IllegalStateException if no driver can be chosen: see [#choose()]
@@ -56,7 +56,7 @@ public final class CudaDrivers {
 
     /// Chooses the driver that the setting `cistern.driver` names. If the setting is `auto` or missing, this
     /// chooses the available driver with the highest priority. However, if a driver of higher priority was
-    /// configured wrongly, for example by `cistern.cuda.library`, this throws instead of passing over it.
+    /// configured wrongly, for example by `cistern.cuda.library`, this throws instead of skipping it.
     ///
     /// @throws IllegalArgumentException if the setting names a driver that does not exist
     /// @throws IllegalStateException if no driver can be used, if the driver that the setting names can't be

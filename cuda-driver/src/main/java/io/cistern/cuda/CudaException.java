@@ -2,7 +2,7 @@ package io.cistern.cuda;
 
 import java.io.Serial;
 
-/// Thrown when a driver call fails; says which call, with what result, on which arguments.
+/// Thrown when a driver call fails. The message names the function, its result and its arguments.
 public final class CudaException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -35,7 +35,7 @@ public final class CudaException extends CisternException {
                 "; a captured stream can't wait for work outside its capture: let it wait before the capture";
             case STREAM_CAPTURE_IMPLICIT ->
                 "; the legacy default stream would wait for a captured stream: use a stream of your own";
-            case CAPTURED_EVENT -> "; the event was recorded in a capture: use another one outside of it";
+            case CAPTURED_EVENT -> "; the event was recorded in a capture: use another event outside it";
             case STREAM_CAPTURE_WRONG_THREAD -> "; end the capture on the thread that began it";
             default -> "";
         };
@@ -51,7 +51,7 @@ public final class CudaException extends CisternException {
         return code;
     }
 
-    /// Returns the result, or [CudaResult#UNKNOWN] for a code that this version does not name.
+    /// Returns the result, or [CudaResult#UNKNOWN] if the code is unknown.
     public CudaResult result() {
         return CudaResult.of(code);
     }

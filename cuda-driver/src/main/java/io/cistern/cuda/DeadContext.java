@@ -45,7 +45,8 @@ public final class DeadContext {
         return refusal(call) == null;
     }
 
-    /// Makes a call as [#insist] does, but returns false if the driver refuses each time. Needs no Java heap.
+    /// Makes a call as [#insist] does, but returns false if the driver refuses each time. Allocates nothing
+    /// on the Java heap.
     ///
     /// @return true if the call succeeded or the context is dead
     public static boolean isDoneAtLast(Runnable call) {

@@ -13,9 +13,9 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Finds which other processes hold memory of a device, by asking NVIDIA's management library NVML
-/// (`libnvidia-ml.so.1`), if it is installed. NVML is initialised for each query and shut down after it.
-/// Queries are rare, and a library that is not shut down keeps files of the driver open.
+/// Asks NVIDIA's management library NVML (`libnvidia-ml.so.1`), if installed, which other processes hold
+/// memory of a device. NVML is initialised for each query and shut down afterwards: queries are rare, and
+/// NVML keeps driver files open until it is shut down.
 ///
 /// ```
 /// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20

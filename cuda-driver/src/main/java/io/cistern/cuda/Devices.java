@@ -19,11 +19,11 @@ public interface Devices {
     /// Returns the device's memory in bytes (`cuDeviceTotalMem_v2`).
     long totalBytes(int device);
 
-    /// Returns one attribute (`cuDeviceGetAttribute`); 0 for an attribute that this driver does not know.
+    /// Returns one attribute (`cuDeviceGetAttribute`), or 0 if this driver does not know it.
     int attribute(int device, DeviceAttribute attribute);
 
-    /// Returns whether an earlier call already made this driver retain the device's primary context. Makes no
-    /// driver call and creates no context.
+    /// Returns whether this driver has retained the device's primary context. Makes no driver call and
+    /// creates no context.
     boolean isUsed(int device);
 
     /// Returns the handle of the device's primary context, which this driver retains until it closes.
@@ -37,7 +37,7 @@ public interface Devices {
     long enterContext(int device);
 
     /// Restores the context that was current before [#enterContext], even if native code has changed it
-    /// meanwhile. If no context was current before, the device's primary context stays current.
+    /// since. If no context was current before, the device's primary context stays current.
     ///
     /// @param before the result of [#enterContext]
     void leaveContext(int device, long before);

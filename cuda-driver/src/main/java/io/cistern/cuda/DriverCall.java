@@ -6,8 +6,8 @@ import static io.cistern.cuda.DriverCall.Kind.STREAM;
 
 /// The driver functions that Cistern calls, each with the exact symbol that `libcuda.so.1` exports for it.
 ///
-/// The binding takes symbols from this table, and errors take names from it. The simulated GPU has a cost for
-/// each function, and can make calls of it fail. [CallCounts] counts the calls of each function. If the
+/// The binding looks up these symbols, and error messages quote them. The simulated GPU has a cost for each
+/// function and can inject failures into it. [CallCounts] counts the calls of each function. If the
 /// unsuffixed symbol is a legacy entry point with 32-bit sizes, the `_v2` symbol is bound.
 public enum DriverCall {
     INIT("cuInit", OTHER),

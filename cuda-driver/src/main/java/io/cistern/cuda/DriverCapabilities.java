@@ -16,7 +16,7 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
         devices = List.copyOf(devices);
     }
 
-    /// The abilities of one device.
+    /// The capabilities of one device.
     ///
     /// @param device its ordinal
     /// @param name its name

@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// Abilities that a device and its driver may have or lack.
+/// Features that a device and its driver may support or lack.
 public enum DriverFeature {
     /// `cuMemAllocAsync` and pools.
     MEMORY_POOLS,

@@ -2,7 +2,7 @@ package io.cistern.cuda;
 
 /// Creates and records events: marks in a stream that other streams and the host can wait for.
 public interface Events {
-    /// Creates an event without timing, the cheap kind (`cuEventCreate` with `DISABLE_TIMING`).
+    /// Creates an event without timing, which is cheaper (`cuEventCreate` with `DISABLE_TIMING`).
     long create(int device);
 
     /// Creates an event with timing (`cuEventCreate` with flags 0).
@@ -11,9 +11,9 @@ public interface Events {
     /// Marks the current end of the stream (`cuEventRecord`). Recording again replaces the earlier mark.
     void record(int device, long event, long stream);
 
-    /// Marks the current end of all streams of the device's primary context, even of streams that Cistern does
-    /// not know (`cuCtxRecordEvent`, since CUDA 12.5). The event has passed when all these streams have passed
-    /// their marks.
+    /// Marks the current end of all streams of the device's primary context, including streams unknown to
+    /// Cistern (`cuCtxRecordEvent`, since CUDA 12.5). The event has passed when all these streams have
+    /// passed their marks.
     ///
     /// @throws CudaException [CudaResult#NOT_SUPPORTED] from an older driver,
     ///     [CudaResult#STREAM_CAPTURE_UNSUPPORTED] while a stream of the context is being captured
@@ -31,6 +31,6 @@ public interface Events {
     ///     [CudaResult#INVALID_HANDLE] if an event is untimed or was never recorded
     float elapsedMillis(int device, long start, long end);
 
-    /// Destroys an event (`cuEventDestroy_v2`); waits that were enqueued for it remain.
+    /// Destroys an event (`cuEventDestroy_v2`); waits already enqueued for it remain in effect.
     void destroy(int device, long event);
 }

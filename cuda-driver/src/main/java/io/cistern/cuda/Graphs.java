@@ -6,16 +6,16 @@ import java.util.function.BooleanSupplier;
 /// Creates and launches graphs. A graph is work that is described once, either by capturing streams or node by
 /// node, and launched many times.
 ///
-/// **Capture.** From [#beginCapture] on, work given to the stream becomes nodes of a graph. Another stream
-/// joins the capture when it waits for an event that was recorded in the capture. Before [#endCapture], the
-/// stream on which the capture began must wait for each stream that joined. During a capture, calls that can't
-/// become nodes are restricted: see [CaptureMode].
+/// **Capture.** After [#beginCapture], work submitted to the stream becomes nodes of a graph. Another
+/// stream joins the capture when it waits for an event that was recorded in the capture. Before
+/// [#endCapture], the stream on which the capture began must wait for each stream that joined. During a
+/// capture, calls that can't become nodes are restricted: see [CaptureMode].
 ///
 /// **Memory of graphs.** `cuMemAllocAsync` and `cuMemFreeAsync` on a captured stream become nodes too. The
-/// address of such an allocation is fixed when it is captured. Its memory exists from the time when the node
-/// runs until the memory is freed. That is done by another node of the graph, by [MemoryPools#free] outside the
-/// graph, or by the next launch of an executable that was instantiated with `freesOnLaunch`. Such a graph can
-/// have only one executable at a time.
+/// address of such an allocation is fixed when it is captured. Its memory exists from the time the node
+/// runs until it is freed: by another node of the graph, by [MemoryPools#free] outside the graph, or by the
+/// next launch of an executable instantiated with `freesOnLaunch`. A graph that allocates or frees memory
+/// can have only one executable at a time.
 ///
 /// **Threads.** Unless its mode is [CaptureMode#RELAXED], a capture must be ended by the OS thread that began
 /// it, so a virtual thread must not block in between. Only one thread at a time may change a graph.
@@ -44,8 +44,8 @@ public interface Graphs {
     ///     [blocking][Streams#isBlocking] stream is captured
     CaptureStatus captureStatus(int device, long stream);
 
-    /// Returns the id of the capture that a stream is in, unique in this process (`cuStreamGetCaptureInfo_v3`,
-    /// driver 12.3); 0 if it is in none, or in an invalidated one.
+    /// Returns the id of the capture that a stream is in, unique in this process
+    /// (`cuStreamGetCaptureInfo_v3`, driver 12.3); 0 if it is not captured or the capture is invalidated.
     ///
     /// @throws CudaException as [#captureStatus] does
     long captureId(int device, long stream);
@@ -79,10 +79,11 @@ public interface Graphs {
         }
     }
 
-    /// Protects captures on a device from all calls through this driver, until [#unshelter]. Such pairs may be
-    /// nested. Meanwhile, calls on every thread are made in the mode [CaptureMode#RELAXED], so that captures do
-    /// not forbid them. [Devices#synchronize] and [Events#recordAll] would invalidate the captures even in that
-    /// mode; they throw [CudaResult#STREAM_CAPTURE_UNSUPPORTED] without calling the driver.
+    /// Protects captures on a device from all calls through this driver, until [#unshelter]. Such pairs may
+    /// be nested. Until then, calls on every thread are made in the mode [CaptureMode#RELAXED], so that
+    /// captures do not forbid them. [Devices#synchronize] and [Events#recordAll] would invalidate the
+    /// captures even in that mode; they throw [CudaResult#STREAM_CAPTURE_UNSUPPORTED] without calling the
+    /// driver.
     void shelter(int device);
 
     /// Ends the protection that one call of [#shelter] began.
@@ -91,10 +92,10 @@ public interface Graphs {
     /// Returns whether calls are [sheltered][#shelter] from captures on a device. Makes no driver call.
     boolean isSheltered(int device);
 
-    /// Makes a call that would invalidate captures on the device, unless calls are [sheltered][#shelter]. If
-    /// another thread calls [#shelter] meanwhile, it waits until the call has returned.
+    /// Makes a call that would invalidate captures on the device, unless calls are [sheltered][#shelter]. A
+    /// concurrent [#shelter] waits until the call has returned.
     ///
-    /// @param call must not wait
+    /// @param call must not block
     /// @return the call's result, or false if it was not made
     boolean unlessSheltered(int device, BooleanSupplier call);
 
@@ -132,9 +133,9 @@ public interface Graphs {
     /// Returns the nodes on which a node depends directly (`cuGraphNodeGetDependencies_v2`, driver 12.3).
     List<Long> dependencies(int device, long node);
 
-    /// Registers code that runs once when a graph is gone: on a driver thread, after the graph and all its
-    /// executables were destroyed and their launches have ended (`cuUserObjectCreate`,
-    /// `cuGraphRetainUserObject`). The code must not call the driver; exceptions that it throws are swallowed.
+    /// Registers code that runs once, on a driver thread, after the graph and all its executables have been
+    /// destroyed and their launches have completed (`cuUserObjectCreate`, `cuGraphRetainUserObject`). The
+    /// code must not call the driver; exceptions that it throws are swallowed.
     ///
     /// @param graph a graph, which may still be under capture
     void retain(int device, long graph, Runnable whenGone);
@@ -149,7 +150,8 @@ public interface Graphs {
 
     /// Gives an executable the parameters of a graph of the same shape (`cuGraphExecUpdate_v2`, CUDA 12.0).
     ///
-    /// @throws CudaException [CudaResult#GRAPH_EXEC_UPDATE_FAILURE] if the shapes differ; nothing is changed then
+    /// @throws CudaException [CudaResult#GRAPH_EXEC_UPDATE_FAILURE] if the shapes differ; the executable is
+    ///     then unchanged
     void update(int device, long executable, long graph);
 
     /// Launches an executable (`cuGraphLaunch`). It runs after the stream's earlier work and after the
@@ -159,7 +161,7 @@ public interface Graphs {
     ///     yet, and the executable was not instantiated with `freesOnLaunch`
     void launch(int device, long executable, long stream);
 
-    /// Destroys an executable (`cuGraphExecDestroy`); a launch under way still runs to its end.
+    /// Destroys an executable (`cuGraphExecDestroy`); a launch under way still completes.
     void destroyExecutable(int device, long executable);
 
     /// Destroys a graph (`cuGraphDestroy`); its executables remain.
@@ -173,7 +175,7 @@ public interface Graphs {
     /// @throws CudaException [CudaResult#INVALID_VALUE] for a current value
     void resetMemory(int device, GraphMemoryAttribute attribute);
 
-    /// Gives back to the device the memory that the driver keeps for graphs and that no graph uses now
+    /// Releases to the device the memory that the driver keeps for graphs but no graph uses
     /// (`cuDeviceGraphMemTrim`).
     void trimMemory(int device);
 

@@ -2,29 +2,29 @@ package io.cistern.cuda;
 
 import java.lang.foreign.MemorySegment;
 
-/// Allocates plain device memory and pinned host memory, and asks the driver about pointers.
+/// Allocates plain device memory and pinned host memory, and queries the attributes of pointers.
 public interface LinearMemory {
     /// Allocates device memory (`cuMemAlloc_v2`), aligned to 256 bytes or more. May wait for running work.
     ///
     /// @param byteSize at least 1; 0 is [CudaResult#INVALID_VALUE]
-    /// @throws CudaException [CudaResult#OUT_OF_MEMORY] if the device has no room for it
+    /// @throws CudaException [CudaResult#OUT_OF_MEMORY] if the device has too little free memory
     long allocate(int device, long byteSize);
 
     /// Frees memory from [#allocate] (`cuMemFree_v2`). Waits for all running work of the device. Freeing address
     /// 0 does nothing.
     ///
-    /// This also frees memory of a pool, and then does not wait. However, the pool goes on counting that memory
+    /// This also frees memory of a pool, and then does not wait. However, the pool still counts that memory
     /// in [PoolAttribute#USED_CURRENT], even after synchronisations (seen with driver 580). Use
     /// [MemoryPools#free] to keep the counter right.
     ///
     /// @throws CudaException [CudaResult#INVALID_VALUE] for an address that is not the start of a live allocation
     void free(int device, long address);
 
-    /// Returns the free and total bytes of the device as the driver sees them now, other processes included
+    /// Returns the free and total bytes of the device, taking other processes into account
     /// (`cuMemGetInfo_v2`).
     MemoryInfo info(int device);
 
-    /// Returns the free bytes of the device, as [#info] does, but creates no garbage.
+    /// Returns the free bytes of the device, like [#info], but creates no garbage.
     long freeBytes(int device);
 
     /// Returns the allocation that an address lies in (`cuMemGetAddressRange_v2`).

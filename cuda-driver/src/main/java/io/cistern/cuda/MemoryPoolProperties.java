@@ -3,7 +3,7 @@ package io.cistern.cuda;
 /// The properties of a new pool (`CUmemPoolProps`).
 ///
 /// @param location the place of its memory: a device, [the host][MemoryLocation#host()], or one of the host's
-///     NUMA nodes. No device reaches host memory until [MemoryPools#setAccess] allows it
+///     NUMA nodes. No device can access host memory until [MemoryPools#setAccess] allows it
 /// @param handleTypes bits of the [HandleType]s that it may be exported as; 0 for none
 /// @param maxByteSize most bytes it may reserve, or 0 for the driver's own limit; the driver rounds it up
 /// @param hardwareDecompress whether the device's decompression engine may write to it

@@ -3,8 +3,8 @@ package io.cistern.cuda;
 /// Allocates in stream order (`cuMemAllocAsync` and relatives, CUDA 11.2) from pools. [Sharing] exports pools
 /// to other processes.
 public interface MemoryPools {
-    /// Creates a pool (`cuMemPoolCreate`). Its release threshold is 0 at first: unused memory goes back to the
-    /// device at the next synchronisation.
+    /// Creates a pool (`cuMemPoolCreate`). Its release threshold is 0 at first: unused memory is returned
+    /// to the device at the next synchronisation.
     long create(MemoryPoolProperties properties);
 
     /// Destroys a pool (`cuMemPoolDestroy`); memory still allocated from it stays valid until it is freed.
@@ -39,8 +39,8 @@ public interface MemoryPools {
     /// can't be set.
     void setAttribute(int device, long pool, PoolAttribute attribute, long value);
 
-    /// Gives unused memory back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). It
-    /// gives back only memory whose frees have completed. To give back all unused memory, synchronise first.
+    /// Releases unused memory to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`).
+    /// Only memory whose frees have completed is released. To release all unused memory, synchronise first.
     void trimTo(int device, long pool, long keepBytes);
 
     /// Sets the access rights of the device `peer` to the pool's memory, present and future

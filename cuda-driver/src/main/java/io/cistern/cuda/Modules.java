@@ -26,8 +26,8 @@ public interface Modules {
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
-    /// A pointer argument that also says how the kernel uses the memory there. The driver gets only the
-    /// address; the check for races uses the rest, too.
+    /// A pointer argument that also says how the kernel uses the memory there. The driver receives only the
+    /// address; the race checker uses all three components.
     ///
     /// @param address the address that the kernel receives
     /// @param byteSize how many bytes from there the kernel may read or write

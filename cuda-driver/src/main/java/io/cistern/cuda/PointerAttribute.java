@@ -1,12 +1,12 @@
 package io.cistern.cuda;
 
-/// Facts that the driver knows about a pointer, with the numbers of `CUpointer_attribute`.
+/// Attributes of a pointer, with the numbers of `CUpointer_attribute`.
 public enum PointerAttribute {
     /// The context in which the memory was allocated; 0 for memory of pools and mappings.
     CONTEXT(1),
     /// The type of memory: 1 for host, 2 for device, 4 for unified.
     MEMORY_TYPE(2),
-    /// A number that no other allocation of this process ever has.
+    /// A number that identifies the allocation and is never reused in this process.
     BUFFER_ID(7),
     /// 1 for managed memory.
     IS_MANAGED(8),

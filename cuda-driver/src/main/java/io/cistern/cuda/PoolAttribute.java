@@ -7,9 +7,9 @@ public enum PoolAttribute {
     REUSE_FOLLOW_EVENT_DEPENDENCIES(1, true),
     /// 1 if memory whose free has already completed may be reused on any stream, else 0.
     REUSE_ALLOW_OPPORTUNISTIC(2, true),
-    /// 1 if the driver may make a stream wait for another one, so that memory can be reused, else 0.
+    /// 1 if the driver may make a stream wait for another one in order to reuse memory, else 0.
     REUSE_ALLOW_INTERNAL_DEPENDENCIES(3, true),
-    /// Bytes up to which the pool keeps memory at a synchronisation, instead of giving it back to the device.
+    /// Bytes that the pool may keep at a synchronisation instead of returning them to the device.
     RELEASE_THRESHOLD(4, false),
     /// Bytes of memory that the pool holds, used or not.
     RESERVED_CURRENT(5, false),

@@ -7,11 +7,11 @@ import java.util.Optional;
 /// or a prefetch is reported only if it applies to every page of the range.
 ///
 /// @param readMostly whether [MemoryAdvice#SET_READ_MOSTLY] holds
-/// @param preferredLocation the place of [MemoryAdvice#SET_PREFERRED_LOCATION]; empty if there is none, or the
-///     pages have different ones
+/// @param preferredLocation the place of [MemoryAdvice#SET_PREFERRED_LOCATION]; empty if there is none or
+///     the pages' places differ
 /// @param accessedBy the places of [MemoryAdvice#SET_ACCESSED_BY]: devices, and [the host][MemoryLocation#host()]
-/// @param lastPrefetch the target of the last prefetch, whether or not that has begun; empty if a page had none,
-///     or the pages had different ones
+/// @param lastPrefetch the target of the last prefetch, whether or not it has begun; empty if a page was
+///     never prefetched or the pages' targets differ
 public record RangeAttributes(
         boolean readMostly,
         Optional<MemoryLocation> preferredLocation,

@@ -4,13 +4,13 @@ package io.cistern.cuda;
 /// processes on other machines.
 ///
 /// The process that owns the memory exports the pool once, and each pointer that other processes may use.
-/// Another process first imports the pool, which by itself gives it no memory, and then the pointers. Exported
-/// handles and pointers are opaque bytes, which may be sent in any way. A file descriptor needs a channel that
-/// can carry descriptors, such as a Unix socket.
+/// Another process first imports the pool, which by itself gives no access to memory, and then the
+/// pointers. Exported handles and pointers are opaque bytes, which can be sent over any channel. A file
+/// descriptor needs a channel that can carry descriptors, such as a Unix socket.
 ///
 /// **Order.** An imported pointer must not be used before the allocation has completed in the owner's stream,
-/// and all importers must free it before the owner does. Events of [#createEvent] order the streams of two
-/// processes like ordinary events order the streams of one.
+/// and all importers must free it before the owner does. Events from [#createEvent] order the streams of
+/// two processes as ordinary events order those of one.
 ///
 /// **Legacy handles** (`cuIpcGetMemHandle`) exist only for memory from `cuMemAlloc`: see [#legacyHandle].
 public interface Sharing {
@@ -59,7 +59,7 @@ public interface Sharing {
     ///
     /// @param pool a pool from [#importPool]
     /// @return its address in this process, to be freed with [MemoryPools#free]
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if the pointer is not of that pool
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the pointer is not from that pool
     long importPointer(int device, long pool, byte[] pointer);
 
     /// Creates an event that other processes can open (`cuEventCreate` with `INTERPROCESS` and `DISABLE_TIMING`).

@@ -14,10 +14,10 @@ public interface Streams {
     /// Creates a stream (`cuStreamCreateWithPriority`).
     ///
     /// @param nonBlocking whether it ignores the legacy default stream
-    /// @param priority lower numbers go first; values outside the device's range are clamped
+    /// @param priority lower numbers have higher priority; values outside the device's range are clamped
     long create(int device, boolean nonBlocking, int priority);
 
-    /// Destroys a stream (`cuStreamDestroy_v2`); work already in it still runs to its end.
+    /// Destroys a stream (`cuStreamDestroy_v2`); work already enqueued still completes.
     void destroy(int device, long stream);
 
     /// Waits until all work of the stream is done (`cuStreamSynchronize`).
@@ -30,8 +30,8 @@ public interface Streams {
     /// for the default streams.
     boolean isBlocking(int device, long stream);
 
-    /// Makes later work of the stream wait for the mark that the event recorded last (`cuStreamWaitEvent`).
-    /// Does nothing if the event was never recorded.
+    /// Makes later work of the stream wait for the event's latest mark (`cuStreamWaitEvent`). Does nothing
+    /// if the event was never recorded.
     void await(int device, long stream, long event);
 
     /// Returns a number that, unlike the handle, no other stream of this process ever has (`cuStreamGetId`,

@@ -7,12 +7,12 @@ package io.cistern.cuda;
 public record Support(boolean supported, String reason) {
     private static final Support YES = new Support(true, "");
 
-    /// Returns the answer that something can be done.
+    /// Returns the result for something that can be done.
     public static Support yes() {
         return YES;
     }
 
-    /// Returns the answer that something can't be done, with the reason.
+    /// Returns the result for something that can't be done, with the reason.
     public static Support no(String reason) {
         return new Support(false, reason);
     }

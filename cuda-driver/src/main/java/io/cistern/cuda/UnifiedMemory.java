@@ -22,7 +22,7 @@ public interface UnifiedMemory {
     ///     [CudaResult#NOT_SUPPORTED] from an older driver
     void prefetch(int device, long address, long byteSize, MemoryLocation target, long stream);
 
-    /// Tells the driver how a range will be used (`cuMemAdvise_v2`, driver 12.2).
+    /// Advises the driver how a range will be used (`cuMemAdvise_v2`, driver 12.2).
     ///
     /// @param address managed memory
     /// @param place the place that the advice is about; ignored for [MemoryAdvice#SET_READ_MOSTLY],
@@ -35,14 +35,14 @@ public interface UnifiedMemory {
     /// driver 12.2).
     ///
     /// @param address managed memory
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range is not managed memory; some error if the
-    ///     driver is older than 12.2
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the range is not managed memory; an unspecified
+    ///     error if the driver is older than 12.2
     RangeAttributes attributes(int device, long address, long byteSize);
 
     /// Drops the contents of a range in stream order, so that the driver need not move them
-    /// (`cuMemDiscardBatchAsync`, driver 13.0). Reads before the next write give undefined bytes.
-    /// [Prefetch][#prefetch] the range before it is written: an H200 lost data that was written to a discarded
-    /// range without a prefetch.
+    /// (`cuMemDiscardBatchAsync`, driver 13.0). Reads before the next write return undefined bytes.
+    /// [Prefetch][#prefetch] the range before it is written: an H200 lost data that was written to a
+    /// discarded range without a prefetch.
     ///
     /// @param address managed memory from [#allocate]. Pass whole pages: CUDA does not document what happens to
     ///     the rest of a page

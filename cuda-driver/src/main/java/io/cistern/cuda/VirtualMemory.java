@@ -9,7 +9,7 @@ import java.util.List;
 /// None of these calls waits for running work. Before a program unmaps memory, the program itself must make
 /// sure that no work still uses it.
 public interface VirtualMemory {
-    /// Returns the granularity in bytes: sizes and addresses of such memory are multiples of it
+    /// Returns the granularity in bytes. Sizes and addresses of such memory must be multiples of it
     /// (`cuMemGetAllocationGranularity`).
     ///
     /// @param recommended true for the granularity with the best performance, false for the smallest one
@@ -44,14 +44,14 @@ public interface VirtualMemory {
 
     /// Sets the access rights of one place to a mapped range (`cuMemSetAccess`).
     ///
-    /// The mappings in the range must be adjacent. The driver does not check that fully: driver 580 refuses a
-    /// range whose end is not mapped. If a hole lies in the middle, it reports success, but sets no rights
-    /// after the hole.
+    /// The mappings in the range must be adjacent. The driver checks this only in part: driver 580 refuses
+    /// a range whose end is not mapped, but for a range with a hole in the middle it reports success and
+    /// sets no rights after the hole.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0
     /// @throws CudaException [CudaResult#INVALID_VALUE] if the range begins or ends inside a mapping, or if its
-    ///     end is not mapped. No rights have changed then
+    ///     end is not mapped. No rights have changed in this case
     void setAccess(int device, long address, long byteSize, MemoryLocation accessor, AccessRights rights);
 
     /// Sets the access rights of several places to a mapped range. This default makes one driver call for each

@@ -3,7 +3,7 @@ package io.cistern.cuda.ffm;
 import java.util.Set;
 import java.util.StringJoiner;
 
-/// Formats the arguments of a failed call for people.
+/// Formats the arguments of a failed call for its error message.
 final class Arguments {
     /// Arguments that people read as decimal numbers; all others are addresses and handles, printed in
     /// hexadecimal.

@@ -6,12 +6,12 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Makes calls that wait for the GPU. A virtual thread would block its carrier, so a platform thread makes its
-/// call and it parks. The platform threads are made on demand and end when idle.
+/// Makes calls that wait for the GPU. A virtual thread would block its carrier, so it parks while a
+/// platform thread makes the call. Platform threads are started on demand and end when idle.
 final class BlockingCalls {
     private BlockingCalls() {}
 
-    /// A class of its own, so that a program without virtual threads makes no such threads.
+    /// A holder class, so that a program without virtual threads creates no executor.
     private static final class Threads {
         static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(Thread.ofPlatform()
                 .daemon()
@@ -20,7 +20,7 @@ final class BlockingCalls {
                 .factory());
     }
 
-    /// Runs a call and returns after it. An interrupt does not end the wait, but is kept.
+    /// Runs a call and waits for it. An interrupt does not end the wait, but the thread stays interrupted.
     static void run(Runnable call) {
         if (!Thread.currentThread().isVirtual()) {
             call.run();

@@ -33,7 +33,7 @@ final class BudgetNotices {
     private static final ConcurrentMap<Long, LongConsumer> LISTENING = new ConcurrentHashMap<>();
     private static final AtomicLong LAST_KEY = new AtomicLong();
 
-    /// Made when first needed.
+    /// Created on first use.
     private static final class Stub {
         static final long ENTRY_POINT = make();
 

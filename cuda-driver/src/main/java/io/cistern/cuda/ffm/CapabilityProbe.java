@@ -40,8 +40,9 @@ import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/// Asks the driver what it and its devices can do: first symbols, then attributes. If an attribute is known to
-/// say yes too often, it tries the feature. It makes no context, so asking costs no device memory.
+/// Probes what the driver and its devices support, first by symbols, then by attributes. Where an attribute
+/// is known to report support too often, the probe tries the feature. It creates no context, so it uses no
+/// device memory.
 final class CapabilityProbe {
     /// A virtual GPU has its profile at the end of its name, for example `NVIDIA A100-40C`, or the name begins
     /// with `GRID`.
@@ -97,7 +98,7 @@ final class CapabilityProbe {
     private void describe(int device, String name) {
         if (name.contains(" MIG ")) {
             environment.add(
-                    "MIG: device " + device + " is a slice of a GPU (" + name + "); slices don't see each other");
+                    "MIG: device " + device + " is a slice of a GPU (" + name + "); slices can't access each other");
         } else if (VIRTUAL_GPU.matcher(name).matches()) {
             environment.add("vGPU: device " + device + " is a virtual GPU (" + name
                     + "); its profile decides whether it has pools and virtual memory");
@@ -130,7 +131,7 @@ final class CapabilityProbe {
                         () -> attribute(
                                 device,
                                 DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
-                                "WSL and Windows have no file descriptors for it")));
+                                "WSL and Windows can't share memory by file descriptor")));
         features.put(
                 RDMA,
                 and(

@@ -70,7 +70,7 @@ final class CaptureShelter {
         frame.shelter(this, exchange(frame, CaptureMode.RELAXED.code()));
     }
 
-    /// Sets the calling thread's mode.
+    /// Sets the calling thread's mode and returns the previous one.
     int exchange(Frame frame, int mode) {
         frame.setContext(mode);
         int code = exchangeMode.callUncounted(frame.contextOut());

@@ -8,11 +8,11 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Keeps the devices' primary contexts, and makes the right one current for each call.
+/// Retains the devices' primary contexts, and makes the right one current for each call.
 ///
 /// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it
-/// parks. So each call asks for the current context, sets its own if necessary, and restores a foreign one, and
-/// nothing in between parks:
+/// parks. So each call queries the current context, sets its own if necessary, and restores a foreign one,
+/// and nothing in between parks:
 ///
 /// 1. find the primary context, retained at first use (takes a lock, so it may park);
 /// 2. take a frame (may allocate one);
@@ -21,10 +21,11 @@ import java.util.concurrent.locks.ReentrantLock;
 /// 5. call `cuCtxSetCurrent` with the foreign context, if there was one. If there was none, the primary context
 ///    stays current, so that the next call finds it.
 ///
-/// **Without asking.** Some calls have handles that name the context anyway, such as a pool's and a stream's.
-/// Such a call is made at once ([#isNamedBy]). If it fails, the current context is asked then: if it is the
-/// primary one, the failure is final; otherwise the call is made again by the steps above. So such a pair costs
-/// two calls less, and is correct whether or not the driver checks the current context.
+/// **Without a query.** Some calls take a handle that identifies the context, such as a pool's or a
+/// stream's. They are made at once ([#isNamedBy]). If one fails, the current context is queried: if it is
+/// the primary one, the failure is final; otherwise the call is repeated by the steps above. So an
+/// allocation and its free cost two calls less, and are correct whether or not the driver checks the
+/// current context.
 final class Contexts {
     private static final VarHandle PRIMARY = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -96,7 +97,7 @@ final class Contexts {
 
     /// Makes a device's primary context current until the frame is closed.
     ///
-    /// @param attempted the intended call, which a failure names if it can't even be tried
+    /// @param attempted the intended call, which the exception names if no context can be set
     Frame enter(DriverFunction attempted, int device) {
         long wanted = primary(attempted, device);
         Frame frame = Frame.acquire();
@@ -117,7 +118,8 @@ final class Contexts {
         return !shelter.isOn() && isNamedInCaptures(stream, device);
     }
 
-    /// Answers as [#isNamedBy] does, but also while calls are sheltered: for calls that no capture forbids.
+    /// Returns the same as [#isNamedBy], but also while calls are sheltered. For calls that no capture
+    /// forbids.
     boolean isNamedInCaptures(long stream, int device) {
         return stream > Streams.PER_THREAD_DEFAULT && device >= 0 && device < primary.length && primary[device] != 0;
     }
@@ -127,7 +129,7 @@ final class Contexts {
                 && frame.context() == (long) PRIMARY.getVolatile(primary, device);
     }
 
-    /// Returns the device whose primary context is current on this thread; −1 if no context is current.
+    /// Returns the device whose primary context is current on this thread, or −1 if no context is current.
     int currentDevice() {
         requireOpen(getCurrent);
         long current = current();
@@ -185,7 +187,7 @@ final class Contexts {
         return shelter;
     }
 
-    /// Makes a context current if another one is.
+    /// Makes a context current and returns the previous one.
     long exchange(long wanted) {
         try (Frame frame = Frame.acquire()) {
             getCurrent.check(getCurrent.callCritical(frame.contextOut()), "context", wanted);
@@ -219,8 +221,8 @@ final class Contexts {
         }
     }
 
-    /// Releases the retained contexts. It goes on if the driver refuses: after a sticky error nothing is left
-    /// to save.
+    /// Releases the retained contexts. Continues if the driver refuses: after a sticky error nothing is
+    /// left to save.
     void close() {
         lock.lock();
         try (Frame frame = Frame.acquire()) {

@@ -22,13 +22,14 @@ import java.util.concurrent.ConcurrentHashMap;
 /// One function of the loaded library; counts its calls and checks its results.
 ///
 /// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes),
-/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. The tests compare it with `cuda.h`.
+/// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes passed by value. The tests compare
+/// it with `cuda.h`.
 ///
-/// Every parameter of 32 bits is passed as 64: on the supported machines each has a register or 8 bytes of the stack of
-/// its own, of which C reads the lower half. All functions return an `int`, so one method handle serves all
-/// functions with the same number of parameters. It takes the function's address as its first argument. The
-/// handles are constants, so the compiler inlines them; the addresses belong to a library, and another library can be
-/// loaded beside it.
+/// A 32-bit parameter is passed as 64 bits: on the supported machines each parameter has its own register
+/// or 8 bytes of stack, and C reads the lower half. All functions return an `int`, so one method handle
+/// serves all functions with the same number of parameters. It takes the function's address as its first
+/// argument. The handles are constants, so the compiler inlines them. The addresses are not: a second
+/// library may be loaded.
 final class DriverFunction {
     private static final MethodHandle NOTHING = handle(0);
     private static final MethodHandle L = handle(1);
@@ -42,8 +43,7 @@ final class DriverFunction {
     private static final MethodHandle LAUNCH = handle(11);
     private static final MethodHandle LH = handle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, Structs.HANDLE));
 
-    /// Leaves out the change of thread state that other calls make, which costs more than reading the current
-    /// context.
+    /// Omits the thread-state transition, which costs more than reading the current context.
     private static final MethodHandle CRITICAL_L = handle(1, Linker.Option.critical(false));
 
     /// See [io.cistern.cuda.Copies#arrayToDevice].
@@ -56,8 +56,8 @@ final class DriverFunction {
     /// The addresses of functions in the library that was bound first.
     private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
 
-    /// The addresses of the functions of an allocation pair. For a constant the compiler knows that it is never
-    /// freed, so it needs no liveness check before a call, as it does for a field. A process hardly ever has
+    /// The addresses of the functions that allocate and free. The compiler knows that a constant segment is
+    /// never freed, so unlike a field it needs no liveness check before a call. A process hardly ever has
     /// two libraries.
     private static final class Pair {
         static final MemorySegment ALLOCATE =
@@ -107,8 +107,8 @@ final class DriverFunction {
         return address.address() != 0;
     }
 
-    // Each call is counted in its frame, which is cheap, and before it is made, so that nothing for the count stays on
-    // the stack meanwhile.
+    // Each call is counted in its frame, which is cheap, and before it is made, so that nothing for the
+    // count stays on the stack during the call.
     int call(Frame frame) {
         assert takes(0) : this;
         try {
@@ -246,7 +246,7 @@ final class DriverFunction {
         }
     }
 
-    /// Makes a call during which no safepoint begins.
+    /// Makes a call during which no safepoint can begin.
     ///
     /// @param array heap memory, which does not move until the function returns
     int callWithArray(Frame frame, long a, MemorySegment array, long c, long d) {

@@ -21,8 +21,7 @@ final class DriverLibrary {
 
     private static final String NAME = "libcuda.so.1";
 
-    /// Functions that came after CUDA 10.0, the oldest version that has all others. A driver works without
-    /// them, but offers less.
+    /// Functions newer than CUDA 10.0, which has all others. A driver works without them, but offers less.
     static final Set<DriverCall> OPTIONAL = EnumSet.of(
             // 13.0; 12.8 and 12.9 have a form with one more parameter
             DriverCall.MEMCPY_BATCH_ASYNC,
@@ -56,8 +55,8 @@ final class DriverLibrary {
         this.name = name;
     }
 
-    /// Loads the library that the settings name, or the system's. If a named library is not a driver, that is a
-    /// misconfiguration; if the system has none, it is not.
+    /// Loads the library that the settings name, or the system's. A named library that is not a driver is a
+    /// misconfiguration; a system without a driver is not.
     static DriverLibrary load() throws UnavailableException {
         Optional<Settings.Value> named = Settings.ofProcess().get(Setting.CUDA_LIBRARY);
         if (named.isEmpty()) {

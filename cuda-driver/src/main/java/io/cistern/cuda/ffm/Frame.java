@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A platform thread has its own frame. Virtual threads, of which there may be millions, take a frame from a
 /// few slots and put it back: no call parks while it has a frame, so at most as many are in use as there are
-/// carriers. If a thread's slot is empty because another thread has its frame, it takes the next slot's. Either
-/// way frames are reused, and a call makes no garbage on the heap or outside.
+/// carriers. If its slot is empty, a thread makes another frame, up to one a slot, and then takes one from
+/// another slot. So frames are reused, and a call makes no garbage on the heap or outside.
 final class Frame implements AutoCloseable {
     private static final long CONTEXT = 0;
     private static final long OUT = 8;
@@ -40,8 +40,8 @@ final class Frame implements AutoCloseable {
     private static final long VALUES = POINTERS + 8 * MAX_ARGUMENTS;
     private static final long BYTES = VALUES + 8 * MAX_ARGUMENTS;
 
-    /// All of native memory, for words by their address: access needs no check of a frame's bounds or liveness.
-    /// Its thread or its slot keeps a frame alive during and after each call.
+    /// All of native memory, to access words by address without checking a frame's bounds or liveness. A
+    /// frame's thread or slot keeps it alive during and after each call.
     @SuppressWarnings("restricted")
     private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
@@ -61,7 +61,7 @@ final class Frame implements AutoCloseable {
 
     private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
 
-    /// Frames made for slots: one a slot, so that most slots have one, and more only if all those are in use.
+    /// The number of frames made for slots. Beyond one a slot, a frame is made only if all slots are empty.
     private static final AtomicInteger MADE_FOR_SLOTS = new AtomicInteger();
 
     private final int slot;
@@ -197,7 +197,7 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /// Gives the frame back after a call that changed neither context nor mode.
+    /// Releases the frame after a call that changed neither context nor mode.
     void release() {
         assert ends();
         if (slot >= 0) {

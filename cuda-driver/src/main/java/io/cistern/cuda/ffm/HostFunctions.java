@@ -12,11 +12,11 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Runs Java code that the driver calls: when a stream reaches it, or when a graph is gone.
+/// Runs Java code that the driver calls when a stream reaches it or a graph is gone.
 ///
-/// C calls a function with one word that the caller chose. All code shares one stub as that function. The stub
-/// lives as long as the program, since a stub can't be freed by the code that it runs. The word is the key
-/// under which the code is kept until it has run. The driver calls on its own thread.
+/// The driver calls a C function with one word that the caller chose. All code shares one stub as that
+/// function. The stub lives as long as the program, since the code that it runs can't free it. The word is
+/// the key under which the code is kept until it has run. The driver makes the call on its own thread.
 final class HostFunctions {
     private static final System.Logger LOG = System.getLogger(HostFunctions.class.getName());
     private static final ConcurrentMap<Long, Runnable> WAITING = new ConcurrentHashMap<>();
@@ -41,7 +41,7 @@ final class HostFunctions {
         }
     }
 
-    /// Keeps code until it has run, or is forgotten.
+    /// Keeps code until it has run or is forgotten, and returns its key.
     static long keep(Runnable function) {
         long key = LAST_KEY.incrementAndGet();
         WAITING.put(key, function);
@@ -81,7 +81,7 @@ final class HostFunctions {
         try {
             LOG.log(Level.ERROR, "a host function threw", thrown);
         } catch (Throwable _) {
-            // The logger throws: there is no way to report it.
+            // The logger failed, too: there is no way to report it.
         }
     }
 }

@@ -11,14 +11,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/// Copies and fills through the real driver. Operations of zero bytes are not passed on, since drivers differ
-/// in how they treat the addresses of such.
+/// Copies and fills through the real driver. Operations of zero bytes are not passed on, since drivers
+/// differ in how they treat their addresses.
 ///
-/// **Pools on the host.** The driver's copies to, from and within devices refuse memory of such a pool; its general
-/// copy takes it. That one counts an address that the driver does not know as pageable memory and may end the
-/// process there, so it is called only if the driver knows the addresses.
+/// **Pools on the host.** The driver's copies to, from and within devices refuse memory of a pool on the
+/// host; its general copy accepts it. The general copy treats an address unknown to the driver as pageable
+/// memory and can crash the process, so it is called only for known addresses.
 final class NativeCopies extends NativeFacet implements Copies {
-    /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream gets there.
+    /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream reaches the copy.
     static final int STREAM_ORDER = 1;
 
     /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
@@ -74,8 +74,8 @@ final class NativeCopies extends NativeFacet implements Copies {
         copy(onDevice, device, target, source, byteSize, stream, target, source);
     }
 
-    /// @param one an address that should be a device's
-    /// @param other another one, or the same
+    /// @param one an address that is expected to be on a device
+    /// @param other another such address, or the same one
     private void copy(
             DriverFunction copy,
             int device,

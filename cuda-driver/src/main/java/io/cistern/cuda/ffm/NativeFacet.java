@@ -5,8 +5,8 @@ import java.lang.foreign.MemorySegment;
 
 /// One facet of the real driver: functions of its library, which run in the primary context of a device.
 ///
-/// The names of a call's arguments are those of the device and of the arguments that follow; the last arguments may
-/// lack a name. Arguments are passed one by one, so that a call makes no garbage.
+/// `names` lists the device and the arguments that follow; the last arguments may lack a name. Arguments
+/// are passed one by one, so that a call makes no garbage.
 abstract class NativeFacet {
     final Contexts contexts;
     private final DriverLibrary library;
@@ -47,7 +47,7 @@ abstract class NativeFacet {
         }
     }
 
-    /// Calls a function whose first parameter is the place of its result, and returns that.
+    /// Calls a function whose first parameter points to its result, and returns the result.
     final long ask(DriverFunction function, int device, String names, long a) {
         try (Frame frame = contexts.enter(function, device)) {
             function.check(function.call(frame, frame.zeroedOut(), a), names, device, a);
@@ -76,7 +76,8 @@ abstract class NativeFacet {
         }
     }
 
-    /// Calls a function about one object, whose second parameter is the place of its result, and returns that.
+    /// Calls a function about one object, whose second parameter points to its result, and returns the
+    /// result.
     final long askAbout(DriverFunction function, int device, String names, long object) {
         try (Frame frame = contexts.enter(function, device)) {
             function.check(function.call(frame, object, frame.zeroedOut()), names, device, object);
@@ -84,7 +85,7 @@ abstract class NativeFacet {
         }
     }
 
-    /// Returns the address of native memory that is alive and long enough.
+    /// Checks that native memory is alive and long enough, and returns its address.
     ///
     /// @throws IllegalArgumentException if it is on the heap or too short
     /// @throws IllegalStateException if its arena was closed

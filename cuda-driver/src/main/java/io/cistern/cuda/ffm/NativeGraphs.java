@@ -70,8 +70,8 @@ final class NativeGraphs extends NativeFacet implements Graphs {
         return CaptureStatus.of((int) askAbout(isCapturing, device, "device, stream", stream));
     }
 
-    /// Called for each allocation during a capture. So if the stream names its context, the driver is asked at
-    /// once, without a check of the context or the thread's mode.
+    /// Called for each allocation during a capture. So if the stream names its context, this calls the
+    /// driver without checking the context or the thread's mode.
     @Override
     public long captureId(int device, long stream) {
         if (contexts.isNamedInCaptures(stream, device)) {

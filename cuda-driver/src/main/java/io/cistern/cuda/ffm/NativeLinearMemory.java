@@ -91,7 +91,7 @@ final class NativeLinearMemory extends NativeFacet implements LinearMemory {
         throw new CudaException(
                 DriverCall.MEM_HOST_GET_DEVICE_POINTER,
                 CudaResult.NOT_SUPPORTED.code(),
-                "device=" + device + ", pinned memory has another address on the device");
+                "device=" + device + ", pinned memory has a different address on the device");
     }
 
     @SuppressWarnings("restricted")

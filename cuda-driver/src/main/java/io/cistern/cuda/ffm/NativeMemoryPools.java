@@ -90,8 +90,8 @@ final class NativeMemoryPools extends NativeFacet implements MemoryPools {
         }
     }
 
-    /// The fast path asks for no context. It releases the frame instead of closing it, since it changes only
-    /// the frame.
+    /// The fast path queries no context. It releases the frame instead of closing it, since it changes
+    /// neither context nor mode.
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
         if (contexts.isNamedBy(stream, device)) {

@@ -48,7 +48,7 @@ final class NativeModules extends NativeFacet implements Modules {
         }
     }
 
-    /// The stream and the function name their context, so the current context is asked for only if the launch
+    /// The stream and the function name their context, so the current context is queried only if the launch
     /// fails.
     @Override
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {

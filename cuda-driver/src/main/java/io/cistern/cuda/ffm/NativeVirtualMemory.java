@@ -49,7 +49,7 @@ final class NativeVirtualMemory extends NativeFacet implements VirtualMemory {
         return frame.outLong();
     }
 
-    /// Returns the smallest granularity, asked for without a context.
+    /// Returns the smallest granularity, without a context.
     long smallestGranularity(PhysicalMemory memory) {
         try (Frame frame = Frame.acquire()) {
             return granularity(frame, memory, false);

@@ -3,7 +3,8 @@ package io.cistern.cuda.ffm;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 
-/// The first calls to a library: they find out whether it works here and what it reports, and make no context.
+/// The first calls to a library, which find out whether it works here and what it reports. They create no
+/// context.
 ///
 /// @param library the library, initialised
 /// @param version the result of `cuDriverGetVersion`
@@ -27,7 +28,7 @@ record Startup(DriverLibrary library, int version, int devices) {
         }
     }
 
-    /// Returns the version for people, for example `13.0`.
+    /// Returns the version in readable form, for example `13.0`.
     static String versionName(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }

@@ -2,7 +2,7 @@ package io.cistern.cuda.ffm;
 
 import java.io.Serial;
 
-/// Says why the driver can't be used here, for people. It states a fact, so it has no stack trace.
+/// Thrown when the driver can't be used here. The message is for users, so there is no stack trace.
 final class UnavailableException extends Exception {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -14,20 +14,21 @@ import java.nio.file.Path;
 public final class NativeCode {
     private NativeCode() {}
 
-    /// Returns the memory at an address. Nothing checks the address: reading at a wrong one ends the JVM.
+    /// Returns the memory at an address. Nothing checks the address: access through an invalid one crashes
+    /// the JVM.
     @SuppressWarnings("restricted")
     public static MemorySegment memory(long address, long byteSize) {
         return MemorySegment.ofAddress(address).reinterpret(byteSize);
     }
 
-    /// Returns the memory at an address, which can be accessed until an arena ends.
+    /// Returns the memory at an address, which can be accessed until the arena is closed.
     @SuppressWarnings("restricted")
     public static MemorySegment memory(long address, long byteSize, Arena arena) {
         return MemorySegment.ofAddress(address).reinterpret(byteSize, arena, null);
     }
 
-    /// Returns the exception to throw after the call of a native function threw: the same one if it is
-    /// unchecked, else one that wraps it. If it is an [Error], this throws it.
+    /// Returns the exception to throw after a native call threw: the same one if it is unchecked, else one
+    /// that wraps it. An [Error] is thrown at once.
     public static RuntimeException unexpected(Throwable thrown) {
         if (thrown instanceof Error error) {
             throw error;
@@ -42,7 +43,7 @@ public final class NativeCode {
                 + (module.isNamed() ? module.getName() : "ALL-UNNAMED");
     }
 
-    /// Returns a C function that calls Java; it exists as long as the process lives.
+    /// Returns a C function that calls Java. It is never freed.
     ///
     /// @param target a method that throws nothing, since an exception would end the JVM
     @SuppressWarnings("restricted")
@@ -50,7 +51,7 @@ public final class NativeCode {
         return Linker.nativeLinker().upcallStub(target, shape, Arena.global());
     }
 
-    /// Loads a library, for good.
+    /// Loads a library. It is never unloaded.
     ///
     /// @param name its name, or a path with at least one `/`
     /// @throws IllegalArgumentException if it can't be loaded

@@ -17,8 +17,8 @@ import java.util.List;
 /// Compiles CUDA C++ to PTX with NVIDIA's run-time compiler. The compiler comes with the CUDA toolkit and with
 /// Python packages that use the GPU, but not with the driver. Compiling needs no GPU.
 ///
-/// If the setting `cistern.nvrtc.library` names a library, [#find] loads that one. Otherwise the system's
-/// loader looks for `libnvrtc.so`, and then for the versions 13 to 11.
+/// If the setting `cistern.nvrtc.library` names a library, [#find] loads it. Otherwise the system's loader
+/// looks for `libnvrtc.so`, and then for the versions 13 to 11.
 ///
 /// **Threads.** Any; the compiler locks internally.
 public final class Nvrtc {
@@ -76,8 +76,8 @@ public final class Nvrtc {
     ///
     /// @param source CUDA C++; a kernel declared `extern "C"` keeps its name
     /// @param name the name of the source file in messages, for example `filter.cu`
-    /// @param options such as `--gpu-architecture=compute_90` or `--use_fast_math`; without an architecture the
-    ///     compiler uses its oldest one
+    /// @param options such as `--gpu-architecture=compute_90` or `--use_fast_math`; the default
+    ///     architecture depends on the compiler's version
     /// @return PTX text for [io.cistern.cuda.Modules#load]
     /// @throws NvrtcException if the program does not compile, with the compiler's log
     public String compile(String source, String name, List<String> options) {
@@ -135,7 +135,8 @@ public final class Nvrtc {
         }
     }
 
-    /// Reads a text of a program: one function returns its length with the closing zero, another writes it.
+    /// Reads a text of a program: one function returns its length, including the terminating zero, and
+    /// another writes it.
     private final class Text {
         private final String function;
         private final MethodHandle size;

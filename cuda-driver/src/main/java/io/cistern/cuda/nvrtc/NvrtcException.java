@@ -3,7 +3,7 @@ package io.cistern.cuda.nvrtc;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown when a program does not compile, or another call of NVRTC fails. Contains the compiler's log, if
+/// Thrown when a program does not compile, or another NVRTC call fails. Contains the compiler's log, if
 /// there is one.
 public final class NvrtcException extends CisternException {
     @Serial

@@ -43,12 +43,12 @@ public final class Descriptor implements AutoCloseable {
 
     /// Returns another descriptor of the same open file (`F_DUPFD_CLOEXEC`).
     ///
-    /// @throws SystemCallException if this one is closed, or no number is left
+    /// @throws SystemCallException if this one is closed, or the process has too many
     public Descriptor duplicate() throws SystemCallException {
         return new Descriptor((int) SystemCall.FCNTL.call(number, F_DUPFD_CLOEXEC, 0));
     }
 
-    /// Makes this number a descriptor of the other one's open file (`dup3`); its former file is closed.
+    /// Makes this descriptor refer to the other one's open file (`dup3`), and closes its former file.
     ///
     /// @throws SystemCallException if the other one is closed
     public void replaceBy(Descriptor other) throws SystemCallException {
@@ -69,14 +69,14 @@ public final class Descriptor implements AutoCloseable {
     ///
     /// @param from index of the first byte
     /// @param length number of bytes
-    /// @throws SystemCallException if the system refuses; some bytes may be written then
+    /// @throws SystemCallException if the system refuses; some bytes may have been written
     public void write(byte[] bytes, int from, int length) throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(Math.max(1, length));
             MemorySegment.copy(bytes, from, text, ValueLayout.JAVA_BYTE, 0, length);
             for (long written = 0; written < length; ) {
                 long more = SystemCall.WRITE.call(number, text.address() + written, length - written);
-                if (more == 0) { // it would go on for ever
+                if (more == 0) { // it would loop forever
                     throw new SystemCallException(SystemCall.WRITE, SystemCallException.EAGAIN);
                 }
                 written += more;

@@ -39,10 +39,10 @@ public final class LocalListener implements AutoCloseable {
         Descriptor made = LocalSocket.newSocket();
         try (Arena arena = Arena.ofConfined();
                 Descriptor turn = LocalSocket.newSocket()) {
-            // One process at a time: until `listen`, a socket looks as if an ended process had left it.
+            // One process at a time: until `listen`, a socket looks like one that an ended process left.
             bind(turn, LocalSocket.addressWithoutFile(arena, path));
             replace(made, LocalSocket.address(arena, path), path);
-            // The rights are set before `listen`, since nobody can connect earlier.
+            // Set the permissions before `listen`: until then, nobody can connect.
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
             SystemCall.LISTEN.call(made.number(), WAITING_CONNECTIONS);
             return new LocalListener(path, made, fileAt(path));

@@ -28,7 +28,7 @@ public final class LocalMessage {
     /// `struct cmsghdr`: length, level, type; then the descriptors.
     private static final int CONTROL_HEADER_BYTES = 16;
 
-    /// Room for four descriptors: if more than the allowed one come, they are seen and closed.
+    /// Room for four descriptors, so that more than the one allowed are noticed and closed.
     private static final int CONTROL_BYTES = CONTROL_HEADER_BYTES + 4 * Integer.BYTES;
 
     private static final int SOL_SOCKET = 1;
@@ -68,7 +68,7 @@ public final class LocalMessage {
                 control.set(JAVA_INT, CONTROL_HEADER_BYTES, attached.number());
                 setControl(header, control);
             }
-            // Without NOSIGNAL, a closed other end would end this process.
+            // Without NOSIGNAL, sending to a closed socket would kill this process.
             SystemCall.SENDMSG.call(socket.number(), header.address(), MSG_NOSIGNAL);
         }
     }

@@ -34,7 +34,7 @@ public final class LocalSocket implements AutoCloseable {
 
     /// The process at the other end, as the system saw it when the connection was made.
     ///
-    /// @param pid the process's number in this process's name space; 0 if it can't be seen from here
+    /// @param pid its process ID in this process's namespace; 0 if it is not visible there
     /// @param userId its effective user
     public record Peer(long pid, long userId) {}
 
@@ -63,7 +63,8 @@ public final class LocalSocket implements AutoCloseable {
         return address(arena, path, 0);
     }
 
-    /// The path as a name without a file, which begins with a 0 and is free again when its socket is closed.
+    /// Returns the path as an abstract name, which begins with a 0 and is free again when its socket is
+    /// closed.
     static MemorySegment addressWithoutFile(Arena arena, Path path) {
         return address(arena, path, 1);
     }

@@ -1,6 +1,6 @@
 package io.cistern.cuda.process;
 
-/// Refers to a process by a file descriptor, which never comes to mean another process, even if the process ID
+/// Refers to a process by a file descriptor, which never refers to another process, even if the process ID
 /// is reused (`pidfd_open`, Linux 5.3).
 public final class ProcessDescriptor implements AutoCloseable {
     private final long pid;
@@ -13,12 +13,12 @@ public final class ProcessDescriptor implements AutoCloseable {
 
     /// Opens a descriptor of a process, even of one that has ended but was not yet reaped.
     ///
-    /// @throws SystemCallException if no process has that number, or the system lacks the call
+    /// @throws SystemCallException if no process has that ID, or the system lacks the call
     public static ProcessDescriptor open(long pid) throws SystemCallException {
         return new ProcessDescriptor(pid, new Descriptor((int) SystemCall.PIDFD_OPEN.call(pid, 0)));
     }
 
-    /// Returns the process's number.
+    /// Returns the process ID.
     public long pid() {
         return pid;
     }

@@ -51,7 +51,7 @@ public final class ProcessFence {
         try {
             return Membarrier.WORKS && succeeds(PRIVATE_EXPEDITED);
         } catch (LinkageError unusable) {
-            return false; // once its initialiser has failed, for lack of Java heap, it fails for ever
+            return false; // a class whose initialiser failed, for lack of Java heap, fails forever
         }
     }
 

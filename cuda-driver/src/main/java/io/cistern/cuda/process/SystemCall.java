@@ -53,7 +53,8 @@ enum SystemCall {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
 
-        /// Null if native access is denied: an exception in the initialiser could not be told from a defect.
+        /// Null if native access is denied: an exception in the initialiser could not be distinguished from
+        /// a bug.
         static final @Nullable MethodHandle SYSCALL = bind();
 
         private static @Nullable MethodHandle bind() {

@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
 /// 2. an environment variable, `CISTERN_ALLOCATOR=async`
 /// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
 ///
-/// So a property for all devices overrides a file's value for one device; within one source, the value for one
-/// device comes first. A blank value counts as not set, because scripts unset a variable in this way.
+/// So a property for all devices overrides a file's value for one device; within one source, the value for
+/// one device takes precedence. A blank value counts as not set, because scripts unset a variable in this
+/// way.
 ///
 /// Immutable: a snapshot of the settings at the time of its creation. The code uses no lambdas, because it is
 /// among the first code that a program runs.
@@ -70,7 +71,7 @@ public final class Settings {
             return inRange(parsed(deviceBytes), Long.MAX_VALUE);
         }
 
-        /// Returns the value, of a limit, as [#bytes(LongSupplier)] does; [Long#MAX_VALUE] for `none`.
+        /// Returns the value of a limit, like [#bytes(LongSupplier)]; [Long#MAX_VALUE] for `none`.
         ///
         /// @throws IllegalSettingException if it is neither
         public long limit(LongSupplier deviceBytes) {
@@ -120,7 +121,7 @@ public final class Settings {
             return new IllegalSettingException(this, "'" + text + "' is not " + setting.legal());
         }
 
-        /// Returns which of the setting's words the value is, in any letter case. Only for a setting whose
+        /// Returns the legal word that the value matches, in any letter case. Only for a setting whose
         /// legal values are a list of words.
         ///
         /// @throws IllegalSettingException if it is not one of them
@@ -292,7 +293,7 @@ public final class Settings {
     }
 
     /// Returns the value for a device. The source with the highest precedence that has a value for this device
-    /// or for all decides; within that source, the value for this device comes first.
+    /// or for all decides; within that source, the value for this device takes precedence.
     ///
     /// @param ofDevice the setting for one device
     /// @param ofAll the setting for all devices

@@ -17,7 +17,7 @@ import java.util.TreeMap;
 /// A file of settings that was read.
 ///
 /// @param entries keys and values; empty if the file can't be used
-/// @param problems problems of the file, for people
+/// @param problems human-readable problems of the file
 record SettingsFile(Map<String, String> entries, List<String> problems) {
     /// Hundreds of times the size of all settings.
     private static final int MAX_BYTES = 1 << 20;
@@ -48,7 +48,7 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
         return withoutMark(text.toString()).replace("\r\n", "\n");
     }
 
-    /// Some editors write U+FEFF before the first line. It would belong to the first key, where nobody sees it.
+    /// Some editors write U+FEFF before the first line. It would become an invisible part of the first key.
     private static String withoutMark(String text) {
         return text.startsWith("\uFEFF") ? text.substring(1) : text;
     }
@@ -79,7 +79,8 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
     private static final class Lines extends Reader {
         private final String text;
         private int position;
-        /// The lines asked for, the end included. [Properties] asks for one more than it has parsed.
+        /// The number of lines requested, including the end. [Properties] requests one more than it has
+        /// parsed.
         private int begun;
 
         Lines(String text) {

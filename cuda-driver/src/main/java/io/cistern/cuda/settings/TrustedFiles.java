@@ -11,27 +11,27 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 
-/// Checks files that decide what a program runs, and reads them in bounded memory. Checks of one instance share
-/// their knowledge about directories.
+/// Checks files that decide what a program runs, and reads them in bounded memory. One instance checks a
+/// trusted directory only once.
 ///
 /// A file is trusted if only root and the user of this process can change it. This is the rule of OpenSSH for
 /// its own files: the file and every directory above it belong to one of these two users, and neither their
 /// group nor others may write to them. Symbolic links are followed first. Two more cases are trusted:
 ///
 /// - a directory above the file with the sticky bit, such as `/tmp`: only the owner of an entry can replace it;
-/// - a read-only mount: the user who mounted it answers for it.
+/// - a read-only mount: the user who mounted it is responsible for it.
 ///
-/// If the file system has no such rights, everything is trusted. For one thread.
+/// If the file system has no such rights, everything is trusted. Not thread-safe.
 public final class TrustedFiles {
     private static final int STICKY = 01000;
     private static final int GROUP_WRITES = 020;
     private static final int OTHERS_WRITE = 02;
     private static final int ROOT = 0;
 
-    /// The number of a user if there is no `/proc`.
+    /// The user ID if there is no `/proc`.
     private static final int UNKNOWN = -1;
 
-    /// The user whose rights this process has. Java only knows a name, which a container may lack.
+    /// The user ID whose rights this process has. Java only knows a name, which a container may lack.
     private static final int OWN_USER = ownUser();
 
     private final int user;
